@@ -1,0 +1,45 @@
+# Every target brings its own environment (.venv, from requirements.lock) through tools/bootstrap.py.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench soak lock clean bootstrap
+
+help: ## show this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: bootstrap ## walk one call through policy, approval, execution and undo in this terminal
+	@$(BIN)/python examples/terminal_walk.py
+
+test: check ## everything that must hold before a commit: check, tests, coverage
+	@$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage json --quiet
+	$(BIN)/python tools/check_coverage.py coverage.json
+
+check: bootstrap ## lint, format, types, import law, file sizes and names
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/check_files.py
+
+bench: bootstrap ## measure speed
+	$(BIN)/python benchmarks/run.py
+
+soak: bootstrap ## the long campaigns, with many more generated examples
+	HYPOTHESIS_PROFILE=soak $(BIN)/pytest -n 2 -m soak --timeout 3600
+
+lock: bootstrap ## write requirements.lock anew (UPGRADE=1 takes newer versions)
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
+	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-config \
+	  $(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+clean: ## remove the environment, caches and measurements
+	rm -rf .venv build dist htmlcov coverage.json .coverage .coverage.* \
+	  .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+bootstrap:
+	@$(PYTHON) tools/bootstrap.py

@@ -1,0 +1,81 @@
+"""One virtual environment per peer, built from exact pins and reused while the pins stay the same.
+
+Peers never share an environment with Toolgate or with each other, so no peer's dependency slows another.
+pydantic is pinned alike everywhere, because most contenders spend their time in it.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+PYDANTIC = "pydantic==2.14.3"
+ROOT = Path(__file__).resolve().parent / ".envs"
+INSTALL_LIMIT_S = 900
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A peer's environment: its folder name and what is installed in it."""
+
+    name: str
+    requirements: tuple[str, ...]
+
+
+ENVIRONMENTS = {
+    environment.name: environment
+    for environment in (
+        Environment(name="stageflow", requirements=("stageflow-core==1.2.0", PYDANTIC)),
+        Environment(name="pydantic_ai", requirements=("pydantic-ai-slim==2.66.0", PYDANTIC)),
+        Environment(name="openai_agents", requirements=("openai-agents==0.24.0", PYDANTIC)),
+        Environment(name="langchain", requirements=("langchain==1.4.7", "langchain-core==1.7.2", PYDANTIC)),
+        Environment(name="agno", requirements=("agno==3.1.10", PYDANTIC)),
+        Environment(name="fastmcp", requirements=("fastmcp==4.1.2", PYDANTIC)),
+    )
+}
+
+
+class EnvironmentFailedError(Exception):
+    """A peer's environment could not be built; the message is the installer's last words."""
+
+
+def ensure(environment: Environment, *, say: Callable[[str], None]) -> Path:
+    """Return the environment's interpreter, building the environment when its pins changed.
+
+    A half-built environment has no stamp and is built again next time.
+    """
+    folder = ROOT / environment.name
+    python = folder / "bin" / "python"
+    stamp = folder / "requirements.stamp"
+    wanted = "\n".join((f"python {sys.version.split()[0]}", *environment.requirements)) + "\n"
+    if python.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return python
+    say(f"{environment.name}: installing {', '.join(environment.requirements)}")
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(folder)])
+    _run(
+        [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *environment.requirements,
+        ]
+    )
+    stamp.write_text(wanted)
+    return python
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise EnvironmentFailedError(f"it took longer than {INSTALL_LIMIT_S} s") from error
+    if done.returncode == 0:
+        return
+    lines = [line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("WARNING")]
+    raise EnvironmentFailedError(lines[-1][:300] if lines else f"exit code {done.returncode}")

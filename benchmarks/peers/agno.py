@@ -1,0 +1,34 @@
+"""Agno: `get_function_call` parses the argument text, `FunctionCall.aexecute` validates and runs.
+
+No hook, cache or user confirmation is configured.
+"""
+
+# mypy: disable-error-code="import-not-found"
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agno.tools.function import Function
+from agno.utils.functions import get_function_call
+from benchmarks.workload import ARG, NAME, Step, weather
+
+DISTRIBUTION = "agno"
+
+
+@asynccontextmanager
+async def execute() -> AsyncIterator[Step]:
+    """Yield a step that builds one function call from text and executes it."""
+    function = Function.from_callable(weather)
+    function.process_entrypoint()
+    functions = {NAME: function}
+
+    async def step() -> str:
+        call = get_function_call(name=NAME, arguments=ARG, call_id="call_1", functions=functions)
+        outcome = await call.aexecute()
+        return json.dumps(outcome.result)
+
+    yield step
+
+
+CASES = {"agno": execute}

@@ -1,0 +1,203 @@
+"""Measure Toolgate and its peers in one run, print the tables and say which targets are reached.
+
+Rounds are interleaved (every contender once, then every contender again) and each measurement is a fresh
+process on one core, so that a noisy machine is noisy for all alike. Exit code 1 when a target is missed.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.contenders import CONTENDERS, Contender, MeasurementFailedError, measure, own_python
+from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
+from benchmarks.targets import judge
+
+SECTIONS = ("start", "parking")
+STARTS = {
+    "toolgate": ("benchmarks/toolgate_startup.py",),
+    "pydantic": ("benchmarks/pydantic_startup.py",),
+    "pydantic_asyncio": ("benchmarks/pydantic_startup.py", "--asyncio"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions."""
+
+    rounds: int
+    calls: int
+    starts: int
+    parked: int
+    decisions: int
+    parking_rounds: int
+
+
+FULL = Size(rounds=15, calls=4000, starts=15, parked=10_000, decisions=200, parking_rounds=3)
+QUICK = Size(rounds=5, calls=2000, starts=5, parked=10_000, decisions=50, parking_rounds=1)
+
+
+def say(text: str) -> None:
+    """Print a progress line on the error stream, so that the tables can be piped."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def pin_to_one_core() -> bool:
+    """Keep this process and all it starts on the last core allowed; False where that is unsupported."""
+    if not hasattr(os, "sched_setaffinity"):
+        return False
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    return True
+
+
+def summary(values: Iterable[float]) -> dict[str, Any]:
+    """Return median, minimum and the values themselves, rounded to what a reader can use."""
+    kept = [round(value, 3) for value in values]
+    return {"median": statistics.median(kept), "min": min(kept), "max": max(kept), "rounds": kept}
+
+
+def interpreters(chosen: list[Contender]) -> dict[str, Path]:
+    """Return an interpreter per contender; one whose environment cannot be built is named and left out."""
+    found: dict[str, Path] = {}
+    for contender in chosen:
+        if contender.environment is None:
+            found[contender.name] = own_python()
+            continue
+        try:
+            found[contender.name] = ensure(ENVIRONMENTS[contender.environment], say=say)
+        except EnvironmentFailedError as error:
+            say(f"{contender.name}: left out, its environment could not be built: {error}")
+    return found
+
+
+def measure_calls(chosen: list[Contender], size: Size) -> list[dict[str, Any]]:
+    """Return one row per contender; a failed round is named and missing from its row."""
+    pythons = interpreters(chosen)
+    pin_to_one_core()
+    lines: dict[str, list[dict[str, Any]]] = {name: [] for name in pythons}
+    for number in range(1, size.rounds + 1):
+        for contender in [one for one in chosen if one.name in lines]:
+            calls = str(max(size.calls // contender.slowness, 50))
+            try:
+                line = measure(
+                    pythons[contender.name],
+                    "-m",
+                    "benchmarks.measure",
+                    f"benchmarks/{contender.script}",
+                    contender.name,
+                    f"--calls={calls}",
+                    is_own=contender.environment is None,
+                )
+            except MeasurementFailedError as error:
+                say(f"round {number}/{size.rounds} {contender.name}: failed: {error}")
+                if not lines[contender.name]:
+                    del lines[contender.name]  # it never worked: the other rounds need not wait for it
+                continue
+            lines[contender.name].append(line)
+            say(f"round {number}/{size.rounds} {contender.name}: {line['raw_us']:.1f} us")
+    quickest = min((line["reference_us"] for kept in lines.values() for line in kept), default=0.0)
+    return [
+        _row(contender, lines[contender.name], quickest) for contender in chosen if lines.get(contender.name)
+    ]
+
+
+def _row(contender: Contender, lines: list[dict[str, Any]], quickest_us: float) -> dict[str, Any]:
+    """Return a contender's row; `call_us` is what a call takes while the core runs at its quickest."""
+    return {
+        "name": contender.name,
+        "path": contender.path,
+        "is_information": contender.is_information,
+        "version": lines[0]["version"],
+        "pydantic": lines[0]["pydantic"],
+        "call_us": summary(line["references"] * quickest_us for line in lines),
+        "raw_us": summary(line["raw_us"] for line in lines),
+        "parallel_per_s": summary(line["parallel_per_s"] for line in lines),
+    }
+
+
+def measure_starts(size: Size) -> dict[str, Any]:
+    """Return start-up times; each script runs once unmeasured first, so that bytecode exists for all."""
+    pin_to_one_core()
+    values: dict[str, list[float]] = {name: [] for name in STARTS}
+    for number in range(size.starts + 1):
+        for name in list(values):
+            try:
+                line = measure(own_python(), *STARTS[name], is_own=True)
+            except MeasurementFailedError as error:
+                say(f"start of {name}: left out, measuring failed: {error}")
+                del values[name]
+                continue
+            if number:
+                values[name].append(line["start_ms"])
+    say(f"start-up: {size.starts} processes each")
+    return {name: {"start_ms": summary(kept)} for name, kept in values.items() if kept}
+
+
+def measure_parking(size: Size) -> dict[str, Any]:
+    """Return memory and wake latency with many calls parked and with one, in alternating processes."""
+    pin_to_one_core()
+    lines: dict[str, list[dict[str, Any]]] = {"one": [], "many": []}
+    for number in range(1, size.parking_rounds + 1):
+        for name, parked in (("one", 1), ("many", size.parked)):
+            arguments = (f"--parked={parked}", f"--decisions={size.decisions}")
+            try:
+                line = measure(own_python(), "-m", "benchmarks.toolgate_parking", *arguments, is_own=True)
+            except MeasurementFailedError as error:
+                say(f"parking: left out, measuring failed: {error}")
+                return {}
+            lines[name].append(line)
+            say(f"parking {number}/{size.parking_rounds}, {parked} parked: wake {line['wake_p50_us']:.0f} us")
+    keys = ("growth_mb", "park_all_s", "wake_p50_us", "wake_p95_us", "wake_references")
+    return {
+        name: {"parked": kept[0]["parked"], **{key: summary(line[key] for line in kept) for key in keys}}
+        for name, kept in lines.items()
+    }
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line's options."""
+    names = [*(contender.name for contender in CONTENDERS), *SECTIONS]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", choices=names, help="measure only this; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; for a first look")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into the documentation page")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure what was asked for, report it and return the exit code."""
+    options = parse()
+    wanted = set(options.only or [*(contender.name for contender in CONTENDERS), *SECTIONS])
+    size = QUICK if options.quick else FULL
+    chosen = [contender for contender in CONTENDERS if contender.name in wanted]
+    results: dict[str, Any] = {
+        "measured_on": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "is_quick": options.quick,
+        "rounds": size.rounds,
+        "calls": measure_calls(chosen, size) if chosen else [],
+        "start": measure_starts(size) if "start" in wanted else {},
+        "parking": measure_parking(size) if "parking" in wanted else {},
+    }
+    verdicts = judge(results)
+    results["targets"] = [verdict.as_json() for verdict in verdicts]
+    print(report.terminal(results, verdicts))
+    if options.only is None:
+        report.write_files(results, verdicts)
+        if options.write_docs and not options.quick:
+            report.write_docs(results, verdicts)
+    missed = [verdict for verdict in verdicts if verdict.is_reached is False]
+    unmeasured = [verdict for verdict in verdicts if verdict.is_reached is None and options.only is None]
+    return 1 if missed or unmeasured else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Buses: who is woken."""

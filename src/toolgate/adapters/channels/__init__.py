@@ -1,0 +1,1 @@
+"""Channels: how people are asked."""

@@ -1,0 +1,1 @@
+"""Runners: where handlers run."""

@@ -1,0 +1,1 @@
+"""Stores: where the truth is kept."""

@@ -1,0 +1,225 @@
+"""The store of a single process: everything in dictionaries under one lock, gone when the process ends.
+
+Finished calls and old events are forgotten beyond `retain`, so a long-lived process does not grow;
+the chain stays verifiable from the oldest event that is kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change, Reservation
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Event, genesis, seal
+from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due
+
+Key = tuple[str, str]
+EVENTS_PER_CALL = 6
+
+
+class MemoryStore:
+    """Keeps every guarantee of the Store port but durability."""
+
+    def __init__(self, *, retain: int = 10_000) -> None:
+        self._lock = threading.Lock()
+        self._mode = Mode.NORMAL
+        self._closed = False
+        self._retain = retain
+        self._calls: dict[Key, Call] = {}
+        self._finished: deque[Key] = deque()
+        self._approvals: dict[str, Approval] = {}
+        self._open: dict[str, None] = {}
+        self._undo: dict[Key, UndoRecord] = {}
+        self._undo_ends: list[tuple[datetime, Key]] = []
+        self._events: dict[str, deque[Event]] = {}
+        self._heads: dict[str, tuple[int, bytes]] = {}
+        self._rates: dict[Key, deque[datetime]] = {}
+        self._due: list[tuple[datetime, Key]] = []
+
+    @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    def commit(self, change: Change) -> None:
+        with self._lock:
+            self._check(change)
+            if change.events:
+                self._seal(change)
+            self._apply(change)
+
+    def _check(self, change: Change) -> None:
+        if self._closed:
+            raise StoreError("The store is closed.")
+        if change.mode_seen is not None and change.mode_seen is not self._mode:
+            raise ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
+        call = change.call
+        if call is not None:
+            standing = self._calls.get((call.project, call.id))
+            if (None if standing is None else standing.version) != change.expect:
+                raise ConflictError(f"Call {call.id} was changed by somebody else.")
+        if change.undo_expect is not None and change.undo is not None:
+            kept = self._undo.get((change.undo.project, change.undo.call_id))
+            if kept is None or kept.state is not change.undo_expect:
+                raise ConflictError(f"Call {change.undo.call_id} is not {change.undo_expect} for undo any more.")
+        for reservation in change.reservations:
+            self._check_rate(change, reservation)
+
+    def _check_rate(self, change: Change, reservation: Reservation) -> None:
+        used = self._rates.get((change.project, reservation.key))
+        if used is None:
+            return
+        start = change.at - timedelta(seconds=reservation.window_s)
+        while used and used[0] <= start:
+            used.popleft()
+        if len(used) >= reservation.limit:
+            raise RateLimitError(
+                f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
+            )
+
+    def _seal(self, change: Change) -> None:
+        project, at = change.project, change.at
+        head = self._heads.get(project)
+        if head is None:
+            head = (0, genesis(project))
+            self._events[project] = deque(maxlen=self._retain * EVENTS_PER_CALL)
+        seq, last = head
+        sealed: list[Event] = []
+        for draft in change.events:
+            seq += 1
+            event = seal(draft, project, seq, at, last)
+            last = event.hash
+            sealed.append(event)
+        self._events[project].extend(sealed)
+        self._heads[project] = (seq, last)
+
+    def _apply(self, change: Change) -> None:
+        """Cannot fail: everything was checked."""
+        call = change.call
+        if call is not None:
+            key = (call.project, call.id)
+            self._calls[key] = call
+            if call.due_at is not None:
+                heapq.heappush(self._due, (call.due_at, key))
+            elif call.status.is_final and call.status is not Status.UNKNOWN:
+                self._finished.append(key)
+                if len(self._finished) > self._retain:
+                    self._forget(self._finished.popleft())
+        for approval in change.approvals:
+            self._approvals[approval.id] = approval
+            if approval.is_pending:
+                self._open[approval.id] = None
+            else:
+                self._open.pop(approval.id, None)
+        if change.undo is not None:
+            self._keep_undo(change.undo, change.at)
+        for reservation in change.reservations:
+            self._rates.setdefault((change.project, reservation.key), deque()).append(change.at)
+        if change.set_mode is not None:
+            self._mode = change.set_mode
+
+    def _keep_undo(self, undo: UndoRecord, now: datetime) -> None:
+        key = (undo.project, undo.call_id)
+        self._undo[key] = undo
+        heapq.heappush(self._undo_ends, (undo.expires_at, key))
+        self._free_undo(now)
+
+    def _free_undo(self, now: datetime) -> None:
+        while self._undo_ends and self._undo_ends[0][0] <= now:
+            _, key = heapq.heappop(self._undo_ends)
+            kept = self._undo.get(key)
+            if kept is not None and kept.is_expired(now):
+                del self._undo[key]
+
+    def _forget(self, key: Key) -> None:
+        call = self._calls.pop(key)
+        if call.approval_id is not None:
+            self._approvals.pop(call.approval_id, None)
+
+    async def call(self, project: str, call_id: str) -> Call | None:
+        return self._calls.get((project, call_id))
+
+    async def calls(self, query: CallQuery) -> list[Call]:
+        with self._lock:
+            everything: Iterable[Call] = tuple(self._calls.values())
+        found = [call for call in everything if _call_fits(call, query)]
+        found.sort(key=lambda call: (call.created_at, call.id))
+        if query.after is not None:
+            ids = [call.id for call in found]
+            found = found[ids.index(query.after) + 1 :] if query.after in ids else found
+        return found[: query.limit]
+
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        if query.id is not None:
+            approval = self._approvals.get(query.id)
+            return [approval] if approval is not None and _approval_fits(approval, query) else []
+        with self._lock:
+            ids = tuple(self._open) if query.status == "pending" else tuple(self._approvals)
+        found = [approval for id in ids if (approval := self._approvals.get(id)) and _approval_fits(approval, query)]
+        return found[: query.limit]
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None:
+        return self._undo.get((project, call_id))
+
+    async def events(
+        self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
+    ) -> list[Event]:
+        with self._lock:
+            kept = self._events.get(project, ())
+            start = max(0, after + 1 - kept[0].seq) if kept else 0
+            found: list[Event] = []
+            for index in range(start, len(kept)):
+                event = kept[index]
+                if call_id is None or event.call_id == call_id:
+                    found.append(event)
+                    if len(found) >= limit:
+                        break
+            return found
+
+    async def due(self, now: datetime, *, limit: int = 100) -> Due:
+        with self._lock:
+            self._free_undo(now)
+            ready: list[tuple[datetime, Key]] = []
+            while self._due and len(ready) < limit and self._due[0][0] <= now:
+                entry = heapq.heappop(self._due)
+                if self._is_current(entry) and entry not in ready:
+                    ready.append(entry)
+            for entry in ready:
+                heapq.heappush(self._due, entry)
+            calls = [self._calls[key] for _, key in ready]
+            return Due(calls, self._next_due(now))
+
+    def _is_current(self, entry: tuple[datetime, Key]) -> bool:
+        call = self._calls.get(entry[1])
+        return call is not None and call.due_at == entry[0]
+
+    def _next_due(self, now: datetime) -> datetime | None:
+        while self._due and not self._is_current(self._due[0]):
+            heapq.heappop(self._due)
+        return max(self._due[0][0], now) if self._due else None
+
+    async def close(self) -> None:
+        self._closed = True
+
+
+def _call_fits(call: Call, query: CallQuery) -> bool:
+    return (
+        (query.project is None or call.project == query.project)
+        and (query.statuses is None or call.status in query.statuses)
+        and (query.run_id is None or call.context.run_id == query.run_id)
+    )
+
+
+def _approval_fits(approval: Approval, query: ApprovalQuery) -> bool:
+    return (
+        (query.project is None or approval.project == query.project)
+        and (query.call_id is None or approval.call_id == query.call_id)
+        and (query.status is None or approval.status is query.status)
+    )

@@ -1,0 +1,274 @@
+"""Every error Toolgate raises, in one tree. Each class has a stable `code`.
+
+    ToolgateError
+    |-- ToolError                        what happened to one call
+    |   |-- ToolNotFoundError            no such tool
+    |   |-- ToolInputError               arguments unparsable or against the schema
+    |   |-- ToolDeniedError              a rule said no
+    |   |-- ToolApprovalDeniedError      a person said no
+    |   |-- ToolApprovalTimeoutError     nobody answered in time
+    |   |-- ToolCancelledError           the call was cancelled
+    |   |-- ToolExecutionError           the handler failed
+    |   |   |-- ToolTimeoutError         it ran longer than allowed and was stopped
+    |   |   `-- ToolOutputError          what it returned is not usable
+    |   |-- ToolUnknownOutcomeError      it may or may not have happened
+    |   `-- ToolUndoError                an undo was refused or failed
+    |-- DefinitionError                  a tool, schema or registration is wrong
+    |-- NotFoundError                    no such call, approval or run
+    |-- ConflictError                    somebody else got there first
+    |   |-- DecisionConflictError        the approval is decided, expired or frozen
+    |   |-- ModeChangedError             the operator's mode is another one than the rules saw
+    |   |-- StaleFenceError              a result from an execution that lost its claim
+    |   `-- RateLimitError               the claim would exceed a rate
+    |-- NotAllowedError                  this principal may not do this
+    |-- StoreError                       the truth cannot be read or written
+    |-- GateClosedError                  the gate was closed
+    `-- UsageError                       the API was called in a way it cannot serve
+
+`code` is what programs compare; the text is for people and may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class ToolgateError(Exception):
+    """Base of every error Toolgate raises on purpose."""
+
+    code: str = "toolgate_error"
+
+
+class ToolError(ToolgateError):
+    """Base of everything that can end a call badly."""
+
+    code = "tool_error"
+    default_text: ClassVar[str] = "the tool call failed"
+
+    def __init__(self, message: str | None = None, /, *, tool: str | None = None) -> None:
+        self.tool = tool
+        super().__init__(message if message is not None else self._describe())
+
+    def _describe(self) -> str:
+        return self.default_text if self.tool is None else f"Tool `{self.tool}`: {self.default_text}"
+
+
+class ToolNotFoundError(ToolError):
+    code = "tool_not_found"
+    default_text = "no tool of this name or action type is registered"
+
+
+class ToolInputError(ToolError):
+    """The arguments cannot be parsed, exceed a limit or violate the schema.
+
+    `location` is a JSON Pointer into the arguments where one is known.
+    """
+
+    code = "invalid_arguments"
+    default_text = "the arguments are not valid"
+
+    def __init__(self, message: str | None = None, /, *, tool: str | None = None, location: str | None = None) -> None:
+        self.location = location
+        super().__init__(message, tool=tool)
+
+
+class ToolDeniedError(ToolError):
+    """A rule refused the call. `allowed` and `allowed_behaviors` are the same argument."""
+
+    code = "denied"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        tool: str | None = None,
+        behavior: str | None = None,
+        allowed: Iterable[str] | None = None,
+        allowed_behaviors: Iterable[str] | None = None,
+        reason: str | None = None,
+    ) -> None:
+        self.behavior = behavior
+        named = allowed_behaviors if allowed_behaviors is not None else allowed
+        self.allowed_behaviors: tuple[str, ...] = tuple(named or ())
+        self.reason = reason
+        super().__init__(message, tool=tool)
+
+    def _describe(self) -> str:
+        name = f"Tool `{self.tool}`" if self.tool else "The tool"
+        if self.reason:
+            return f"{name} was denied: {self.reason}"
+        if self.allowed_behaviors:
+            allowed = ", ".join(self.allowed_behaviors)
+            return f"{name} is not allowed in behavior '{self.behavior}'; it is allowed in: {allowed}."
+        return f"{name} was denied."
+
+
+class _ReasonedToolError(ToolError):
+    """A tool error that carries the reason somebody gave."""
+
+    def __init__(self, message: str | None = None, /, *, tool: str | None = None, reason: str | None = None) -> None:
+        self.reason = reason
+        super().__init__(message, tool=tool)
+
+    def _describe(self) -> str:
+        text = super()._describe()
+        return f"{text}: {self.reason}" if self.reason else text
+
+
+class ToolApprovalDeniedError(_ReasonedToolError):
+    code = "approval_denied"
+    default_text = "approval was denied"
+
+
+class ToolApprovalTimeoutError(_ReasonedToolError):
+    """Nobody decided before the approval expired. Not a denial: asking again is fair."""
+
+    code = "approval_timeout"
+    default_text = "approval timed out"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        tool: str | None = None,
+        reason: str | None = None,
+        request_id: object = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        self.request_id = request_id
+        self.timeout_seconds = timeout_seconds
+        super().__init__(message, tool=tool, reason=reason)
+
+
+class ToolCancelledError(_ReasonedToolError):
+    code = "cancelled"
+    default_text = "the call was cancelled"
+
+
+class ToolExecutionError(ToolError):
+    """The handler raised or reported failure; `__cause__` is the original where it is at hand."""
+
+    code = "execution_failed"
+    default_text = "the handler failed"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        tool: str | None = None,
+        action_id: object = None,
+        cause: BaseException | None = None,
+    ) -> None:
+        self.action_id = action_id
+        self.cause = cause
+        super().__init__(message, tool=tool)
+
+    def _describe(self) -> str:
+        text = super()._describe()
+        return f"{text}: {self.cause}" if self.cause is not None else text
+
+
+class ToolTimeoutError(ToolExecutionError):
+    code = "timeout"
+    default_text = "the handler ran longer than allowed and was stopped"
+
+
+class ToolOutputError(ToolExecutionError):
+    """The handler ran, but its output has the wrong type, cannot be serialised or breaks its schema."""
+
+    code = "invalid_output"
+    default_text = "the handler returned something unusable"
+
+
+class ToolUnknownOutcomeError(ToolError):
+    """The handler started and nobody can tell whether its effect happened."""
+
+    code = "unknown"
+    default_text = "the outcome is unknown"
+
+
+class ToolUndoError(_ReasonedToolError):
+    code = "undo_failed"
+    default_text = "undo failed"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        tool: str | None = None,
+        action_id: object = None,
+        reason: str | None = None,
+    ) -> None:
+        self.action_id = action_id
+        super().__init__(message, tool=tool, reason=reason)
+
+
+class DefinitionError(ToolgateError):
+    """A tool definition, a schema or a registration is refused."""
+
+    code = "invalid_definition"
+
+
+class NotFoundError(ToolgateError):
+    """No such call, approval or run in this project."""
+
+    code = "not_found"
+
+
+class ConflictError(ToolgateError):
+    """The row changed since it was read; nothing was written."""
+
+    code = "conflict"
+
+
+class DecisionConflictError(ConflictError):
+    """The approval cannot take this decision: it is decided, expired, frozen or not what was shown."""
+
+    code = "decision_conflict"
+
+
+class ModeChangedError(ConflictError):
+    """The stored mode is not the one the rules were asked under; ask them again."""
+
+    code = "mode_changed"
+
+
+class StaleFenceError(ConflictError):
+    """A result arrived from an execution that no longer holds the claim; it is kept as evidence only."""
+
+    code = "stale_result"
+
+
+class RateLimitError(ConflictError):
+    """The claim would exceed a rate limit; nothing ran."""
+
+    code = "rate_limited"
+
+
+class NotAllowedError(ToolgateError):
+    """This principal may not do this."""
+
+    code = "not_allowed"
+
+
+class StoreError(ToolgateError):
+    """The store cannot be read or written; nothing runs until it can."""
+
+    code = "store_unavailable"
+
+
+class GateClosedError(ToolgateError):
+    """The gate was closed; open a new one."""
+
+    code = "gate_closed"
+
+
+class UsageError(ToolgateError):
+    """The API was called in a way it cannot serve; the text says how to call it."""
+
+    code = "usage"

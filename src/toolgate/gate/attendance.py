@@ -1,0 +1,101 @@
+"""Those who go along with a call: who waits for it, and who runs it once it is approved.
+
+A waiter runs its own call. A call nobody waits for runs on the loop that made it while that loop
+lives, else on the gate's own. However many try, the claim lets one through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from toolgate.errors import GateClosedError
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.output import Result, result_of
+from toolgate.pipeline.background import Background
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.execute import decode
+from toolgate.pipeline.waiting import Key, Waiters
+from toolgate.pipeline.walk import Walk
+from toolgate.ports.bus import Hint
+
+
+class Attendance:
+    """Waits for calls and runs approved ones."""
+
+    def __init__(self, driver: Driver, walk: Walk, background: Background) -> None:
+        self._driver = driver
+        self._walk = walk
+        self._background = background
+        self._waiters = Waiters()
+        self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
+        self._strays: set[asyncio.Task[None]] = set()
+        self._unsubscribe = driver.bus.subscribe(self._on_hint)
+        self.is_closed = False
+
+    def settle_in(self, key: Key) -> None:
+        """Remember the running loop as the one a parked call came from."""
+        self._homes[key] = asyncio.get_running_loop()
+
+    async def follow(self, key: Key) -> Result:
+        """Go along with a call to its end, running it here once it is approved."""
+        driver = self._driver
+        while True:
+            future = self._waiters.add(key)
+            try:
+                call = await driver.read(*key)
+                if call.is_final:
+                    self._homes.pop(key, None)
+                    return result_of(call, data=decode(call.result))
+                if call.status is Status.APPROVED and call.tool_name in driver.registry:
+                    result = await self._walk.resume(call)
+                    if result.is_final:
+                        self._homes.pop(key, None)
+                        return result
+                if self.is_closed:
+                    raise GateClosedError(f"The gate was closed; call {key[1]} stays {call.status}.")
+                await future
+            except asyncio.CancelledError:
+                self._leave(key, future)
+                raise
+            finally:
+                self._waiters.discard(key, future)
+
+    def _leave(self, key: Key, future: asyncio.Future[None]) -> None:
+        """The one who waited goes away; if a wake-up reached only them, pass it on."""
+        if future.done() and not future.cancelled():
+            self._dispatch(key)
+
+    def _on_hint(self, hint: Hint) -> None:
+        if not self._waiters.wake(hint) and hint.status is Status.APPROVED:
+            self._dispatch((hint.project, hint.call_id))
+
+    def offer(self, call: Call) -> None:
+        key = (call.project, call.id)
+        if key not in self._waiters and call.tool_name in self._driver.registry:
+            self._dispatch(key)
+
+    def _dispatch(self, key: Key) -> None:
+        """Run an approved call nobody waits for: on the loop that made it, or on the gate's own."""
+        if self.is_closed:
+            return
+        home = self._homes.pop(key, None)
+        if home is not None and home.is_running():
+            home.call_soon_threadsafe(self._start_at_home, home, key)
+        else:
+            self._background.spawn(self._run_approved(key))
+
+    def _start_at_home(self, home: asyncio.AbstractEventLoop, key: Key) -> None:
+        task = home.create_task(self._run_approved(key), name=f"toolgate-call-{key[1]}")
+        self._strays.add(task)
+        task.add_done_callback(self._strays.discard)
+
+    async def _run_approved(self, key: Key) -> None:
+        call = await self._driver.read(*key)
+        if call.status is Status.APPROVED:
+            await self._walk.resume(call)
+
+    def close(self) -> None:
+        """Wake everybody who waits, so that they notice."""
+        self.is_closed = True
+        self._unsubscribe()
+        self._waiters.wake_all()

@@ -1,0 +1,327 @@
+"""The front object. A Gate knows ports only; `toolgate.open` builds one from settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+from toolgate.errors import GateClosedError, NotFoundError, UsageError
+from toolgate.gate.attendance import Attendance
+from toolgate.gate.messenger import Messenger
+from toolgate.gate.sync import SyncGate
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.call import Call
+from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
+from toolgate.kernel.event import Event
+from toolgate.kernel.masking import Masker
+from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.policy import Policy
+from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.pipeline.answers import Answers
+from toolgate.pipeline.background import Background
+from toolgate.pipeline.clockwork import Clockwork
+from toolgate.pipeline.driver import Driver, new_id
+from toolgate.pipeline.execute import decode
+from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.sweeper import Sweeper
+from toolgate.pipeline.undoing import Undoing, UndoReport
+from toolgate.pipeline.walk import Walk
+from toolgate.ports.bus import Bus
+from toolgate.ports.channel import Channel, Decision
+from toolgate.ports.runner import Runner
+from toolgate.ports.store import ApprovalQuery, CallQuery, Store
+
+
+class Gate:
+    """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bus: Bus,
+        runners: Mapping[str, Runner],
+        tools: Iterable[ToolDefinition] = (),
+        policy: Policy | None = None,
+        channels: Iterable[Channel] = (),
+        masker: Masker | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
+    ) -> None:
+        self.registry = ToolRegistry(tools)
+        self._runners = runners
+        owner = new_id()
+        self._background = Background(f"toolgate-{owner[-6:]}")
+        self._driver = Driver(
+            store=store,
+            bus=bus,
+            registry=self.registry,
+            masker=masker or Masker(),
+            runners=runners,
+            spawn=self._background.spawn,
+            policy=policy or Policy(),
+            limits=limits,
+            undo_ttl_s=undo_ttl_s,
+            owner=owner,
+        )
+        performer = Performer(self._driver)
+        self._walk = Walk(self._driver, performer)
+        self._answers = Answers(self._driver, performer)
+        self._undoing = Undoing(self._driver, self._walk)
+        self._attendance = Attendance(self._driver, self._walk, self._background)
+        self._messenger = Messenger(channels, self._answers)
+        sweeper = Sweeper(self._driver, self._attendance.offer)
+        self._driver.on_asked = self._messenger.carry
+        self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
+
+    @property
+    def sync(self) -> SyncGate:
+        """The same gate for plain threads: every method, blocking."""
+        return SyncGate(self, self._background)
+
+    @property
+    def mode(self) -> Mode:
+        return self._driver.store.mode
+
+    @property
+    def masker(self) -> Masker:
+        """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
+        return self._driver.masker
+
+    def register(self, tool: ToolDefinition) -> None:
+        """Offer a tool, or replace the one of the same name."""
+        self.registry.add(tool)
+
+    async def call(
+        self,
+        tool: str | ToolDefinition,
+        arguments: str | bytes | Mapping[str, object] | None = None,
+        *,
+        context: Context = DEFAULT_CONTEXT,
+        call_id: str | None = None,
+        wait: bool = True,
+        approval_timeout_s: float | None = None,
+    ) -> Result:
+        """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
+
+        Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
+        Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
+        call with it joins the first.
+        """
+        if self._attendance.is_closed:
+            raise GateClosedError("This gate is closed; open a new one.")
+        name = tool.name if isinstance(tool, ToolDefinition) else tool
+        result = await self._walk.submit(
+            name,
+            {} if arguments is None else arguments,
+            context,
+            call_id=call_id,
+            approval_timeout_s=approval_timeout_s,
+        )
+        if result.status.is_final:
+            return result
+        key = (context.project, result.call_id)
+        self._attendance.settle_in(key)
+        return await self._attendance.follow(key) if wait else result
+
+    async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
+        """Return the final result of a call that was made before, by this process or another."""
+        return await self._attendance.follow((project, call_id))
+
+    async def decide(
+        self,
+        approval_id: str,
+        decision: Decision | str,
+        *,
+        by: str | Principal,
+        reason: str | None = None,
+        digest: str | None = None,
+        project: str | None = None,
+    ) -> Result:
+        """Answer an approval: "approve" or "deny". The first answer is final.
+
+        Returns where the call stands after the decision is durable; it does not wait for execution.
+        """
+        try:
+            said = Decision(decision)
+        except ValueError:
+            raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
+        return await self._answers.decide(
+            approval_id,
+            approve_it=said is Decision.APPROVE,
+            by=Principal.of(by),
+            reason=reason,
+            digest=digest,
+            project=project,
+        )
+
+    async def extend(
+        self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None
+    ) -> Approval:
+        """Give people `seconds` from now to decide."""
+        return await self._answers.extend(approval_id, seconds=seconds, by=Principal.of(by), project=project)
+
+    async def complete(
+        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+    ) -> Result:
+        """Report the result of a call that runs on a client or worker."""
+        return await self._answers.complete(project, call_id, output, fence=fence)
+
+    async def settle(
+        self,
+        call_id: str,
+        *,
+        happened: bool,
+        by: str | Principal,
+        reason: str,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Say what an UNKNOWN call really did."""
+        return await self._answers.settle(project, call_id, happened=happened, by=Principal.of(by), reason=reason)
+
+    async def cancel(
+        self,
+        call_id: str,
+        *,
+        reason: str = "cancelled by the caller",
+        project: str = DEFAULT_PROJECT,
+        wait: bool = True,
+    ) -> Result:
+        """End a call. One that runs is asked to stop, and with `wait` its end is awaited."""
+        result = await self._answers.cancel(project, call_id, reason=reason)
+        return await self._attendance.follow((project, call_id)) if wait and not result.is_final else result
+
+    async def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
+        """Take a call's effect back; the result is the undo call's own."""
+        result = await self._undoing.undo(context.project, call_id, context, force=force)
+        return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
+
+    async def undo_run(
+        self,
+        run_id: str,
+        *,
+        context: Context = DEFAULT_CONTEXT,
+        force: bool = False,
+        skip_failures: bool = False,
+    ) -> UndoReport:
+        """Undo every undoable call of a run, last first; stop at the first that fails unless told to skip it."""
+        return await self._undoing.undo_run(run_id, context, self.undo, force=force, skip_failures=skip_failures)
+
+    async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
+        """Change the operator's mode for everybody; audited in the project `_system`."""
+        try:
+            wanted = Mode(mode)
+        except ValueError:
+            raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
+        driver = self._driver
+        who = Principal.of(by)
+        data = {
+            "from": self.mode.value,
+            "to": wanted.value,
+            "by": who.name,
+            "reason": driver.masker.text(reason),
+        }
+        change = Change.make(
+            project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
+        )
+        await driver.commit(change)
+
+    async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
+        """Follow another policy from now on; calls already approved must pass it before they run."""
+        driver = self._driver
+        data = {"from": driver.policy.revision, "to": policy.revision, "by": Principal.of(by).name}
+        await driver.commit(
+            Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(("policy.changed", None, data),))
+        )
+        driver.policy = policy
+
+    async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
+        """Return the approvals that wait for a person, oldest first."""
+        query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, limit=limit)
+        return await self._driver.store.approvals(query)
+
+    async def get(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
+        """Return where a call stands; raise NotFoundError."""
+        call = await self._driver.read(project, call_id)
+        return result_of(call, data=decode(call.result))
+
+    async def record(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Call:
+        """Return the whole row of a call; `shown` and `shown_result` are its masked arguments and result."""
+        return await self._driver.read(project, call_id)
+
+    async def calls(self, query: CallQuery) -> list[Call]:
+        """Return the rows that fit, oldest first."""
+        return await self._driver.store.calls(query)
+
+    async def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
+        """Return one approval; raise NotFoundError."""
+        found = await self._driver.store.approvals(ApprovalQuery(id=approval_id, project=project))
+        if not found:
+            raise NotFoundError(f"There is no approval {approval_id[:64]}.")
+        return found[0]
+
+    async def events(
+        self, *, project: str = DEFAULT_PROJECT, after: int = 0, limit: int = 1000, call_id: str | None = None
+    ) -> list[Event]:
+        """Return events in order, from after a sequence number."""
+        return await self._driver.store.events(project, after=after, limit=limit, call_id=call_id)
+
+    async def follow(
+        self, *, project: str = DEFAULT_PROJECT, after: int = 0, call_id: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield events as they happen, from after a sequence number, until the reader stops."""
+        loop = asyncio.get_running_loop()
+        news = asyncio.Event()
+        listen = self._driver.listeners
+
+        def tell(change: Change) -> None:
+            if change.project == project and change.events and not loop.is_closed():
+                loop.call_soon_threadsafe(news.set)
+
+        listen.append(tell)
+        try:
+            while not self._attendance.is_closed:
+                news.clear()
+                while batch := await self.events(project=project, after=after, call_id=call_id):
+                    for event in batch:
+                        yield event
+                    after = batch[-1].seq
+                await news.wait()
+        finally:
+            listen.remove(tell)
+
+    async def aclose(self) -> None:
+        """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""
+        if self._attendance.is_closed:
+            return
+        self._attendance.close()
+        for runner in {id(runner): runner for runner in self._runners.values()}.values():
+            await runner.close()
+        await asyncio.to_thread(self._background.close)
+        await self._driver.store.close()
+        self._driver.bus.close()
+
+    def close(self) -> None:
+        """The same from plain code; inside a coroutine use `await gate.aclose()`."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(self.aclose())
+        else:
+            raise UsageError("This is running in an event loop: use `await gate.aclose()`.")
+
+    async def __aenter__(self) -> Gate:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Gate:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()

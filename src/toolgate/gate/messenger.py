@@ -1,0 +1,53 @@
+"""Carries questions to the channels and brings their answers back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from toolgate.errors import DecisionConflictError
+from toolgate.kernel.approval import Approval
+from toolgate.pipeline.answers import Answers
+from toolgate.ports.channel import Channel, Decision
+
+log = logging.getLogger("toolgate.channels")
+
+
+class Messenger:
+    """Asks every channel about every approval, on the loop of the call that needs it."""
+
+    def __init__(self, channels: Iterable[Channel], answers: Answers) -> None:
+        self._channels = list(channels)
+        self._answers = answers
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def carry(self, approval: Approval) -> None:
+        """Ask each channel in a task of its own; the first answer decides."""
+        for channel in self._channels:
+            task = asyncio.get_running_loop().create_task(self._ask(channel, approval), name="toolgate-ask")
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, channel: Channel, approval: Approval) -> None:
+        try:
+            answer = await channel.ask(approval)
+            if answer is None:
+                return
+            await self._answers.decide(
+                approval.id,
+                approve_it=answer.decision is Decision.APPROVE,
+                by=answer.by,
+                reason=answer.reason,
+                digest=approval.digest,
+                project=approval.project,
+            )
+        except DecisionConflictError as error:
+            log.debug("the answer to approval %s came second: %s", approval.id, error.code)
+        except Exception as error:  # noqa: BLE001  # a broken channel must not lose the question: it stays open
+            log.error(
+                "channel %s failed on approval %s with %s; the call stays parked",
+                type(channel).__name__,
+                approval.id,
+                type(error).__name__,
+            )

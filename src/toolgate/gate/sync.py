@@ -1,0 +1,137 @@
+"""The gate for plain threads: the same methods, blocking. They run on the gate's background loop."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolgate.errors import GateClosedError, UsageError
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Mode, Principal
+from toolgate.kernel.event import Event
+from toolgate.kernel.output import Result, ToolOutput
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.background import Background
+from toolgate.pipeline.undoing import UndoReport
+from toolgate.ports.channel import Decision
+from toolgate.ports.store import CallQuery
+
+if TYPE_CHECKING:
+    from toolgate.gate.front import Gate
+
+T = TypeVar("T")
+
+
+class SyncGate:
+    """Blocks the calling thread until the answer is there. Arguments are those of Gate's methods."""
+
+    def __init__(self, gate: Gate, background: Background) -> None:
+        self._gate = gate
+        self._background = background
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if self._background.is_closed or self._background.is_current:
+            coroutine.close()
+            if self._background.is_closed:
+                raise GateClosedError("This gate is closed; open a new one.")
+            raise UsageError("`gate.sync` would wait for itself here; use the async method.")
+        future = self._background.submit(coroutine)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def call(
+        self,
+        tool: str | ToolDefinition,
+        arguments: str | bytes | Mapping[str, object] | None = None,
+        *,
+        context: Context = DEFAULT_CONTEXT,
+        call_id: str | None = None,
+        wait: bool = True,
+        approval_timeout_s: float | None = None,
+    ) -> Result:
+        return self._run(
+            self._gate.call(
+                tool,
+                arguments,
+                context=context,
+                call_id=call_id,
+                wait=wait,
+                approval_timeout_s=approval_timeout_s,
+            )
+        )
+
+    def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
+        return self._run(self._gate.wait(call_id, project=project))
+
+    def decide(
+        self,
+        approval_id: str,
+        decision: Decision | str,
+        *,
+        by: str | Principal,
+        reason: str | None = None,
+        digest: str | None = None,
+        project: str | None = None,
+    ) -> Result:
+        return self._run(self._gate.decide(approval_id, decision, by=by, reason=reason, digest=digest, project=project))
+
+    def extend(self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None) -> Approval:
+        return self._run(self._gate.extend(approval_id, seconds, by=by, project=project))
+
+    def complete(
+        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+    ) -> Result:
+        return self._run(self._gate.complete(call_id, output, fence=fence, project=project))
+
+    def settle(
+        self,
+        call_id: str,
+        *,
+        happened: bool,
+        by: str | Principal,
+        reason: str,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        return self._run(self._gate.settle(call_id, happened=happened, by=by, reason=reason, project=project))
+
+    def cancel(
+        self, call_id: str, *, reason: str = "cancelled by the caller", project: str = DEFAULT_PROJECT
+    ) -> Result:
+        return self._run(self._gate.cancel(call_id, reason=reason, project=project))
+
+    def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
+        return self._run(self._gate.undo(call_id, context=context, force=force))
+
+    def undo_run(
+        self,
+        run_id: str,
+        *,
+        context: Context = DEFAULT_CONTEXT,
+        force: bool = False,
+        skip_failures: bool = False,
+    ) -> UndoReport:
+        return self._run(self._gate.undo_run(run_id, context=context, force=force, skip_failures=skip_failures))
+
+    def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
+        self._run(self._gate.set_mode(mode, by=by, reason=reason))
+
+    def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
+        return self._run(self._gate.pending(project=project, limit=limit))
+
+    def get(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
+        return self._run(self._gate.get(call_id, project=project))
+
+    def record(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Call:
+        return self._run(self._gate.record(call_id, project=project))
+
+    def calls(self, query: CallQuery) -> list[Call]:
+        return self._run(self._gate.calls(query))
+
+    def events(
+        self, *, project: str = DEFAULT_PROJECT, after: int = 0, limit: int = 1000, call_id: str | None = None
+    ) -> list[Event]:
+        return self._run(self._gate.events(project=project, after=after, limit=limit, call_id=call_id))

@@ -1,0 +1,90 @@
+"""The question put to a person, bound to a digest of exactly what will run, and its answer.
+
+An approval's content never changes: another argument, definition or precondition is another
+approval with another id, so the id implies the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from toolgate.errors import DecisionConflictError
+from toolgate.kernel.call import Call
+from toolgate.kernel.canonical import canonical
+from toolgate.kernel.record import Record
+
+
+class ApprovalStatus(StrEnum):
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval(Record):
+    """One question. `arguments` and `preview` are masked; `digest` covers the real ones."""
+
+    id: str
+    project: str
+    call_id: str
+    tool_name: str
+    message: str
+    digest: str
+    nonce: str
+    definition_hash: str
+    requester: str
+    created_at: datetime
+    expires_at: datetime
+    warn_at: datetime | None = None
+    user: str | None = None
+    run_id: str | None = None
+    session_id: str | None = None
+    correlation_id: str | None = None
+    level: str = "quick"
+    risk: str = "low"
+    confidence: int | None = None
+    reasons: tuple[str, ...] = ()
+    arguments: Any = None
+    preview: Any = None
+    undoable: bool = False
+    requires_reason: bool = False
+    status: ApprovalStatus = ApprovalStatus.PENDING
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    reason: str | None = None
+
+    @property
+    def is_pending(self) -> bool:
+        return self.status is ApprovalStatus.PENDING
+
+    def close(
+        self, status: ApprovalStatus, *, at: datetime, by: str | None = None, reason: str | None = None
+    ) -> Approval:
+        """Return this approval decided or expired. The first answer is final; a late one is refused."""
+        if self.status is not ApprovalStatus.PENDING:
+            who = f" by {self.decided_by}" if self.decided_by else ""
+            raise DecisionConflictError(f"Approval {self.id} is already {self.status}{who}; the first answer is final.")
+        if status is not ApprovalStatus.EXPIRED and at >= self.expires_at:
+            raise DecisionConflictError(f"Approval {self.id} expired at {self.expires_at.isoformat()}; ask again.")
+        return self.evolve(status=status, decided_by=by, decided_at=at, reason=reason)
+
+
+def digest_of(call: Call, *, nonce: str) -> str:
+    """Return the SHA-256 over project, tool, definition, arguments, requester, preconditions and nonce."""
+    content = {
+        "arguments": call.arguments.decode(),
+        "definition": call.definition_hash,
+        "nonce": nonce,
+        "preconditions": call.preconditions.decode() if call.preconditions is not None else None,
+        "project": call.project,
+        "requester": call.context.principal,
+        "tool": call.tool_name,
+        "undo_of": call.undo_of,
+        "user": call.context.user,
+    }
+    return hashlib.sha256(canonical(content)).hexdigest()

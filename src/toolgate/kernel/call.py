@@ -1,0 +1,117 @@
+"""The call: one request to run one tool once, its statuses and which may follow which.
+
+The status is the program counter: there is no other resume state. The table here is the only place
+that says which status may follow which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from toolgate.errors import ConflictError
+from toolgate.kernel.context import Context
+from toolgate.kernel.record import Record
+
+
+class Status(StrEnum):
+    PENDING = "PENDING"
+    AWAITING_APPROVAL = "AWAITING_APPROVAL"
+    APPROVED = "APPROVED"
+    EXECUTING = "EXECUTING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    DENIED = "DENIED"
+    REJECTED = "REJECTED"
+    TIMEOUT = "TIMEOUT"
+    CANCELLED = "CANCELLED"
+    UNKNOWN = "UNKNOWN"
+
+    __hash__ = str.__hash__  # an enum's own hash is a Python function; this table is on every call's path
+
+    is_final: bool
+    """Nothing more happens by itself. UNKNOWN counts: only a person or `reconcile` moves it on."""
+
+
+_S = Status
+TRANSITIONS: dict[Status, frozenset[Status]] = {
+    _S.PENDING: frozenset({_S.AWAITING_APPROVAL, _S.APPROVED, _S.EXECUTING, _S.DENIED, _S.FAILED, _S.CANCELLED}),
+    _S.AWAITING_APPROVAL: frozenset({_S.APPROVED, _S.REJECTED, _S.TIMEOUT, _S.DENIED, _S.CANCELLED}),
+    _S.APPROVED: frozenset({_S.EXECUTING, _S.AWAITING_APPROVAL, _S.DENIED, _S.FAILED, _S.CANCELLED}),
+    _S.EXECUTING: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
+    _S.UNKNOWN: frozenset({_S.COMPLETED, _S.FAILED}),
+    _S.COMPLETED: frozenset(),
+    _S.FAILED: frozenset(),
+    _S.DENIED: frozenset(),
+    _S.REJECTED: frozenset(),
+    _S.TIMEOUT: frozenset(),
+    _S.CANCELLED: frozenset(),
+}
+"""Which status may follow which. PENDING -> EXECUTING is an approval by policy and its claim in one commit."""
+
+for _status, _next in TRANSITIONS.items():
+    _status.is_final = not _next or _status is _S.UNKNOWN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Record):
+    """One call. `arguments` are the exact canonical bytes that run; `shown` is their masked view."""
+
+    id: str
+    project: str
+    tool_name: str
+    context: Context
+    created_at: datetime
+    arguments: bytes = b"{}"
+    shown: Any = None
+    definition_hash: str = ""
+    status: Status = Status.PENDING
+    version: int = 0
+    undo_of: str | None = None
+    forced: bool = False
+    has_effects: bool = True
+    idempotent: bool = False
+    placement: str = "inline"
+
+    policy_revision: str = ""
+    reasons: tuple[str, ...] = ()
+    risk: str = "low"
+    confidence: int | None = None
+    level: str = "auto"
+    approval_timeout_s: float | None = None
+    approval_id: str | None = None
+    approved_by: str | None = None
+    approved_at: datetime | None = None
+    preconditions: bytes | None = None
+    preview: Any = None
+
+    owner: str | None = None
+    attempt: int = 0
+    fence: str | None = None
+    due_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    duration_ms: float | None = None
+    result: bytes | None = None
+    shown_result: Any = None
+    artifacts: tuple[Any, ...] = ()
+    error: str | None = None
+    error_code: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.status.is_final
+
+    def to(self, status: Status, **changes: Any) -> Call:
+        """Return the next version of this call in `status`; a step the table lacks is a ConflictError."""
+        if status not in TRANSITIONS[self.status]:
+            raise ConflictError(f"Call {self.id} is {self.status} and cannot become {status}.")
+        changes["status"] = status
+        changes["version"] = self.version + 1
+        return self.make(**{**self.__dict__, **changes})
+
+    def stay(self, **changes: Any) -> Call:
+        """Return the next version of this call in the same status."""
+        return self.evolve(version=self.version + 1, **changes)

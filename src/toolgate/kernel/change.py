@@ -1,0 +1,53 @@
+"""The one thing a store writes: a state change with everything that must be true together with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Draft
+from toolgate.kernel.record import Record
+from toolgate.kernel.undo import UndoRecord, UndoState
+
+
+class Durability(IntEnum):
+    """How safe a change must be before `commit` returns."""
+
+    BEHIND = 0  # accepted; written soon
+    COMMITTED = 1  # survives kill -9
+    FSYNCED = 2  # survives power loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """One use of a rate: at most `limit` uses of `key` within any `window_s` seconds."""
+
+    key: str
+    limit: int
+    window_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Record):
+    """All or nothing. `expect` is the version the row must have (None: the row must not exist).
+
+    `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is).
+    `mode_seen` refuses the change when the stored mode is another one. `set_mode` changes it.
+    """
+
+    project: str
+    at: datetime
+    events: tuple[Draft, ...] = ()
+    call: Call | None = None
+    expect: int | None = None
+    approvals: tuple[Approval, ...] = ()
+    undo: UndoRecord | None = None
+    undo_expect: UndoState | None = None
+    reservations: tuple[Reservation, ...] = ()
+    mode_seen: Mode | None = None
+    set_mode: Mode | None = None
+    durability: Durability = Durability.FSYNCED

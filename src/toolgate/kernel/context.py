@@ -1,0 +1,84 @@
+"""Who asks and from where: principals, the call's context and the operator's mode.
+
+A Context is built by the trusted host and never from arguments a model wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from toolgate.kernel.record import Record
+
+
+class Mode(StrEnum):
+    """The operator's posture for everybody."""
+
+    __hash__ = str.__hash__  # as quick as text: modes are looked up for every call
+
+    NORMAL = "NORMAL"
+    ALERT = "ALERT"
+    DEGRADED = "DEGRADED"
+    LOCKDOWN = "LOCKDOWN"
+    RECOVERY = "RECOVERY"
+
+
+class PrincipalKind(StrEnum):
+    PERSON = "person"
+    AGENT = "agent"
+    RUNNER = "runner"
+    ADMIN = "admin"
+    POLICY = "policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Somebody who can ask, decide or run. Only persons and admins decide."""
+
+    name: str
+    kind: PrincipalKind = PrincipalKind.PERSON
+    roles: frozenset[str] = frozenset()
+
+    @property
+    def id(self) -> UUID:
+        """The stable UUID of this name: the name itself where it is one, else derived from it."""
+        try:
+            return UUID(self.name)
+        except ValueError:
+            return uuid5(NAMESPACE_URL, f"toolgate:principal:{self.name}")
+
+    @classmethod
+    def of(cls, who: str | UUID | Principal) -> Principal:
+        """Return `who` as a principal; a bare name is a person."""
+        return who if isinstance(who, Principal) else cls(name=str(who))
+
+    @property
+    def can_decide(self) -> bool:
+        return self.kind in (PrincipalKind.PERSON, PrincipalKind.ADMIN)
+
+
+DEFAULT_PROJECT = "default"
+SYSTEM_PROJECT = "_system"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Record):
+    """Who asks, on whose behalf and where. `host` is the caller's own object, kept in process only."""
+
+    principal: str = "agent:local"
+    roles: frozenset[str] = frozenset()
+    user: str | None = None
+    project: str = DEFAULT_PROJECT
+    session_id: str | None = None
+    run_id: str | None = None
+    request_id: str | None = None
+    behavior: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    parent_call_id: str | None = None
+    host: Any = field(default=None, compare=False, repr=False)
+
+
+DEFAULT_CONTEXT = Context()

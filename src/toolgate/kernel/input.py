@@ -1,0 +1,110 @@
+"""What a handler receives: the action, its payload, the caller's context and a way to report progress."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+from toolgate.errors import UsageError
+
+
+@dataclass
+class Action:
+    """A request in the documents' shape: an id, the action type that names the tool, and a payload."""
+
+    id: UUID | str = field(default_factory=uuid4)
+    type: str = ""
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+def _no_progress(fraction: float | None = None, message: str | None = None, data: object = None) -> Any:
+    raise UsageError("Progress can be reported only while the gate runs the handler.")
+
+
+def _never() -> bool:
+    return False
+
+
+class ToolInput:
+    """One handler's input. `payload` is a copy: changing it changes nothing anybody else sees.
+
+    Built from fields, from an action object, or from a plain mapping of arguments; `.action` always
+    has a `.payload`.
+    """
+
+    __slots__ = ("_action", "_cancelled", "_report", "action_id", "ctx", "payload", "tool_name")
+
+    def __init__(
+        self,
+        action_id: UUID | str | None = None,
+        tool_name: str | None = None,
+        payload: dict[str, Any] | None = None,
+        ctx: Any = None,
+        *,
+        action: Any = None,
+    ) -> None:
+        if action is not None:
+            action = _as_action(action)
+            action_id = action.id if action_id is None else action_id
+            tool_name = action.type or None if tool_name is None else tool_name
+            payload = action.payload if payload is None else payload
+        self.action_id = action_id
+        self.tool_name = tool_name
+        self.payload: dict[str, Any] = {} if payload is None else payload
+        self.ctx = ctx
+        self._action = action
+        self._report: Callable[..., Any] = _no_progress
+        self._cancelled: Callable[[], bool] = _never
+
+    @classmethod
+    def from_action(cls, action: Any, tool_name: str | None = None, ctx: Any = None) -> ToolInput:
+        """Return an input with the action's id and a deep copy of its payload."""
+        source = _as_action(action)
+        own = Action(id=source.id, type=source.type, payload=copy.deepcopy(source.payload))
+        return cls(tool_name=tool_name, ctx=ctx, action=own)
+
+    @property
+    def action(self) -> Any:
+        """The action this input came from, made up from the fields where there was none."""
+        if self._action is None:
+            self._action = Action(id=self.action_id or "", type=self.tool_name or "", payload=self.payload)
+        return self._action
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked this call to stop; a long sync handler should look now and then."""
+        return self._cancelled()
+
+    def progress(self, fraction: float | None = None, message: str | None = None, data: object = None) -> Any:
+        """Report progress as a `tool.progress` event.
+
+        In an async handler the returned awaitable must be awaited; in a sync handler the event is
+        recorded when this returns.
+        """
+        return self._report(fraction, message, data)
+
+    def attach(self, report: Callable[..., Any], cancelled: Callable[[], bool]) -> None:
+        """Connect this input to the run that feeds it."""
+        self._report, self._cancelled = report, cancelled
+
+    def __repr__(self) -> str:
+        return f"ToolInput(action_id={self.action_id!r}, tool_name={self.tool_name!r})"
+
+
+def _as_action(action: Any) -> Any:
+    """Return something with `.id`, `.type` and a mapping `.payload`; a bare mapping is a payload."""
+    if isinstance(action, Mapping):
+        return Action(id=uuid4(), type="", payload=dict(action))
+    payload = getattr(action, "payload", None)
+    if payload is None:
+        payload = {}
+    if not isinstance(payload, Mapping):
+        raise UsageError(f"An action's payload must be a mapping, not {type(payload).__name__}.")
+    return Action(
+        id=getattr(action, "id", None) or uuid4(),
+        type=getattr(action, "type", "") or "",
+        payload=dict(payload),
+    )

@@ -1,0 +1,521 @@
+"""Hide secrets in any value before it is logged, published, shown or stored in readable form.
+
+This file owns the walk over values, values registered as secret, and command lines. What a key name says is
+judged in `masking_keys`; what text looks like in `masking_shapes`.
+
+Under a key that names a secret the whole value becomes `MASK`; booleans, `None` and empty values stay, because
+they are flags. Ordinary data comes out equal to what went in, and masking twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+from typing import Final
+
+from toolgate.kernel.masking_keys import (
+    PAIR_NAMES,
+    Style,
+    Verdict,
+    is_location,
+    is_ordinary,
+    judge,
+    reads_as_secret,
+)
+from toolgate.kernel.masking_shapes import (
+    MASK,
+    is_suspect,
+    mask_assignments,
+    mask_schemes,
+    mask_shapes,
+    mask_urls,
+)
+
+__all__ = ["MASK", "TOO_DEEP", "Masker"]
+
+TOO_DEEP: Final = "<too deep>"
+"""Stands for whatever is nested deeper than a reader could follow, and for a value that contains itself."""
+
+_MAX_DEPTH: Final = 64
+_MAX_PASSES: Final = 6
+_SHORT: Final = 4
+"""A registered secret shorter than this hides only a value equal to it: inside longer text it would hit words."""
+_QUICK: Final = 15
+"""Letters and digits alone, fewer than this, match no rule."""
+
+_MAX_KEY: Final = 128
+_MAX_KEYS: Final = 4096
+_SCHEMA_KEYS: Final = frozenset(
+    "type title description format minLength maxLength minimum maximum pattern writeOnly readOnly nullable items "
+    "required properties additionalProperties deprecated".split()
+)
+_SCHEMA_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_FIELD_NAMES: Final = frozenset(
+    "email username user name login id host url role admin phone address title type status enabled config settings "
+    "profile account port database db file path value label count text data expires created updated".split()
+)
+
+
+class Masker:
+    """Masks values; safe to share between threads.
+
+    Registered secrets are hidden wherever they appear, in keys and values, also inside base64, percent-encoded,
+    JSON-escaped or hexadecimal text. Ones shorter than four characters hide only a value equal to them; empty
+    ones are ignored.
+    """
+
+    __slots__ = ("_keys", "_lock", "_quick", "_registered", "_short")
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._lock = Lock()
+        self._registered: tuple[_Registered, ...] = ()
+        self._short: frozenset[str] = frozenset()
+        self._quick = _QUICK
+        self._keys: dict[str, Verdict] = {}
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Hide this value wherever it appears, from the next call on."""
+        with self._lock:
+            if 0 < len(secret) < _SHORT:
+                self._short |= {secret}
+            elif secret and all(secret != known.secret for known in self._registered):
+                # The longest first: one secret may be part of another.
+                known = (*self._registered, _Registered(secret))
+                self._registered = tuple(sorted(known, key=lambda one: -len(one.secret)))
+            if secret:
+                self._quick = min(self._quick, len(secret))
+            # Last: whoever sees the new dict also sees the new secret.
+            self._keys = {}
+
+    def text(self, text: str) -> str:
+        """Return free text, such as the text of an exception, with its secrets masked."""
+        return self._text(text, 0)
+
+    def __call__(self, value: object) -> object:
+        """Return a masked copy that shares no dict or list with the value."""
+        if type(value) is dict:
+            return self._mapping(value, 1, {id(value): TOO_DEEP})
+        return self._any(value, 0, {})
+
+    def _any(self, value: object, depth: int, seen: dict[int, object]) -> object:
+        kind = type(value)
+        if kind is str:
+            return self._text(value, depth)  # type: ignore[arg-type] # `kind` is the exact type
+        if kind is dict:
+            return self._once(value, depth, seen)
+        if value is None or kind is bool:
+            return value
+        if kind is int or kind is float:
+            return self._number(value)
+        return self._rare(value, depth, seen)
+
+    def _rare(self, value: object, depth: int, seen: dict[int, object]) -> object:
+        if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            return self._once(value, depth, seen)
+        if isinstance(value, str):
+            return self._text(str.__str__(value), depth)
+        if isinstance(value, (bytes, bytearray)):
+            text = bytes(value).decode("utf-8", "backslashreplace")
+            masked = self._text(text, depth)
+            return bytes(value) if masked == text else masked.encode("utf-8", "surrogatepass")
+        return self._text(_describe(value), depth)
+
+    def _number(self, value: object) -> object:
+        if not self._registered and not self._short:
+            return value
+        text = str(value)
+        return value if self._text(text, 0) == text else MASK
+
+    def _once(self, value: object, depth: int, seen: dict[int, object]) -> object:
+        """Mask a container once, however often it is met, so that cycles and shared parts stay bounded."""
+        if depth >= _MAX_DEPTH:
+            return TOO_DEEP
+        identity = id(value)
+        if identity in seen:
+            return seen[identity]
+        seen[identity] = TOO_DEEP
+        masked: object
+        if isinstance(value, Mapping):
+            masked = self._mapping(value, depth + 1, seen)
+        elif isinstance(value, (set, frozenset)):
+            masked = self._set(value, depth + 1, seen)
+        else:
+            masked = self._sequence(value, depth + 1, seen)  # type: ignore[arg-type]
+        seen[identity] = masked
+        return masked
+
+    def _mapping(self, mapping: Mapping[object, object], depth: int, seen: dict[int, object]) -> dict[object, object]:
+        keys, quick = self._keys, self._quick
+        masked: dict[object, object] = {}
+        for key, item in mapping.items():
+            verdict = keys.get(key)  # type: ignore[call-overload] # a key that is no string is simply not found
+            if verdict is None:
+                key, verdict = self._new_key(key, masked)
+            kind = type(item)
+            if verdict:
+                item = self._beside_key(verdict, item, mapping, depth, seen)
+            elif kind is str:
+                if len(item) >= quick or not item.isalnum():
+                    item = self._text(item, depth)
+            elif kind is list and len(item) == 2 and key in _LISTINGS:
+                item = [self._any(part, depth, seen) for part in item]
+            else:
+                item = self._any(item, depth, seen)
+            masked[key] = item
+        return masked
+
+    def _new_key(self, key: object, taken: dict[object, object]) -> tuple[object, Verdict]:
+        """Judge and mask a key met for the first time; remember it when it may be shown as it is."""
+        keys = self._keys
+        if not isinstance(key, str):
+            if key is None or isinstance(key, (int, float)):
+                return self._number(key), Verdict.CLEAN
+            key = _describe(key)
+        masked = name = self._text(str.__str__(key), _MAX_DEPTH)
+        verdict = max(judge(key), judge(name))
+        if masked == key:
+            if len(key) <= _MAX_KEY:
+                if len(keys) >= _MAX_KEYS:
+                    keys.clear()
+                keys[key] = verdict
+            return key, verdict
+        count = 1
+        while name in taken:
+            count += 1
+            name = f"{masked}{count}"
+        return name, verdict
+
+    def _beside_key(
+        self,
+        verdict: Verdict,
+        item: object,
+        mapping: Mapping[object, object],
+        depth: int,
+        seen: dict[int, object],
+    ) -> object:
+        if verdict is Verdict.VALUE:
+            verdict = max(judge(name) for name in (*_pair_names(mapping), None))
+        if verdict < Verdict.WEAK or _is_harmless(verdict, item):
+            return self._any(item, depth, seen)
+        return MASK
+
+    def _set(self, items: Iterable[object], depth: int, seen: dict[int, object]) -> object:
+        masked = [self._any(item, depth, seen) for item in items]
+        try:
+            return frozenset(masked) if isinstance(items, frozenset) else set(masked)
+        except TypeError:
+            return masked
+
+    def _sequence(self, items: list[object] | tuple[object, ...], depth: int, seen: dict[int, object]) -> object:
+        masked = [self._any(item, depth, seen) for item in items]
+        if len(items) > 1 and any(type(item) is str for item in items):
+            if len(items) == 2 and _is_named_pair(items[0], items[1]):
+                masked[1] = MASK
+            for index, value in _mask_argv(items).items():
+                masked[index] = value
+        return tuple(masked) if isinstance(items, tuple) else masked
+
+    def _text(self, text: str, depth: int) -> str:
+        if len(text) < self._quick and text.isalnum():
+            return text
+        masked = self._pass(text, depth)
+        if masked is text:
+            return text
+        for _ in range(_MAX_PASSES):
+            again = self._pass(masked, depth)
+            if again == masked:
+                return masked
+            masked = again
+        return MASK
+
+    def _pass(self, text: str, depth: int) -> str:
+        """Apply every rule once; the same object comes back when none applied."""
+        if text in self._short:
+            return MASK
+        masked = text
+        for registered in self._registered:
+            masked = registered.hide(masked)
+        if is_suspect(masked):
+            document = self._document(masked, depth)
+            masked = _mask_text(masked) if document is None else document
+        elif len(masked) > _QUICK:
+            masked = _mask_commands(mask_urls(mask_shapes(masked)))
+        elif "@" in masked:
+            masked = mask_urls(masked)
+        return text if masked == text else masked
+
+    def _document(self, text: str, depth: int) -> str | None:
+        """Mask a text that is one JSON document by its structure; `None` when it is not one."""
+        ends = text.strip()[:1] + text.rstrip()[-1:]
+        if ends not in _JSON_ENDS or depth >= _MAX_DEPTH:
+            return None
+        try:
+            document = json.loads(text, object_pairs_hook=_distinct)
+            masked = self._any(document, depth + 1, {})
+            before, after = json.dumps(document), json.dumps(masked)
+        except (ValueError, RecursionError):
+            return None
+        if before == after:
+            return text
+        compact = (",", ":") if ": " not in text and ", " not in text else None
+        indent = 2 if "\n" in text.strip() else None
+        return json.dumps(masked, ensure_ascii=text.isascii(), separators=compact, indent=indent)
+
+
+_LISTINGS: Final = frozenset("required fields columns scopes tags keywords names keys exclude include hidden".split())
+_JSON_ENDS: Final = frozenset({"{}", "[]", '""'})
+
+
+def _mask_text(text: str) -> str:
+    return mask_assignments(_mask_commands(mask_schemes(mask_urls(mask_shapes(text)))))
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Build a JSON object; a repeated key would hide its first value from the rules, so it is refused."""
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise ValueError("repeated key")
+    return built
+
+
+def _describe(value: object) -> str:
+    """Return the text of an object that is not data; an object that cannot be shown is named by its type."""
+    try:
+        if isinstance(value, BaseException):
+            return f"{type(value).__name__}: {value}"
+        return str(value)
+    except Exception:  # noqa: BLE001 - foreign code runs here, and masking must never fail
+        return f"<{type(value).__name__}>"
+
+
+def _pair_names(mapping: Mapping[object, object]) -> list[object]:
+    """Return what a name/value pair is called; a path such as `/prod/db/password` is called by its end."""
+    names = [item for key, item in mapping.items() if isinstance(key, str) and key.lower() in PAIR_NAMES]
+    return [name.rsplit("/", 1)[-1] if isinstance(name, str) else name for name in names]
+
+
+def _is_harmless(verdict: Verdict, item: object) -> bool:
+    """Say whether a value beside a key that names a secret is a flag, a placeholder or a description."""
+    if isinstance(item, (bool, type(None))) or item == MASK:
+        return True
+    if isinstance(item, str):
+        return not item or is_ordinary(item) or (verdict is Verdict.WEAK and is_location(item))
+    if isinstance(item, (int, float)):
+        return verdict is Verdict.WEAK and -1000 < item < 1000
+    if isinstance(item, Mapping):
+        return _is_schema(item) or all(_is_flag(part) for part in item.values())
+    return isinstance(item, (list, tuple, set, frozenset, bytes, bytearray)) and all(map(_is_flag, item))
+
+
+def _is_flag(item: object) -> bool:
+    return isinstance(item, (bool, type(None))) or item in ("", MASK)
+
+
+def _is_schema(item: Mapping[object, object]) -> bool:
+    kind = item.get("type")
+    return isinstance(kind, str) and kind in _SCHEMA_TYPES and all(key in _SCHEMA_KEYS for key in item)
+
+
+def _is_named_pair(name: object, value: object) -> bool:
+    if not isinstance(name, str) or len(name) > _MAX_KEY or name.startswith("-"):
+        return False
+    verdict = judge(name)
+    if verdict < Verdict.WEAK or _is_harmless(verdict, value):
+        return False
+    if not isinstance(value, str):
+        return True
+    if value.lower() in _FIELD_NAMES or (value.replace("_", "").isalpha() and judge(value)):
+        return False
+    return reads_as_secret(value, "", verdict, Style.QUOTED if verdict is Verdict.WEAK else Style.COLON)
+
+
+class _Registered:
+    """One secret and the spellings it is looked for in."""
+
+    __slots__ = ("_forms", "_spelled", "secret")
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+        raw = secret.encode("utf-8", "surrogatepass")
+        forms = {secret, raw.hex(), raw.hex().upper(), *_base64_forms(raw)}
+        self._forms = tuple(sorted(forms, key=len, reverse=True))
+        self._spelled = re.compile("".join(map(_spellings, secret)))
+
+    def hide(self, text: str) -> str:
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        if "%" in text or "\\" in text or "+" in text or "&" in text:
+            text = self._spelled.sub(MASK, text)
+        return text
+
+
+def _base64_forms(raw: bytes) -> set[str]:
+    """Return what stays the same of the secret's base64 wherever it lies in what was encoded."""
+    forms = set()
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
+        first, last = -(-shift * 8 // 6), (shift + len(raw)) * 8 // 6
+        core = encoded[first:last]
+        if len(core) >= _MIN_BASE64:
+            forms |= {core, core.replace("+", "-").replace("/", "_")}
+    return forms
+
+
+def _spellings(char: str) -> str:
+    """Return a pattern for one character: as it is, percent-encoded, JSON-escaped or as an HTML entity."""
+    ways = [re.escape(char)]
+    raw = char.encode("utf-8", "surrogatepass")
+    ways.append("".join(f"(?i:%{byte:02x})" for byte in raw))
+    units = char.encode("utf-16-be", "surrogatepass")
+    ways.append("".join(rf"\\{{1,8}}u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)))
+    ways += [rf"\\{{1,8}}{re.escape(escape)}" for escape in _JSON_ESCAPES.get(char, "")]
+    ways += _ENTITIES.get(char, ())
+    return f"(?:{'|'.join(ways)})"
+
+
+_JSON_ESCAPES: Final = {
+    '"': '"',
+    "\\": "\\",
+    "/": "/",
+    "\n": "n",
+    "\r": "r",
+    "\t": "t",
+    "\b": "b",
+    "\f": "f",
+    "'": "'",
+}
+_ENTITIES: Final = {
+    " ": ("\\+",), "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;", "&#34;"), "'": ("&#x27;", "&#39;"),
+}  # fmt: skip
+_MIN_BASE64: Final = 6
+
+
+_VALUE: Final = r"(?P<quote>[\"']?)(?P<value>(?:(?<=\")[^\"\n]++|(?<=')[^'\n]++|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
+_NEAR: Final = r"[ \t][^\n|;&]{0,120}?"
+_FLAG: Final = re.compile(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
+_NOUNS: Final = frozenset("flag flags option options argument arguments parameter switch value instead which".split())
+_COMMANDS: Final = tuple(
+    (flag, trigger, re.compile(pattern + _VALUE))
+    for flag, trigger, pattern in (
+        (" -p", "mysql", rf"\bmysql\w{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
+        (" -p", "mariadb", rf"\bmariadb[\w\-]{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
+        (" -p", "7z", r"\b7za?[ \t][^\n|;&]{0,120}?(?<=\s)-p(?=[^\s\-])"),
+        (" -p", "sshpass", r"\bsshpass[ \t]+-p[ \t]*"),
+        (" -p", "login", rf"\blogin{_NEAR}(?<=\s)-p(?:[ \t]+|=)"),
+        (" -p", "mongo", rf"\bmongo\w{{0,8}}{_NEAR}(?<=\s)-p[ \t]+"),
+        (" -p", "cqlsh", rf"\bcqlsh{_NEAR}(?<=\s)-p[ \t]+"),
+        (" -a", "redis-cli", rf"\bredis-cli{_NEAR}(?<=\s)-a[ \t]+"),
+        (" -w", "ldap", rf"\bldap\w{{3,10}}{_NEAR}(?<=\s)-w[ \t]+"),
+        (" -P", "sqlcmd", rf"\bsqlcmd{_NEAR}(?<=\s)-P[ \t]+"),
+        (" -P", "zip", rf"\b(?:un)?zip{_NEAR}(?<=\s)-P[ \t]+"),
+        (" -P", "mosquitto_", rf"\bmosquitto_\w{{3}}{_NEAR}(?<=\s)-P[ \t]+"),
+        (" -b", "curl", rf"\bcurl{_NEAR}(?<=\s)-b[ \t]*(?=[\"']?[\w\-]+=)"),
+        ("pass:", "pass:", r"-pass(?:in|out)?[ \t]+pass:"),
+        ("requirepass", "requirepass", r"\brequirepass[ \t]+"),
+        ("password", "password", r"\blogin[ \t\n]{1,8}\S{1,64}[ \t\n]{1,8}password[ \t\n]{1,8}"),
+        (
+            "echo ",
+            "echo",
+            r"\becho[ \t]+(?:-n[ \t]+)?(?=[^|\n]{1,200}\|[^|\n]{0,120}(?:--password-stdin|sudo -S|--with-token))",
+        ),
+    )
+)
+_SPACED: Final = re.compile(
+    r"\b(?:ENV|setx|config(?:ure)? set|secrets? set)[ \t]+(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE
+)
+_IDENTIFIED: Final = re.compile(
+    r"\bidentified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?by\s{1,8}(?:password\s{1,8})?(?=[\"'])" + _VALUE, re.IGNORECASE
+)
+_USER: Final = re.compile(
+    r"-(?<![\w\-]-)(?:u|-user|U|-proxy-user|-auth)(?:[ \t]*|=)[\"']?(?P<user>[\w.@+\-\\]{1,64})(?P<colon>[:%])(?P<value>[^\s\"']+)"
+)
+_CONTAINERS: Final = re.compile(r"\b(?:docker|podman|kubectl|nerdctl|chown|install|rsync)\b")
+
+_SHORT_FLAGS: Final = {
+    "-p": frozenset({"sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "cqlsh"}),
+    "-a": frozenset({"redis-cli"}),
+    "-w": frozenset({"ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", "ldapdelete"}),
+    "-P": frozenset({"sqlcmd", "bcp", "zip", "unzip", "mosquitto_pub", "mosquitto_sub"}),
+    "-b": frozenset({"curl"}),
+}
+_IS_FLAG: Final = re.compile(r"--?[A-Za-z][\w\-]*(?:=.*)?|-|--")
+_ATTACHED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass", "7z", "7za"})
+
+
+def _mask_commands(text: str) -> str:
+    """Replace passwords given to well-known commands and after flags that name a secret."""
+    for flag, command, pattern in _COMMANDS:
+        if flag in text and command in text:
+            text = pattern.sub(_mask_value, text)
+    if "-" in text:
+        text = _USER.sub(_mask_user, _FLAG.sub(_mask_named, text))
+    if "ENV " in text or "set " in text or "setx " in text:
+        text = _SPACED.sub(_mask_named, text)
+    if "dentified" in text or "DENTIFIED" in text:
+        text = _IDENTIFIED.sub(_mask_value, text)
+    return text
+
+
+def _replace(match: re.Match[str]) -> str:
+    whole, begin = match.group(), match.start("value") - match.start()
+    return f"{whole[:begin]}{MASK}{whole[begin + len(match['value']) :]}"
+
+
+def _mask_value(match: re.Match[str]) -> str:
+    return _replace(match) if reads_as_secret(match["value"], "", Verdict.SECRET, Style.EQUALS) else match.group()
+
+
+def _mask_named(match: re.Match[str]) -> str:
+    verdict, value = judge(match["name"]), match["value"]
+    style = Style.QUOTED if match["quote"] else Style.EQUALS
+    if verdict < Verdict.WEAK or value.lower() in _NOUNS or value.startswith("id="):
+        return match.group()
+    return _replace(match) if reads_as_secret(value, "", verdict, style) else match.group()
+
+
+def _mask_user(match: re.Match[str]) -> str:
+    line_start = match.string.rfind("\n", max(0, match.start() - 200), match.start()) + 1
+    line = match.string[max(line_start, match.start() - 200) : match.start()]
+    if match["value"] == match["user"] or _CONTAINERS.search(line):
+        return match.group()
+    return _replace(match) if reads_as_secret(match["value"], "", Verdict.SECRET, Style.ENV) else match.group()
+
+
+def _mask_argv(items: Sequence[object]) -> dict[int, str]:
+    """Return the masked form of each argument that is a secret because of the arguments before it."""
+    masked: dict[int, str] = {}
+    commands: set[str] = set()
+    for index, item in enumerate(items):
+        if type(item) is not str:
+            continue
+        if not item.startswith("-"):
+            commands.add(item.rsplit("/", 1)[-1])
+            continue
+        if item.startswith("-p") and len(item) > 2 and not commands.isdisjoint(_ATTACHED):
+            masked[index] = f"-p{MASK}"
+        following = items[index + 1] if index + 1 < len(items) else None
+        if type(following) is str:
+            value = _argument(item, following, commands)
+            if value != following:
+                masked[index + 1] = value
+    return masked
+
+
+def _argument(flag: str, value: str, commands: set[str]) -> str:
+    if flag in ("-u", "--user", "-U", "--proxy-user") and not commands.isdisjoint(
+        ("curl", "http", "https", "smbclient")
+    ):
+        user, mark, secret = value.partition("%" if "smbclient" in commands else ":")
+        return f"{user}{mark}{MASK}" if secret else value
+    named = judge(flag.lstrip("-")) if len(flag) > 2 and "=" not in flag else Verdict.CLEAN
+    if named < Verdict.WEAK and commands.isdisjoint(_SHORT_FLAGS.get(flag, ())):
+        return value
+    if _IS_FLAG.fullmatch(value) or not reads_as_secret(value, "", max(named, Verdict.TOKEN), Style.EQUALS):
+        return value
+    return MASK

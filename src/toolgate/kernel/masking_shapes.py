@@ -1,0 +1,526 @@
+"""Find secrets in text: known token formats, PEM blocks, URLs, and values beside a key that names a secret.
+
+Which keys and values count is judged in `masking_keys`; the walk over values is in `masking`. Every pattern is
+bounded or possessive wherever a required part follows, so that each rule is linear in the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Final, NamedTuple
+
+from toolgate.kernel.masking_keys import (
+    Style,
+    Verdict,
+    is_passphrase,
+    is_placeholder,
+    judge,
+    reads_as_secret,
+    words_of,
+)
+
+MASK: Final = "***"
+
+# A token starts at a boundary; `%3D` and `\\n` before it glue on a digit or a letter and still count as one.
+_EDGED: Final = (
+    ("AKIA", "[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    ("ASIA", "[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    ("gl", r"(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|ffct|imt)-[\w\-]{16,}"),
+    ("sk-", r"(?:ant|proj|or|svcacct|admin|lf|None)-(?=[\w\-]*[0-9A-Z])[\w\-]{16,}"),
+    ("sk-", r"(?=[A-Za-z0-9_\-]{0,64}[0-9A-Z])[A-Za-z0-9]{20,}[\w\-]*"),
+    ("AIza", r"[\w\-]{30,}"),
+    ("ya29.", r"[\w\-.]{20,}"),
+    ("1//0", r"[\w\-]{30,}"),
+    ("npm_", "[A-Za-z0-9]{30,}"),
+    ("pypi-A", r"[\w\-]{30,}"),
+    ("hf_", "[A-Za-z0-9]{20,}"),
+    ("SG.", r"[\w\-]{16,64}\.[\w\-]{16,}"),
+    ("SK", "[0-9a-f]{32}(?![0-9A-Za-z])"),
+    ("doo_v1_", "[a-f0-9]{32,}"),
+    ("dop_v1_", "[a-f0-9]{32,}"),
+    ("dor_v1_", "[a-f0-9]{32,}"),
+    ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{24,}"),
+    ("eyJ", r"[\w\-]{8,}+\.[\w\-]{4,}+(?:\.[\w\-]*+){0,3}"),
+    ("hv", r"[sbr]\.[\w\-]{20,}"),
+    ("dapi", "[a-f0-9]{32}(?:-[0-9])?"),
+    ("lin_", "(?:api|oauth)_[A-Za-z0-9]{30,}"),
+    ("secret_", "[A-Za-z0-9]{40,}"),
+    ("ntn_", "[A-Za-z0-9]{40,}"),
+    ("key-", "[0-9a-f]{32}(?![0-9A-Za-z])"),
+    ("EAAA", r"[\w\-]{56,}"),
+    ("sbp_", "[a-f0-9]{32,}"),
+    ("pul-", "[0-9a-f]{40}"),
+    ("r8_", "[A-Za-z0-9]{30,}"),
+    ("gsk_", "[A-Za-z0-9]{30,}"),
+    ("xai-", "[A-Za-z0-9]{40,}"),
+    ("pplx-", "[A-Za-z0-9]{32,}"),
+    ("AT", r"(?:ATT3|CTT3|BB)[\w\-=]{24,}"),
+    ("AKCp", "[A-Za-z0-9]{20,}"),
+    ("oy2", "[a-z0-9]{43}(?![a-z0-9])"),
+    ("fm2_", r"[\w+/=]{40,}"),
+)
+_ANYWHERE: Final = (
+    ("gh", "gh[pousr]_[A-Za-z0-9]{20,}"),
+    ("github_pat_", "github_pat_[A-Za-z0-9_]{20,}"),
+    ("xox", r"xox[abceoprsd](?:\.xox[bp])?-[\w\-]{10,}"),
+    ("xapp-", r"xapp-[0-9]-[\w\-]{10,}"),
+    ("hooks.slack.com/", r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[\w/+\-]{8,}"),
+    ("/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{5,}/[\w\-]{20,}"),
+    ("webhook.office.com/", r"(?<=webhook\.office\.com/)[\w\-@/]{20,}"),
+    ("k_live_", "(?:sk|rk)_live_[A-Za-z0-9]{10,}"),
+    ("k_test_", "(?:sk|rk)_test_[A-Za-z0-9]{10,}"),
+    ("whsec_", "whsec_[A-Za-z0-9+/=]{16,}"),
+    ("GOCSPX-", r"GOCSPX-[\w\-]{20,}"),
+    (":A", r"(?:(?<![0-9A-Za-z])|(?<=bot))[0-9]{8,10}:A[\w\-]{32,40}(?![\w\-])"),
+    (
+        ".",
+        r"[MNO](?<![\w\-][MNO])[\w\-]{22,27}\.[\w\-]{6}\.(?=[\w\-]*[0-9])(?=[\w\-]*[A-Z])[\w\-]{27,45}(?![\w\-.])",
+    ),
+    ("AGE-SECRET-KEY-1", "AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
+    ("-us", "(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"),
+    ("sq0", r"sq0(?:csp|atp)-[\w\-]{20,}"),
+    ("rubygems_", "rubygems_[a-f0-9]{40,}"),
+    ("dckr_", r"dckr_(?:pat|oat)_[\w\-]{20,}"),
+    ("glsa_", "glsa_[A-Za-z0-9]{20,}[_a-f0-9]*"),
+    ("glc_", "glc_[A-Za-z0-9+/=]{32,}"),
+    ("NRAK-", "NRAK-[A-Z0-9]{20,}"),
+    ("PMAK-", "PMAK-[a-f0-9]{20,}-[a-f0-9]{20,}"),
+    ("figd_", r"figd_[\w\-]{20,}"),
+    (".atlasv1.", r"(?<=[A-Za-z0-9]{14})\.atlasv1\.[\w\-]{40,}"),
+    ("dt0", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"),
+    ("sntry", r"sntry[su]_[\w\-+/=]{32,}"),
+    ("tskey-", r"tskey-[a-z]+-[\w\-]{16,}"),
+    ("pscale_", r"pscale_(?:tkn|pw|oauth)_[\w\-.]{24,}"),
+    ("CFPAT-", r"CFPAT-[\w\-]{32,}"),
+)
+
+
+def _edged(literal: str, rest: str) -> re.Pattern[str]:
+    # The literal comes first, so that the search can skip to it.
+    word = re.escape(literal)
+    edge = rf"(?:(?<![A-Za-z0-9_\-]{word})|(?<=%[0-9A-Fa-f]{{2}}{word})|(?<=\\[nrt]{word}))"
+    return re.compile(word + edge + rest)
+
+
+_SHAPES: Final = (
+    *((literal, _edged(literal, rest)) for literal, rest in _EDGED),
+    *((trigger, re.compile(pattern)) for trigger, pattern in _ANYWHERE),
+)
+# Every shape holds a run of this many letters, digits, `_` and `-`.
+_RUN: Final = b"a" * 15
+_RUNS: Final = bytes(
+    ord("a") if (chr(code).isalnum() and code < 128) or chr(code) in "_-" else 32 for code in range(256)
+)
+_LONG: Final = bytes(
+    code if (chr(code).isalnum() and code < 128) or chr(code) in "_-./:" else 32 for code in range(256)
+)
+
+_PEM: Final = re.compile(
+    r"(?P<head>-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\+[nr])*+)"
+    r"(?:(?P<whole>(?:(?!-----)[\s\S])++)(?=-----END )"
+    r"|(?P<cut>(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}\s*+)*+[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*+))"
+)
+_PPK: Final = re.compile(r"(Private-Lines: [0-9]{1,4}\s)([A-Za-z0-9+/=\s]+)")
+
+_URL: Final = re.compile(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
+_SPILLED: Final = re.compile(
+    r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
+)
+_TOKEN_USER: Final = re.compile(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
+_DRIVER: Final = re.compile(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
+_ORACLE: Final = re.compile(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
+_BEARER: Final = re.compile(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
+_BASIC: Final = re.compile(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
+_DASHED_WORDS: Final = re.compile(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
+
+
+def mask_shapes(text: str) -> str:
+    """Replace every well-known token and private key block in the text."""
+    raw = text.encode("ascii", "replace")
+    if _RUN not in raw.translate(_RUNS):
+        return text
+    if "PRIVATE KEY" in text:
+        text = _PEM.sub(_mask_pem, text)
+    if "Private-Lines: " in text:
+        text = _PPK.sub(rf"\1{MASK}", text)
+    long = " ".join([run.decode() for run in raw.translate(_LONG).split() if len(run) >= len(_RUN)])
+    for trigger, pattern in _SHAPES:
+        if trigger in long:
+            text = pattern.sub(MASK, text)
+    return text
+
+
+def _mask_pem(match: re.Match[str]) -> str:
+    body = match["whole"]
+    if body is not None and (not any(map(str.isalnum, body)) or is_placeholder(body)):
+        return match.group()
+    return f"{match['head']}{MASK}"
+
+
+def mask_urls(text: str) -> str:
+    """Replace the password, or the token used as a user name, in every URL and database address."""
+    if "@" not in text:
+        return text
+    if "://" in text:
+        text = _SPILLED.sub(_mask_spilled, text)
+        text = _URL.sub(_mask_authority, text)
+    if "@tcp(" in text or "@unix(" in text:
+        text = _DRIVER.sub(rf"\1:{MASK}@", text)
+    if ":thin:" in text:
+        text = _ORACLE.sub(rf"\1{MASK}", text)
+    return text
+
+
+def _mask_spilled(match: re.Match[str]) -> str:
+    # A password holding `/`, `?` or `#` ends the authority early; what precedes the `@` is still a password.
+    secret = match.group()[len(match["user"]) + 1 : -1]
+    return match.group() if is_placeholder(secret) else f"{match['user']}:{MASK}@"
+
+
+def _mask_authority(match: re.Match[str]) -> str:
+    authority = match.group()
+    userinfo, at, host = authority.rpartition("@")
+    if not at:
+        return authority
+    user, colon, secret = userinfo.partition(":")
+    if colon:
+        return authority if not secret or is_placeholder(secret) else f"{user}:{MASK}@{host}"
+    return f"{MASK}@{host}" if _TOKEN_USER.fullmatch(user) else authority
+
+
+def mask_schemes(text: str) -> str:
+    """Replace credentials that follow a `Bearer` or `Basic` scheme without any header name."""
+    if "earer " in text or "EARER " in text:
+        text = _BEARER.sub(_mask_bearer, text)
+    if "asic " in text or "ASIC " in text:
+        text = _BASIC.sub(_mask_basic, text)
+    return text
+
+
+def _mask_bearer(match: re.Match[str]) -> str:
+    if _DASHED_WORDS.fullmatch(match[2]) and len(match[2]) < 32:
+        return match.group()
+    return f"{match[1]}{MASK}"
+
+
+def _mask_basic(match: re.Match[str]) -> str:
+    blob = match[2].rstrip("=")
+    try:
+        decoded = base64.b64decode(blob + "=" * (-len(blob) % 4), altchars=b"-_")
+    except binascii.Error:
+        return match.group()
+    return f"{match[1]}{MASK}" if b":" in decoded and decoded.isascii() else match.group()
+
+
+# Read backwards, a key is the word after an operator: the search can then skip from operator to operator.
+_BACKWARDS: Final = re.compile(
+    r"(?:=|:|>|：|,[\"'])[ \t=?+|:]{0,16}[\"'`\]\\]{0,9}([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
+)
+# These may name a secret without an operator, or stand far from it.
+_OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified", "%3", "value", "\\u00")
+_STEMS: Final = (
+    "pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "cookie", "jwt", "otp", "pin", "cvv", "cvc",
+    "dsn", "sess", "sig", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
+    "string",     "contrase", "senha", "kennwort", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
+)  # fmt: skip
+_ASCII_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_TAIL: Final = (
+    r"[\w.\-]{0,48}+(?P<tail>"
+    r"(?:\\{0,7}[\"'`]|%22|&quot;)?\]?[ \t]{0,16}(?P<op>=>|[?+|]{0,2}=(?![=>]|~[ \t/])|={2,3}(?=[ \t]*[\"'])|\??:=?(?![:/])|：|%3[ADad])"
+    r"|\\{0,7}[\"']?,?\s{1,24}(?:\\{0,7}[\"'])?[Vv]alue(?:\\{0,7}[\"'])?[ \t]{0,8}(?P<pair>[:=])"
+    r"|(?P<xml>>)(?=[^<>]{1,4096}</)"
+    r"|(?P<call>\\{0,7}[\"'],)(?=\s{0,8}[\"'])"
+    r"|(?P<said>(?:[ \t]{1,4}(?:is|was|to|of))?:?[ \t]{1,4})(?=[\"'`][^\s\"'`]|\S{0,40}[\d@#$%^&*_+=])"
+    r")"
+)
+_FINDERS: Final = tuple((stem, re.compile(stem + _TAIL)) for stem in _STEMS)
+_KEY_CHARS: Final = "abcdefghijklmnopqrstuvwxyz0123456789_-."
+_HEAD: Final = 48
+
+_BLANK: Final = re.compile(r"[ \t]{0,64}")
+_BLANK_LINES: Final = re.compile(r"\s{0,64}")
+_OPENING: Final = re.compile(r"(?:[fFrRbBuUL@$]{1,2}(?=[\"'`]))?(?P<escape>\\{0,7})(?P<quote>\"\"\"|'''|[\"'`])")
+_BLOCK: Final = re.compile(r"[|>][\-+0-9]{0,2}[ \t]*\n(?P<indent>[ \t]+)(?P<body>[^\n]*(?:\n(?P=indent)[^\n]*)*)")
+_LITERAL: Final = re.compile(
+    r"(?P<b>\\{0,7})(?P<q>[\"'])(?P<body>(?:(?!(?P=b)(?P=q))[^\n]){0,1000})(?P=b)(?P=q)(?P<key>\s{0,4}(?::|=>))?"
+)
+_SCHEMA: Final = re.compile(r"[\"']type\\*[\"']\s?:\s?\\*[\"'](?:string|integer|number|object|array|boolean)\\*[\"']")
+_BRACKET: Final = re.compile(r"[\[\](){}]")
+_QUERY: Final = re.compile(r"[^\s&#\"'<>\\`]+")
+_ESCAPED: Final = re.compile(r"(?:%22)?(?P<body>(?:[^\s&%\"']|%(?!26|22|7[dD]|2[cC]))+)")
+_XML: Final = re.compile(r"[^<]+")
+_BARE: Final = re.compile(
+    r"(?:\$?\{\{?[^{}\n]{0,80}\}\}?|\$\([^()\n]{0,80}\)|<[^<>\n]{1,60}>"
+    r"|[^\s\"'`<>,;&\\)\]}|]"
+    r"|[,;&|)\]}]+(?=[^\s\"'`,;&|)\]}])(?![\w.\-%]{1,40}[=:])"
+    r"|[\"'`](?=\w)"
+    r"|<(?![/a-zA-Z!\s])|>(?=\S)"
+    r"|\\(?![nrt\"'\\\s]))+"
+)
+_LINE: Final = re.compile(r"[^\n\r]{0,65536}")
+_LINE_START: Final = re.compile(r"(?:^|(?<=[\n\r]))[ \t]*(?:(?:export|set|ENV|ARG|declare -x|-e|-|\$env:|#)[ \t]*)?\Z")
+_HEADER_END: Final = re.compile(r"(?:[^\n\r\"'`\\]|\\(?![nr\"'])|[\"'](?=[\w=,])|(?<==)[\"'])*")
+_COOKIE: Final = re.compile(r"[\w.$\-]{1,128}=\S")
+_WHOLE_SCHEME: Final = re.compile(r"(?:Digest|Hawk|Signature|AWS4-HMAC-SHA256|OAuth)[ \t]+\w+=", re.IGNORECASE)
+_SCHEME: Final = re.compile(
+    r"(?:Bearer|Basic|Token|ApiKey|Api-Key|Bot|JWT|GoogleLogin|SSWS|Negotiate|Splunk|OAuth)[ \t]+", re.IGNORECASE
+)
+_URL_KEYS: Final = frozenset(
+    {
+        "sig",
+        "signature",
+        "x-amz-signature",
+        "x-amz-credential",
+        "x-goog-signature",
+        "x-goog-credential",
+        "awsaccesskeyid",
+    }
+)
+_AFTER_CLOSING: Final = ("", " ", ",", ")", ";", "]", "}", "\n", "\r")
+_FIELD_NAME: Final = re.compile(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)*")
+
+
+_BRACKETS: Final = frozenset({"()", "[]", "{}"})
+_OPEN_BRACKETS: Final = frozenset("([{")
+_CONTAINER: Final = 2000
+_SAID: Final = re.compile(r"(?:is|was|to)[ \t]{1,4}\Z")
+_ALGORITHM: Final = re.compile(
+    r"(?:(?:sha|md|base|utf|aes|rsa|v|oauth|https?|pbkdf|argon|b?crypt|scrypt|ed|es|hs|rs|py|s)[-_]?\d{1,4}|\d{1,4})"
+    r"(?:[-_][A-Za-z]+)*[.,;:!?]*",
+    re.IGNORECASE,
+)
+_SAID_WORD: Final = re.compile(r"(?=\S{0,40}[A-Za-z])[^\s\"'`<>]{6,}")
+
+Spans = list[tuple[int, int]]
+
+
+class _Claim(NamedTuple):
+    """A key that names a secret, and where its value starts."""
+
+    verdict: Verdict
+    key: str
+    op: str
+    start: int
+    value_at: int
+
+
+def lower(text: str) -> str:
+    """Return the text in lower case with every character at its place."""
+    low = text.lower()
+    return low if len(low) == len(text) else text.translate(_ASCII_LOWER)
+
+
+def is_suspect(text: str) -> bool:
+    """Say cheaply whether the text may hold a key that names a secret."""
+    low = lower(text)
+    if any(map(low.__contains__, _OUTRIGHT)):
+        return True
+    keys = " ".join(set(_BACKWARDS.findall(low[::-1])))[::-1]
+    return any(map(keys.__contains__, _STEMS))
+
+
+def mask_assignments(text: str) -> str:
+    """Replace each value that stands beside a key naming a secret, in whatever notation."""
+    low = lower(text)
+    found: dict[int, re.Match[str]] = {}
+    for stem, finder in _FINDERS:
+        if stem in low:
+            for match in finder.finditer(low):
+                found.setdefault(match.end(), match)
+    pieces: list[str] = []
+    cursor = container_from = 0
+    for end in sorted(found):
+        claim = _claim(text, low, found[end])
+        if claim is None or claim.start < cursor:
+            continue
+        if text[claim.value_at : claim.value_at + 1] not in _OPEN_BRACKETS:
+            spans = _value_spans(text, claim)
+        else:
+            spans = _container_spans(text, claim, claim.value_at >= container_from)
+            # An unclosed bracket is scanned once: later keys inside the scanned part do not scan it again.
+            container_from = max(container_from, claim.value_at + _CONTAINER)
+        for begin, stop in spans:
+            pieces += (text[cursor:begin], MASK)
+            cursor = stop
+    return "".join(pieces) + text[cursor:] if pieces else text
+
+
+def _claim(text: str, low: str, match: re.Match[str]) -> _Claim | None:
+    start = match.start()
+    head = low[max(0, start - _HEAD) : start]
+    start -= len(head) - len(head.rstrip(_KEY_CHARS))
+    if text[start - 1 : start] == "\\" and text[start] in "nrt":
+        start += 1
+    key = text[start : match.start("tail")].strip("-.")
+    before = text[start - 1] if start else ""
+    op = _operator(match, before)
+    if not op or (before == "/" and ":" in op):
+        return None
+    verdict = _judge_in_text(text, start, key)
+    if verdict < (Verdict.SECRET if op == "said" else Verdict.WEAK):
+        return None
+    multiline = match["tail"][:1] in "\"'\\" or op in ("call", "pair")
+    value_at = _end(_BLANK_LINES if multiline else _BLANK, text, match.end())
+    return _Claim(verdict, key, op, start, value_at)
+
+
+def _judge_in_text(text: str, start: int, key: str) -> Verdict:
+    verdict = judge(key)
+    before = text[start - 1] if start else ""
+    if not verdict and before == " ":
+        previous = text[max(0, start - 24) : start].split()
+        verdict = judge(f"{previous[-1]} {key}") if previous else verdict
+    if not verdict and before in ("?", "&", ";", "#") and key.lower() in _URL_KEYS:
+        verdict = Verdict.TOKEN
+    return verdict
+
+
+def _operator(match: re.Match[str], before: str) -> str:
+    if match["op"]:
+        return "query" if match["op"] == "=" and before in ("?", "&") else match["op"]
+    if match["pair"]:
+        return "pair"
+    if match["xml"]:
+        return "xml" if before in ("<", ":") else ""
+    if match["call"]:
+        return "call" if before in ("'", '"', "\\") else ""
+    return "said"
+
+
+def _value_spans(text: str, claim: _Claim) -> Spans:
+    at = claim.value_at
+    opening = _OPENING.match(text, at)
+    if opening and claim.op != "xml" and not _is_closing(text, claim, opening):
+        return _quoted_span(text, claim, opening)
+    pattern = {"xml": _XML, "query": _QUERY}.get(claim.op) or (_ESCAPED if claim.op[0] == "%" else None)
+    if pattern:
+        return _pattern_span(pattern, text, claim)
+    if claim.op == "said":
+        return _said_span(text, claim)
+    block = _BLOCK.match(text, at)
+    if block:
+        return [block.span("body")]
+    if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
+        return _header_span(text, claim, at, _end(_HEADER_END, text, at))
+    return _bare_span(text, claim)
+
+
+def _pattern_span(pattern: re.Pattern[str], text: str, claim: _Claim) -> Spans:
+    match = pattern.match(text, claim.value_at)
+    if match is None:
+        return []
+    group = "body" if pattern is _ESCAPED else 0
+    style = Style.QUOTED if claim.op == "xml" else Style.EQUALS
+    return [match.span(group)] if reads_as_secret(match[group], "", claim.verdict, style) else []
+
+
+def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
+    begin, quote, depth = opening.end(), opening["quote"], len(opening["escape"])
+    limit = len(text) if len(quote) == 3 else begin + len(_line_after(text, begin))
+    stop = _closing(text, begin, limit, quote, depth)
+    inner = text[begin:stop]
+    if claim.op == "call" and _FIELD_NAME.fullmatch(inner):
+        return []
+    if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
+        return _header_span(text, claim, begin, stop)
+    if claim.op in ("==", "===") and claim.verdict < Verdict.SECRET and _FIELD_NAME.fullmatch(inner):
+        return []
+    return [(begin, stop)] if reads_as_secret(inner, "", claim.verdict, Style.QUOTED) else []
+
+
+def _is_closing(text: str, claim: _Claim, opening: re.Match[str]) -> bool:
+    """Say whether the quote ends the string the key itself is in, as in `prompt='Password: ', x=1`."""
+    keyed = text[claim.value_at - 1] == " " and text[claim.start + len(claim.key) : claim.value_at].strip() == ":"
+    return keyed and text[opening.end() : opening.end() + 1] in _AFTER_CLOSING
+
+
+def _closing(text: str, begin: int, limit: int, quote: str, depth: int) -> int:
+    at = text.find(quote, begin, limit)
+    while at >= 0:
+        slashes = at - len(text[max(begin, at - 16) : at].rstrip("\\")) - max(begin, at - 16)
+        if slashes <= depth and (depth or not slashes):
+            return at - slashes
+        at = text.find(quote, at + 1, limit)
+    return limit
+
+
+def _header_span(text: str, claim: _Claim, begin: int, stop: int) -> Spans:
+    if claim.key.lower().endswith(("cookie", "cookies")):
+        return [(begin, stop)] if _COOKIE.match(text, begin, stop) and not is_placeholder(text[begin:stop]) else []
+    if _WHOLE_SCHEME.match(text, begin, stop):
+        return [(begin, stop)]
+    scheme = _SCHEME.match(text, begin, stop)
+    start = scheme.end() if scheme else begin
+    first = _BARE.match(text, start, stop)
+    style = Style.EQUALS if scheme else Style.COLON
+    if first is None or not reads_as_secret(first.group(), text[first.end() : stop], Verdict.TOKEN, style):
+        return []
+    return [(start, first.end() if scheme else stop)]
+
+
+def _bare_span(text: str, claim: _Claim) -> Spans:
+    match = _BARE.match(text, claim.value_at)
+    if match is None or claim.op in ("call", "==", "==="):
+        return []
+    begin, stop = match.span()
+    rest = _line_after(text, stop)
+    starts_line = _LINE_START.search(text, max(0, claim.start - 24), claim.start) is not None
+    if starts_line and claim.verdict is Verdict.SECRET and is_passphrase(match.group() + rest):
+        return [(begin, stop + len(rest.rstrip()))]
+    if match.group().rstrip(",;)") == claim.key.rsplit(".", 1)[-1]:
+        return []
+    style = _style(text, claim, begin)
+    return [(begin, stop)] if reads_as_secret(match.group(), rest, claim.verdict, style) else []
+
+
+def _style(text: str, claim: _Claim, begin: int) -> Style:
+    if "=" not in claim.op:
+        is_header = "-" in claim.key and claim.key[:1].isupper()
+        return Style.EQUALS if is_header else Style.COLON
+    if text[begin - 1].isspace():
+        return Style.SPACED
+    return Style.ENV if claim.key.isupper() and claim.op == "=" else Style.EQUALS
+
+
+def _said_span(text: str, claim: _Claim) -> Spans:
+    match = _SAID_WORD.match(text, claim.value_at)
+    if match is None or not _SAID.search(text, claim.start, claim.value_at) or _ALGORITHM.fullmatch(match.group()):
+        return []
+    return [match.span()] if reads_as_secret(match.group(), "", claim.verdict, Style.COLON) else []
+
+
+def _container_spans(text: str, claim: _Claim, may_scan: bool) -> Spans:
+    if claim.op in ("said", "xml", "query"):
+        return _value_spans(text, claim)
+    stop = _matching_bracket(text, claim.value_at) if may_scan else claim.value_at
+    if stop == claim.value_at:
+        bare = _BARE.match(text, stop)
+        return _bare_span(text, claim) if bare and any(map(str.isdigit, bare.group())) else []
+    if _SCHEMA.search(text, claim.value_at, stop):
+        return []
+    return [
+        literal.span("body")
+        for literal in _LITERAL.finditer(text, claim.value_at, stop)
+        if not literal["key"] and reads_as_secret(literal["body"], "", claim.verdict, Style.QUOTED)
+    ]
+
+
+def _matching_bracket(text: str, begin: int) -> int:
+    """Return where the bracket that opens at `begin` is closed by its like, or `begin` when it is not."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text, begin, begin + _CONTAINER):
+        depth += 1 if bracket.group() in _OPEN_BRACKETS else -1
+        if not depth:
+            return bracket.end() if text[begin] + bracket.group() in _BRACKETS else begin
+    return begin
+
+
+def _line_after(text: str, at: int) -> str:
+    return text[at : _end(_LINE, text, at)]
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at

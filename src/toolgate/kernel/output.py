@@ -1,0 +1,137 @@
+"""What a tool returns (ToolOutput) and what a caller gets (Result)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgate import errors
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.record import Record
+
+
+@dataclass(slots=True)
+class ToolOutput:
+    """What a handler returns: success with data, or failure with an error text."""
+
+    success: bool
+    data: Any = None
+    error: str | None = None
+    undo_metadata: dict[str, Any] | None = None
+    artifacts: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def ok(
+        cls,
+        data: Any = None,
+        *,
+        undo_metadata: dict[str, Any] | None = None,
+        artifacts: list[Any] | None = None,
+    ) -> ToolOutput:
+        return cls(success=True, data=data, undo_metadata=undo_metadata, artifacts=artifacts or [])
+
+    @classmethod
+    def fail(cls, error: str, *, data: Any = None) -> ToolOutput:
+        return cls(success=False, data=data, error=error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-serialisable mapping of every field."""
+        from toolgate.kernel.payload import plain  # here: payload knows ToolOutput too
+
+        return {
+            "success": self.success,
+            "data": plain(self.data),
+            "error": self.error,
+            "undo_metadata": plain(self.undo_metadata),
+            "artifacts": plain(self.artifacts),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Record):
+    """Where a call stands. Final results answer `unwrap`; pending ones say what they wait for."""
+
+    call_id: str
+    tool_name: str
+    status: Status
+    data: Any = None
+    error: str | None = None
+    error_code: str | None = None
+    approval_id: str | None = None
+    approved_by: str | None = None
+    duration_ms: float | None = None
+    artifacts: tuple[Any, ...] = ()
+    undo_of: str | None = None
+    cause: BaseException | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def success(self) -> bool:
+        return self.status is Status.COMPLETED
+
+    @property
+    def is_final(self) -> bool:
+        return self.status.is_final
+
+    @property
+    def is_pending(self) -> bool:
+        return not self.status.is_final
+
+    def unwrap(self) -> Any:
+        """Return the data of a completed call; raise the documented error for any other end."""
+        if self.status is Status.COMPLETED:
+            return self.data
+        raise self.to_error()
+
+    def to_error(self) -> errors.ToolgateError:
+        """Return the error this result stands for."""
+        if not self.status.is_final and self.status is not Status.UNKNOWN:
+            return errors.UsageError(
+                f"Call {self.call_id} is {self.status}; wait for it with `gate.wait` or call with wait=True."
+            )
+        kind = _ERRORS.get(self.error_code or "") or _BY_STATUS.get(self.status, errors.ToolExecutionError)
+        error = kind(self.error or kind.default_text, tool=self.tool_name)
+        error.__cause__ = self.cause
+        return error
+
+
+_BY_STATUS: dict[Status, type[errors.ToolError]] = {
+    Status.DENIED: errors.ToolDeniedError,
+    Status.REJECTED: errors.ToolApprovalDeniedError,
+    Status.TIMEOUT: errors.ToolApprovalTimeoutError,
+    Status.CANCELLED: errors.ToolCancelledError,
+    Status.UNKNOWN: errors.ToolUnknownOutcomeError,
+}
+
+_ERRORS: dict[str, type[errors.ToolError]] = {
+    kind.code: kind
+    for kind in (
+        errors.ToolNotFoundError,
+        errors.ToolInputError,
+        errors.ToolTimeoutError,
+        errors.ToolOutputError,
+        errors.ToolUndoError,
+        errors.ToolUnknownOutcomeError,
+    )
+}
+
+
+def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:
+    """Return the caller's view of a call; `data` is a copy nobody else holds."""
+    result = Result.make(
+        call_id=call.id,
+        tool_name=call.tool_name,
+        status=call.status,
+        data=data,
+        approval_id=call.approval_id,
+        approved_by=call.approved_by,
+        duration_ms=call.duration_ms,
+    )
+    if call.error is None and not call.artifacts and call.undo_of is None:
+        return result
+    return result.evolve(
+        error=call.error,
+        error_code=call.error_code,
+        artifacts=call.artifacts,
+        undo_of=call.undo_of,
+        cause=cause,
+    )

@@ -1,0 +1,30 @@
+"""The base of wide frozen records. It owns cheap creation and change, nothing else.
+
+`dataclasses.replace` on a frozen record of twenty-odd fields costs ten times what the rest of a
+state change does, so records are changed with `evolve`, which copies the instance dictionary.
+Fields left at their default are not stored at all: the class attribute serves them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+_new = object.__new__
+_set = object.__setattr__
+
+
+class Record:
+    """Mix-in for `@dataclass(frozen=True, kw_only=True)` classes without slots."""
+
+    @classmethod
+    def make(cls, **fields: Any) -> Self:
+        """Return an instance with these fields; the caller vouches for names and required fields."""
+        new = _new(cls)
+        _set(new, "__dict__", fields)
+        return new
+
+    def evolve(self, **changes: Any) -> Self:
+        """Return a copy with these fields changed."""
+        new = _new(self.__class__)
+        _set(new, "__dict__", {**self.__dict__, **changes})
+        return new

@@ -1,0 +1,32 @@
+"""What hooks are given: a handler's input, an undo handler's metadata, a state's fingerprint."""
+
+from __future__ import annotations
+
+from toolgate.kernel.call import Call
+from toolgate.kernel.input import ToolInput
+from toolgate.kernel.payload import encode
+from toolgate.kernel.tool import ToolDefinition, is_async
+from toolgate.kernel.undo import UndoMetadata, UndoRecord
+from toolgate.pipeline.execute import decode
+
+
+def input_of(call: Call) -> ToolInput:
+    """Return a handler's input with its own copy of the arguments and the caller's own context object."""
+    context = call.context
+    return ToolInput(call.id, call.tool_name, decode(call.arguments), context if context.host is None else context.host)
+
+
+def metadata_of(undo: UndoRecord) -> UndoMetadata:
+    return UndoMetadata(undo.call_id, undo.tool_name, decode(undo.data), undo.created_at)
+
+
+async def take_fingerprint(tool: ToolDefinition, undo: UndoRecord) -> bytes:
+    """Return what the tool says of the state its effect left; a hook that fails leaves a mark no state equals."""
+    assert tool.fingerprint is not None
+    try:
+        value = tool.fingerprint(metadata_of(undo))
+        if is_async(tool.fingerprint):
+            value = await value
+        return encode(value, what="fingerprint")
+    except Exception as error:  # noqa: BLE001  # without a fingerprint the undo needs to be forced
+        return f"failed: {type(error).__name__}".encode()

@@ -1,0 +1,155 @@
+"""Claim a call and make sense of what its handler did. The commit of the claim comes before the first effect."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolgate.errors import ToolOutputError
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change, Durability, Reservation
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Draft
+from toolgate.kernel.narration import tell
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.payload import encode
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import UndoRecord, UndoState
+
+HOUR_S = 3600.0
+
+
+class Outcome(NamedTuple):
+    """How an execution ended: the status, and what is known about it. `error` is not masked yet."""
+
+    status: Status
+    result: bytes | None = None
+    error: str | None = None
+    code: str | None = None
+    undo: bytes | None = None
+    artifacts: bytes | None = None
+    cause: BaseException | None = None
+
+
+def claim(
+    call: Call,
+    tool: ToolDefinition,
+    *,
+    now: datetime,
+    owner: str,
+    fence: str,
+    mode: Mode,
+    first: tuple[Draft, ...] = (),
+    undo: UndoRecord | None = None,
+    due_at: datetime | None = None,
+) -> Change:
+    """The change that gives one owner the right to run this call once.
+
+    `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare`
+    made and that must be durable before the effect.
+    """
+    attempt, approver = call.attempt + 1, call.approved_by or "policy:auto"
+    claimed = call.to(
+        Status.EXECUTING,
+        owner=owner,
+        fence=fence,
+        attempt=attempt,
+        started_at=now,
+        due_at=due_at,
+        approved_by=approver,
+    )
+    name = "tool.started" if call.undo_of is None else "tool.undo_started"
+    event = tell(claimed, name, {"approved_by": approver, "approval_id": call.approval_id, "attempt": attempt})
+    change = Change.make(
+        project=call.project,
+        at=now,
+        call=claimed,
+        expect=call.version or None,
+        events=(*first, event),
+        mode_seen=mode,
+        durability=Durability.COMMITTED if tool.can_retry else Durability.FSYNCED,
+    )
+    if undo is None and tool.rate_limit_per_hour is None:
+        return change
+    expected = UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None
+    return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool))
+
+
+def _rates(call: Call, tool: ToolDefinition) -> tuple[Reservation, ...]:
+    if tool.rate_limit_per_hour is None or call.undo_of is not None:
+        return ()
+    return (Reservation(key=f"tool:{tool.name}", limit=tool.rate_limit_per_hour, window_s=HOUR_S),)
+
+
+def interpret(tool: ToolDefinition, raw: object) -> Outcome:
+    """Return what a handler's return value means; raise ToolOutputError where it is unusable."""
+    if isinstance(raw, ToolOutput):
+        return _from_output(tool, raw)
+    if tool.function is None:
+        raise ToolOutputError(
+            f"The handler of `{tool.name}` returned {type(raw).__name__} instead of ToolOutput.",
+            tool=tool.name,
+        )
+    result = encode(raw)
+    _verify(tool, result)
+    return Outcome(Status.COMPLETED, result, undo=b"{}" if tool.undoable else None)
+
+
+def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
+    result = encode(output.data)
+    artifacts = encode(list(output.artifacts), what="artifacts") if output.artifacts else None
+    if output.success is not True:
+        return Outcome(
+            Status.FAILED,
+            result,
+            error=str(output.error or "the handler reported failure without saying why"),
+            code="execution_failed",
+            artifacts=artifacts,
+        )
+    _verify(tool, result)
+    undo = None
+    if tool.undoable:
+        undo = encode(output.undo_metadata if output.undo_metadata is not None else {}, what="undo metadata")
+    return Outcome(Status.COMPLETED, result, undo=undo, artifacts=artifacts)
+
+
+def _verify(tool: ToolDefinition, result: bytes) -> None:
+    if tool.result_schema is None:
+        return
+    value: Any = decode(result)
+    if tool.result_schema.is_valid(value):
+        return
+    listed = "; ".join(f"{item.location or '/'} {item.message}" for item in tool.result_schema.violations(value))
+    raise ToolOutputError(
+        f"The handler of `{tool.name}` ran, but its output breaks its schema: {listed}.", tool=tool.name
+    )
+
+
+def decode(result: bytes | None) -> Any:
+    """Return a fresh copy of stored data."""
+    return None if result is None else orjson.loads(result)
+
+
+def interrupted(tool: ToolDefinition, *, why: str, stopped: bool) -> Outcome:
+    """Return what may honestly be said of a handler that was cut short.
+
+    One that stopped, or that only reads, failed or was cancelled. One with effects that could not be
+    stopped may still be at work: nobody knows.
+    """
+    if not stopped and tool.has_effects:
+        text = (
+            f"The handler of `{tool.name}` could not be stopped ({_WHY[why]}); whether its effect happened is unknown."
+        )
+        return Outcome(Status.UNKNOWN, error=text, code="unknown")
+    status = Status.FAILED if why == "timeout" else Status.CANCELLED
+    return Outcome(status, error=f"The handler of `{tool.name}` was stopped: {_WHY[why]}.", code=_CODES[why])
+
+
+_WHY = {
+    "timeout": "it ran longer than allowed",
+    "cancelled": "the call was cancelled",
+    "shutdown": "the event loop was shut down",
+}
+_CODES = {"timeout": "timeout", "cancelled": "cancelled", "shutdown": "cancelled"}

@@ -1,0 +1,258 @@
+"""Claim, run and record one call, whoever waits for it or stops waiting.
+
+A performance that has to wait runs in a task of its own, so a caller who goes away changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from time import perf_counter
+from typing import Any, cast
+
+from toolgate.errors import ConflictError, StoreError, ToolOutputError
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Draft
+from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import encode, summarize
+from toolgate.kernel.signature import keywords
+from toolgate.kernel.tool import Placement, ToolDefinition, is_async
+from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.pipeline import eager, record
+from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.execute import Outcome, claim, decode, interpret, interrupted
+from toolgate.ports.runner import PARKED, Job
+
+STOP_GRACE_S = 1.0
+"""How long a handler that was asked to stop has before it counts as one that cannot be stopped."""
+
+log = logging.getLogger("toolgate.perform")
+
+
+class Performer:
+    """Runs claimed calls and keeps the handles by which they can be ended."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._running: dict[str, Job] = {}
+
+    def start(
+        self, call: Call, tool: ToolDefinition, mode: Mode, first: tuple[Draft, ...], undo: UndoRecord | None
+    ) -> eager.Done[Result] | asyncio.Task[Result]:
+        """Run this call once: its result, or the task that goes on without whoever waits for it.
+
+        Where the claim fails, ConflictError is raised here or by the task, and nothing ran.
+        """
+        job = Job(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
+        started = eager.start(self._run(job, mode, first))
+        if isinstance(started, asyncio.Task):
+            self._watch(job, started)
+        return started
+
+    def _watch(self, job: Job, task: asyncio.Task[Result]) -> None:
+        """Keep the handle of a run that waits, and a timer for it."""
+        job.task, job.loop = task, asyncio.get_running_loop()
+        self._running[job.call.id] = job
+        timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
+
+        def forget(_task: object) -> None:
+            timer.cancel()
+            self._running.pop(job.call.id, None)
+
+        task.add_done_callback(forget)
+
+    def stop(self, call_id: str, why: str) -> bool:
+        """Ask a running call of this process to end; False where it does not run here."""
+        job = self._running.get(call_id)
+        if job is None or job.loop is None:
+            return False
+        job.loop.call_soon_threadsafe(self._stop, job, why)
+        return True
+
+    def _on_timeout(self, job: Job) -> None:
+        if job.task is None or job.task.done() or job.loop is None:
+            return
+        allowed = job.tool.timeout_seconds
+        left = allowed - (perf_counter() - job.started) if job.started else allowed
+        if left > 0:
+            job.loop.call_later(left, self._on_timeout, job)
+        else:
+            self._stop(job, "timeout")
+
+    def _stop(self, job: Job, why: str) -> None:
+        if job.task is None or job.task.done() or job.stop is not None or job.loop is None:
+            return
+        job.stop = why
+        if job.started:
+            job.task.cancel()
+            job.loop.call_later(STOP_GRACE_S, self._on_grace_over, job)
+
+    def _on_grace_over(self, job: Job) -> None:
+        if job.task is not None and not job.task.done() and job.loop is not None:
+            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False)
+            self._driver.spawn(self._finish(job, outcome, (perf_counter() - job.started) * 1000))
+
+    async def _run(self, job: Job, mode: Mode, first: tuple[Draft, ...]) -> Result:
+        driver, tool = self._driver, job.tool
+        change = claim(
+            job.call,
+            tool,
+            now=driver.now(),
+            owner=driver.owner,
+            fence=driver.new_id(),
+            mode=mode,
+            first=first,
+            undo=job.undo,
+            due_at=self._lease(job),
+        )
+        writing = driver.store.commit(change)
+        if writing is not None:
+            await writing
+        driver.announce(change)
+        call = job.call = cast(Call, change.call)
+        if job.stop is not None:
+            return await self._finish(job, interrupted(tool, why=job.stop, stopped=True), 0.0)
+        self._bind(job)
+        job.started = began = perf_counter()
+        try:
+            raw = await driver.runners[call.placement].run(job)
+            if raw is PARKED:
+                return result_of(call)
+            outcome = interpret(tool, raw) if call.undo_of is None else _undone(raw)
+        except asyncio.CancelledError:
+            outcome = self._cut_short(job)
+        except ToolOutputError as error:
+            outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
+            outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call), cause=error)
+        return await self._finish(job, outcome, (perf_counter() - began) * 1000)
+
+    def _cut_short(self, job: Job) -> Outcome:
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        return interrupted(job.tool, why=job.stop or "shutdown", stopped=job.stoppable)
+
+    def _bind(self, job: Job) -> None:
+        """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput."""
+        call, tool = job.call, job.tool
+        if call.undo_of is not None:
+            assert job.undo is not None
+            assert tool.undo_handler is not None
+            job.hook, job.is_async = tool.undo_handler, is_async(tool.undo_handler)
+            job.args = (metadata_of(job.undo),)
+        elif tool.function is not None and tool.inject is None:
+            payload = decode(call.arguments)
+            job.kwargs = payload if tool.bind is None else tool.bind(payload)
+        else:
+            given = input_of(call)
+            given.attach(self._reporter(job), lambda: job.stop is not None)
+            if tool.function is None:
+                job.args = (given,)
+            else:
+                job.kwargs = keywords(given, tool.bind, tool.inject)
+        if not job.is_async:
+            job.late = lambda error: self._driver.spawn(self._late(job.call, error))
+
+    def _reporter(self, job: Job) -> Callable[..., Any]:
+        async def report(fraction: float | None, message: str | None, data: object) -> None:
+            driver = self._driver
+            told = {"progress": fraction, "message": message, "data": driver.masker(decode(encode(data)))}
+            if message is not None:
+                told["message"] = driver.masker.text(message)
+            await driver.commit(record.progressed(job.call, now=driver.now(), data=told))
+
+        if job.is_async:
+            return report
+        loop = asyncio.get_running_loop()
+        return lambda *told: asyncio.run_coroutine_threadsafe(report(*told), loop).result()
+
+    async def _finish(self, job: Job, outcome: Outcome, duration_ms: float) -> Result:
+        """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
+        driver, call = self._driver, job.call
+        data = decode(outcome.result)
+        shown = driver.masker(data)
+        now = driver.now()
+        undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
+        if outcome.status is Status.COMPLETED:
+            change = record.completed(
+                call,
+                now=now,
+                duration_ms=duration_ms,
+                result=outcome.result,
+                shown=shown,
+                summary=summarize(shown, len(outcome.result or b"")),
+                artifacts=tuple(decode(outcome.artifacts)) if outcome.artifacts else (),
+                artifact_type=job.tool.artifact_type,
+                undo=undo,
+            )
+        else:
+            change = record.failed(
+                call,
+                now=now,
+                status=outcome.status,
+                code=outcome.code or "execution_failed",
+                error=driver.masker.text(outcome.error or ""),
+                duration_ms=duration_ms,
+                result=outcome.result,
+                shown=shown,
+                undo=undo,
+            )
+        try:
+            writing = driver.store.commit(change)
+            if writing is not None:
+                await writing
+        except StoreError:
+            log.error("call %s ended %s but it could not be recorded", call.id, outcome.status)
+            raise
+        except ConflictError:
+            await self._late(call, outcome.cause)
+            standing = await driver.read(call.project, call.id)
+            return result_of(standing, data=decode(standing.result))
+        driver.announce(change)
+        return result_of(cast(Call, change.call), data=data, cause=outcome.cause)
+
+    async def _undo_after(self, job: Job, outcome: Outcome, now: datetime) -> UndoRecord | None:
+        """The undo record this end leaves: the original's, done or given back; or this call's own."""
+        driver, call, tool = self._driver, job.call, job.tool
+        if call.undo_of is not None:
+            assert job.undo is not None
+            if outcome.status is Status.COMPLETED:
+                return job.undo.evolve(state=UndoState.DONE, data=b"{}")
+            # Nobody knows what an unknown undo did, so nobody may try it again blindly.
+            return None if outcome.status is Status.UNKNOWN else job.undo.evolve(state=UndoState.AVAILABLE)
+        if outcome.status is not Status.COMPLETED or outcome.undo is None:
+            return None
+        data = job.undo.data if job.undo is not None and outcome.undo == b"{}" else outcome.undo
+        ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
+        made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+        return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
+
+    def _lease(self, job: Job) -> datetime | None:
+        """When somebody must look after a call that does not run in this process."""
+        if job.call.placement == Placement.INLINE:
+            return None
+        return self._driver.now() + timedelta(seconds=job.tool.timeout_seconds)
+
+    async def _late(self, call: Call, error: BaseException | None) -> None:
+        summary = {"raised": None if error is None else type(error).__name__}
+        await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
+
+
+def _undone(raw: object) -> Outcome:
+    """An undo handler succeeds by returning; only a failing ToolOutput says otherwise."""
+    if getattr(raw, "success", True) is False:
+        return Outcome(Status.FAILED, error=str(getattr(raw, "error", None) or "undo failed"), code="undo_failed")
+    return Outcome(Status.COMPLETED)
+
+
+def _text_of(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _code_of(call: Call) -> str:
+    return "execution_failed" if call.undo_of is None else "undo_failed"

@@ -1,0 +1,164 @@
+"""Write down how a call ended: the changes that lead to every final status outside an approval."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.event import Draft
+from toolgate.kernel.narration import fail_event, tell
+from toolgate.kernel.undo import UndoRecord, UndoState
+
+
+def completed(
+    call: Call,
+    *,
+    now: datetime,
+    duration_ms: float,
+    result: bytes | None,
+    shown: Any,
+    summary: Any,
+    artifacts: tuple[Any, ...] = (),
+    artifact_type: str | None = None,
+    undo: UndoRecord | None = None,
+) -> Change:
+    """A handler returned success."""
+    ended = call.to(
+        Status.COMPLETED,
+        completed_at=now,
+        duration_ms=duration_ms,
+        due_at=None,
+        result=result,
+        shown_result=shown,
+    )
+    if artifacts:
+        ended = ended.evolve(artifacts=artifacts)
+    data: dict[str, Any] = {"duration_ms": duration_ms, "success": True}
+    if call.undo_of is None:
+        name = "tool.completed"
+        data["output_summary"] = summary
+        if artifacts:
+            data["artifacts_count"] = len(artifacts)
+            data["artifact_type"] = artifact_type
+    else:
+        name = "tool.undone"
+    return Change.make(
+        project=call.project,
+        at=now,
+        call=ended,
+        expect=call.version,
+        events=(tell(ended, name, data),),
+        undo=undo,
+        durability=Durability.COMMITTED,
+    )
+
+
+def failed(
+    call: Call,
+    *,
+    now: datetime,
+    status: Status,
+    code: str,
+    error: str,
+    first: tuple[Draft, ...] = (),
+    duration_ms: float | None = None,
+    result: bytes | None = None,
+    shown: Any = None,
+    undo: UndoRecord | None = None,
+    reason: str | None = None,
+    approvals: tuple[Approval, ...] = (),
+) -> Change:
+    """A call ended without success: FAILED, DENIED, CANCELLED or UNKNOWN. `error` is masked already."""
+    ended = call.to(
+        status,
+        completed_at=now,
+        due_at=None,
+        duration_ms=duration_ms,
+        error=error[:1000],
+        error_code=code,
+        result=result,
+        shown_result=shown,
+    )
+    return Change.make(
+        project=call.project,
+        at=now,
+        call=ended,
+        expect=call.version or None,
+        events=(*first, _last_word(ended, code, error[:1000], reason, duration_ms)),
+        undo=undo,
+        approvals=approvals,
+        durability=Durability.COMMITTED,
+    )
+
+
+def _last_word(call: Call, code: str, error: str, reason: str | None, duration_ms: float | None) -> Draft:
+    if call.undo_of is not None or call.status not in (Status.DENIED, Status.CANCELLED):
+        draft = fail_event(call, code, error)
+        if duration_ms is not None:
+            draft[2]["duration_ms"] = duration_ms
+        return draft
+    if call.status is Status.DENIED:
+        return tell(call, "tool.denied", {"reason": reason or code, "message": error})
+    return tell(call, "tool.cancelled", {"reason": reason or code, "message": error})
+
+
+def settled(
+    call: Call,
+    *,
+    now: datetime,
+    happened: bool,
+    by: str,
+    reason: str,
+    result: bytes | None = None,
+    shown: Any = None,
+) -> Change:
+    """Somebody found out what an unknown outcome was."""
+    status = Status.COMPLETED if happened else Status.FAILED
+    error = None if happened else f"Settled by {by}: it did not happen ({reason})."
+    ended = call.to(
+        status,
+        completed_at=now,
+        error=error,
+        error_code=None if happened else "settled_failed",
+        result=result,
+        shown_result=shown,
+    )
+    event = tell(ended, "tool.settled", {"outcome": status.value, "settled_by": by, "reason": reason})
+    return Change.make(project=call.project, at=now, call=ended, expect=call.version, events=(event,))
+
+
+def late(call: Call, *, now: datetime, summary: dict[str, Any]) -> Change:
+    """A handler that lost its claim came back; the row stays as it is."""
+    event = tell(call, "tool.late_result", summary)
+    return Change.make(project=call.project, at=now, events=(event,), durability=Durability.COMMITTED)
+
+
+def progressed(call: Call, *, now: datetime, data: dict[str, Any]) -> Change:
+    """A handler reported progress."""
+    event = tell(call, "tool.progress", data)
+    return Change.make(project=call.project, at=now, events=(event,), durability=Durability.BEHIND)
+
+
+def undo_record(
+    call: Call,
+    *,
+    data: bytes,
+    now: datetime,
+    ttl_s: float,
+    state: UndoState,
+    fingerprint: bytes | None = None,
+) -> UndoRecord:
+    """Return the record that lets this call be undone until its time is over."""
+    return UndoRecord.make(
+        project=call.project,
+        call_id=call.id,
+        tool_name=call.tool_name,
+        data=data,
+        created_at=now,
+        expires_at=now + timedelta(seconds=ttl_s),
+        state=state,
+        fingerprint=fingerprint,
+    )

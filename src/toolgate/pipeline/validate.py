@@ -1,0 +1,57 @@
+"""Check arguments before anybody is asked, and again before they run: strict JSON, schema, typed parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from toolgate.errors import ToolInputError
+from toolgate.kernel.canonical import Arguments, Limits, read_arguments
+from toolgate.kernel.tool import ToolDefinition
+
+
+def validate(tool: ToolDefinition, raw: str | bytes | Mapping[str, object], limits: Limits) -> Arguments:
+    """Return the arguments as one canonical form; raise ToolInputError naming tool and location."""
+    try:
+        arguments = read_arguments(raw, limits=limits)
+    except ToolInputError as error:
+        error.tool = tool.name
+        raise
+    check(tool, arguments)
+    return arguments
+
+
+def revalidate(tool: ToolDefinition, canonical: bytes) -> None:
+    """Check stored arguments against the definition that is about to run them."""
+    check(tool, Arguments(orjson.loads(canonical), canonical))
+
+
+def check(tool: ToolDefinition, arguments: Arguments) -> None:
+    """Raise ToolInputError where the schema or a typed parameter refuses the arguments."""
+    if not tool.schema.is_valid(arguments.value):
+        violations = tool.schema.violations(arguments.value)
+        listed = "; ".join(f"{item.location or '/'} {item.message}" for item in violations)
+        raise ToolInputError(
+            f"Arguments of `{tool.name}` do not fit its schema: {listed}. Correct them and call again.",
+            tool=tool.name,
+            location=violations[0].location,
+        )
+    if tool.bind is not None:
+        _check_types(tool, arguments)
+
+
+def _check_types(tool: ToolDefinition, arguments: Arguments) -> None:
+    from pydantic import ValidationError  # already loaded: only typed parameters have a binder
+
+    assert tool.bind is not None
+    try:
+        tool.bind(orjson.loads(arguments.canonical))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = "/" + "/".join(str(part) for part in first["loc"])
+        raise ToolInputError(
+            f"Arguments of `{tool.name}` are refused by a parameter's type: {first['type']} at {where}.",
+            tool=tool.name,
+            location=where,
+        ) from None

@@ -1,0 +1,70 @@
+"""Those who wait for a call, and how they are woken: one dictionary, no polling, any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from toolgate.ports.bus import Hint
+
+Key = tuple[str, str]
+
+
+class Waiters:
+    """Futures by (project, call id). A wake-up says only: look again."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Key, list[asyncio.Future[None]]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, key: Key) -> asyncio.Future[None]:
+        """Return a future of the running loop that ends at the next hint about `key`."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._waiting.setdefault(key, []).append(future)
+        return future
+
+    def discard(self, key: Key, future: asyncio.Future[None]) -> None:
+        """Stop waiting."""
+        with self._lock:
+            waiting = self._waiting.get(key)
+            if waiting is not None and future in waiting:
+                waiting.remove(future)
+                if not waiting:
+                    del self._waiting[key]
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._waiting
+
+    def wake(self, hint: Hint) -> bool:
+        """Wake everybody who waits for this call; False where nobody does."""
+        key = (hint.project, hint.call_id)
+        if key not in self._waiting:
+            return False
+        with self._lock:
+            waiting = self._waiting.pop(key, [])
+        woken = False
+        for future in waiting:
+            woken |= _wake(future)
+        return woken
+
+    def wake_all(self) -> None:
+        """Wake everybody, so that they notice what changed for all (a closed gate, a lost connection)."""
+        with self._lock:
+            everybody = [future for waiting in self._waiting.values() for future in waiting]
+            self._waiting.clear()
+        for future in everybody:
+            _wake(future)
+
+
+def _wake(future: asyncio.Future[None]) -> bool:
+    try:
+        future.get_loop().call_soon_threadsafe(_set, future)
+    except RuntimeError:  # the loop of this waiter is closed: it waits no more
+        return False
+    return True
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

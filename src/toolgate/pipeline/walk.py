@@ -1,0 +1,323 @@
+"""The one path: resolve, validate, permit, assess, then ask or perform; and the same again after a yes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+
+from toolgate.errors import (
+    ConflictError,
+    ModeChangedError,
+    RateLimitError,
+    ToolError,
+    ToolInputError,
+    ToolNotFoundError,
+)
+from toolgate.kernel.approval import Approval, digest_of
+from toolgate.kernel.assessment import ApprovalLevel, Assessment
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.canonical import Arguments
+from toolgate.kernel.context import Context, Mode
+from toolgate.kernel.event import Draft
+from toolgate.kernel.narration import tell
+from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import encode, summarize
+from toolgate.kernel.policy import Facts, Verdict
+from toolgate.kernel.tool import Prepared, RiskLevel, ToolDefinition, is_async
+from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.pipeline import approve, record
+from toolgate.pipeline.assess import assess
+from toolgate.pipeline.binding import input_of
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.eager import Done, finish
+from toolgate.pipeline.execute import decode
+from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.permit import permit
+from toolgate.pipeline.resolve import resolve
+from toolgate.pipeline.validate import revalidate, validate
+from toolgate.ports.store import ApprovalQuery
+
+_LEVELS = list(ApprovalLevel)
+_UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
+
+
+class Walk:
+    """Takes a call from its request to where it waits or ends."""
+
+    def __init__(self, driver: Driver, performer: Performer) -> None:
+        self._driver = driver
+        self._performer = performer
+
+    async def submit(
+        self,
+        name: str,
+        raw: str | bytes | Mapping[str, object],
+        context: Context,
+        *,
+        call_id: str | None = None,
+        approval_timeout_s: float | None = None,
+    ) -> Result:
+        """Take a new call as far as it goes without a person: to its end, or to its question."""
+        driver = self._driver
+        now = driver.now()
+        try:
+            tool = resolve(driver.registry, name)
+        except ToolNotFoundError as error:
+            return await self._stillborn(name, context, call_id, now, error)
+        try:
+            arguments = validate(tool, raw, driver.limits)
+        except ToolInputError as error:
+            return await self._stillborn(tool.name, context, call_id, now, error, tool)
+        call = self._new(tool, context, call_id, now, arguments, approval_timeout_s)
+        summary = summarize(call.shown, len(call.arguments))
+        invoked = tell(call, "tool.invoked", {"payload_summary": summary, "behavior": context.behavior})
+        prepared: UndoRecord | None = None
+        if tool.prepare is not None:
+            try:
+                call, prepared = await self._prepare(call, tool, now)
+            except ToolError as error:
+                return await self._end(call, Status.FAILED, error.code, str(error), (invoked,))
+        return await self._proceed(call, tool, (invoked,), prepared)
+
+    async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
+        """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
+        return await self._proceed(call, tool, (), undo)
+
+    async def resume(self, call: Call) -> Result:
+        """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
+        driver = self._driver
+        tool = driver.registry.find(call.tool_name)
+        if tool is None:
+            return result_of(call)  # another process holds the tool
+        approval = await self._approval_of(call)
+        if approval is None or digest_of(call, nonce=approval.nonce) != approval.digest:
+            reason = "what would run is not what was approved"
+            return await self._end(call, Status.DENIED, "approval_mismatch", reason, ())
+        try:
+            revalidate(tool, call.arguments)
+            fresh, undo = await self._refresh(call, tool)
+        except ToolError as error:
+            return await self._end(call, Status.FAILED, error.code, str(error), ())
+        changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
+        return await self._proceed(fresh, tool, (), undo, ask_again=changed)
+
+    def _new(
+        self,
+        tool: ToolDefinition,
+        context: Context,
+        call_id: str | None,
+        now: datetime,
+        arguments: Arguments,
+        approval_timeout_s: float | None,
+    ) -> Call:
+        driver = self._driver
+        return Call.make(
+            id=call_id or driver.new_id(),
+            project=context.project,
+            tool_name=tool.name,
+            context=context,
+            created_at=now,
+            arguments=arguments.canonical,
+            shown=driver.masker(arguments.value),
+            definition_hash=tool.hash,
+            has_effects=tool.has_effects,
+            idempotent=tool.idempotent,
+            placement=tool.placement,
+            policy_revision=driver.policy.revision,
+            approval_timeout_s=approval_timeout_s,
+        )
+
+    async def _proceed(
+        self,
+        call: Call,
+        tool: ToolDefinition,
+        first: tuple[Draft, ...],
+        undo: UndoRecord | None,
+        *,
+        ask_again: bool = False,
+    ) -> Result:
+        """Permit and assess under the current mode, then deny, ask or perform; again if the mode changes meanwhile."""
+        driver = self._driver
+        route = driver.route(tool)
+        while True:
+            mode = driver.store.mode
+            if mode in route.quiet_modes and call.undo_of is None:
+                assessment = route.silent
+            else:
+                judgement = permit(call, tool, driver.policy, route.rules, Facts(mode, driver.now()))
+                denial = judgement.denial
+                if denial is not None:
+                    return await self._deny(call, denial, first)
+                assessment = assess(call, tool, judgement, driver.policy)
+            if assessment.denied is not None:
+                return await self._end(
+                    call,
+                    Status.DENIED,
+                    "denied",
+                    _denied(call, assessment.denied, "default"),
+                    first,
+                    "default_deny",
+                )
+            try:
+                if self._must_ask(call, assessment, ask_again):
+                    return await self._ask(call, tool, assessment, first, mode)
+                ready = call if call.status is Status.APPROVED else _assessed(call, assessment)
+                started = self._performer.start(ready, tool, mode, first, undo)
+                return started.value if isinstance(started, Done) else await finish(started)
+            except ModeChangedError:
+                continue
+            except RateLimitError as error:
+                return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
+            except ConflictError:
+                return await self._existing(call)
+
+    @staticmethod
+    def _must_ask(call: Call, assessment: Assessment, ask_again: bool) -> bool:
+        """Whether a person must answer: the level asks, and no approval of at least this level is at hand."""
+        if ask_again or call.status is not Status.APPROVED:
+            return ask_again or assessment.level is not ApprovalLevel.AUTO
+        return _LEVELS.index(assessment.level) > _LEVELS.index(ApprovalLevel(call.level))
+
+    async def _ask(
+        self, call: Call, tool: ToolDefinition, assessment: Assessment, first: tuple[Draft, ...], mode: Mode
+    ) -> Result:
+        driver = self._driver
+        level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
+        asking = _assessed(call, assessment._replace(level=level))
+        change = approve.request(
+            asking,
+            tool,
+            id=driver.new_id(),
+            nonce=driver.new_id(),
+            now=driver.now(),
+            timeout=approve.timeout_s(call, tool, driver.policy, level),
+            first=first,
+        )
+        await driver.commit(change.evolve(mode_seen=mode))
+        if driver.on_asked is not None:
+            driver.on_asked(change.approvals[0])
+        assert change.call is not None
+        return result_of(change.call)
+
+    async def _deny(self, call: Call, denial: Verdict, first: tuple[Draft, ...]) -> Result:
+        text = _denied(call, denial.reason, denial.rule)
+        return await self._end(call, Status.DENIED, "denied", text, first, denial.code or denial.rule)
+
+    async def _end(
+        self,
+        call: Call,
+        status: Status,
+        code: str,
+        error: str,
+        first: tuple[Draft, ...],
+        reason: str | None = None,
+    ) -> Result:
+        driver = self._driver
+        change = record.failed(
+            call,
+            now=driver.now(),
+            status=status,
+            code=code,
+            error=driver.masker.text(error),
+            first=first,
+            reason=reason,
+        )
+        try:
+            await driver.commit(change)
+        except ConflictError:
+            return await self._existing(call)
+        assert change.call is not None
+        return result_of(change.call)
+
+    async def _stillborn(
+        self,
+        name: str,
+        context: Context,
+        call_id: str | None,
+        now: datetime,
+        error: ToolError,
+        tool: ToolDefinition | None = None,
+    ) -> Result:
+        """Record a call that never had a tool or usable arguments. The arguments are not kept."""
+        driver = self._driver
+        call = Call.make(
+            id=call_id or driver.new_id(),
+            project=context.project,
+            tool_name=driver.masker.text(str(name)[:128]),
+            context=context,
+            created_at=now,
+            definition_hash=tool.hash if tool is not None else "",
+            policy_revision=driver.policy.revision,
+        )
+        first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
+        return await self._end(call, Status.FAILED, error.code, str(error), first)
+
+    async def _existing(self, call: Call) -> Result:
+        """Somebody else moved this call: return where it stands, if it is the same call."""
+        standing = await self._driver.read(call.project, call.id)
+        if (standing.tool_name, standing.arguments) != (call.tool_name, call.arguments):
+            raise ConflictError(
+                f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
+            )
+        return result_of(standing, data=decode(standing.result))
+
+    async def _approval_of(self, call: Call) -> Approval | None:
+        query = ApprovalQuery(project=call.project, id=call.approval_id)
+        found = await self._driver.store.approvals(query)
+        return found[0] if found else None
+
+    async def _refresh(self, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:
+        """Return the call as the current definition and world would have it, with what is claimed along."""
+        fresh = call if call.definition_hash == tool.hash else call.evolve(definition_hash=tool.hash)
+        if call.undo_of is not None:
+            undo = await self._driver.store.undo(call.project, call.undo_of)
+            if undo is None or undo.state is not UndoState.AVAILABLE:
+                raise ToolError(f"Call {call.undo_of} can no longer be undone.", tool=tool.name)
+            return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
+        if tool.prepare is None:
+            return fresh, None
+        return await self._prepare(fresh, tool, self._driver.now())
+
+    async def _prepare(self, call: Call, tool: ToolDefinition, now: datetime) -> tuple[Call, UndoRecord | None]:
+        """Run the pure `prepare` hook; its failure ends the call before anybody is asked."""
+        driver = self._driver
+        assert tool.prepare is not None
+        try:
+            async with asyncio.timeout(tool.timeout_seconds):
+                found = (
+                    tool.prepare(input_of(call))
+                    if is_async(tool.prepare)
+                    else asyncio.to_thread(tool.prepare, input_of(call))
+                )
+                prepared = await found
+            if not isinstance(prepared, Prepared):
+                raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
+            preview = driver.masker(decode(encode(prepared.preview, what="preview")))
+            preconditions = encode(prepared.preconditions, what="preconditions")
+            undo_data = None if prepared.undo_data is None else encode(prepared.undo_data, what="undo data")
+        except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
+            text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
+            failure = ToolError(text, tool=tool.name)
+            failure.code = "prepare_failed"
+            raise failure from error
+        ready = call.evolve(preview=preview, preconditions=preconditions)
+        if undo_data is None:
+            return ready, None
+        ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
+        return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+
+
+def _assessed(call: Call, assessment: Assessment) -> Call:
+    if assessment == _UNREMARKABLE:
+        return call  # a call is born with these values
+    return call.evolve(
+        level=assessment.level.value,
+        risk=assessment.risk.value,
+        confidence=assessment.confidence,
+        reasons=assessment.reasons,
+    )
+
+
+def _denied(call: Call, reason: str, rule: str) -> str:
+    return f"Tool `{call.tool_name}` was denied: {reason} (rule `{rule}`)."

@@ -1,0 +1,31 @@
+"""Bus: wakes those who wait. It may lose messages; the store is the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from toolgate.kernel.call import Status
+
+
+class Hint(NamedTuple):
+    """Something changed about this call; read the store to learn what."""
+
+    project: str
+    call_id: str
+    status: Status
+
+
+Listener = Callable[[Hint], None]
+
+
+class Bus(Protocol):
+    """Listeners are called on any thread and must return at once."""
+
+    def publish(self, hint: Hint) -> None: ...
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every hint from now on; the returned function ends it."""
+        ...
+
+    def close(self) -> None: ...

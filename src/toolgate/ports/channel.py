@@ -1,0 +1,28 @@
+"""Channel: carries a question to people and may bring their answer back."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.context import Principal
+
+
+class Decision(StrEnum):
+    APPROVE = "approve"
+    DENY = "deny"
+
+
+class Answer(NamedTuple):
+    """What a person said."""
+
+    decision: Decision
+    by: Principal
+    reason: str | None = None
+
+
+class Channel(Protocol):
+    """Asked after the request is durable. A channel that fails or returns None leaves the call waiting."""
+
+    async def ask(self, approval: Approval) -> Answer | None: ...

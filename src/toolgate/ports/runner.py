@@ -1,0 +1,52 @@
+"""Runner: where a handler runs. It runs what was claimed; it never decides and never writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from toolgate.kernel.call import Call
+from toolgate.kernel.tool import Hook, ToolDefinition
+from toolgate.kernel.undo import UndoRecord
+
+
+class Parked:
+    """Returned by a runner whose result arrives later through `complete`."""
+
+
+PARKED: Final = Parked()
+
+
+class Job:
+    """One claimed execution, and the handle by which others may end it.
+
+    `started` is the monotonic time at which the hook was entered, 0.0 before. `stop` says why somebody
+    wants it to end. A runner whose hook cannot be stopped clears `stoppable`, and calls `late` if the
+    hook ends after its `run` was cancelled. `undo` is the undo record claimed or prepared with the call.
+    """
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = MappingProxyType({})
+    stop: str | None = None
+    stoppable: bool = True
+    started: float = 0.0
+    task: asyncio.Task[Any] | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    late: Callable[[BaseException | None], None] | None = None
+
+    def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
+        self.call = call
+        self.tool = tool
+        self.hook = hook
+        self.is_async = is_async
+        self.undo = undo
+
+
+class Runner(Protocol):
+    """Awaiting `run` gives what the hook returns or raises. Cancelling it asks the hook to stop."""
+
+    def run(self, job: Job) -> Awaitable[object]: ...
+
+    async def close(self) -> None: ...

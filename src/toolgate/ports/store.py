@@ -1,0 +1,86 @@
+"""Store: where the truth is kept. Calls, approvals, events, rates and undo records change only here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Event
+from toolgate.kernel.undo import UndoRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallQuery:
+    """Which calls, oldest first. None means any; `after` is the id of the last call already seen."""
+
+    project: str | None = None
+    statuses: frozenset[Status] | None = None
+    run_id: str | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalQuery:
+    """Which approvals, oldest first. None means any."""
+
+    project: str | None = None
+    id: str | None = None
+    call_id: str | None = None
+    status: ApprovalStatus | None = None
+    limit: int = 1000
+
+
+class Due(NamedTuple):
+    """Calls whose `due_at` has come, and when the next one comes (None: none is waiting)."""
+
+    calls: list[Call]
+    next_at: datetime | None
+
+
+class Store(Protocol):
+    """Safe to use from several event loops and threads at once.
+
+    Reads see every change whose commit has returned. Cancelling a `commit` does not undo it: the
+    change is then either wholly there or wholly not.
+    """
+
+    @property
+    def mode(self) -> Mode:
+        """The mode last read or written here; a commit with `mode_seen` checks the stored one."""
+        ...
+
+    def commit(self, change: Change) -> Awaitable[None] | None:
+        """Write all of `change` or nothing, giving its events their place in the chain.
+
+        None means it is written; otherwise it is written when the awaitable returns. A store that can
+        write at once spares every call a coroutine.
+
+        Raises ConflictError when the row, the undo record or the mode is not as expected,
+        RateLimitError when a reservation does not fit, StoreError when it cannot be written.
+        """
+        ...
+
+    async def call(self, project: str, call_id: str) -> Call | None: ...
+
+    async def calls(self, query: CallQuery) -> list[Call]: ...
+
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]: ...
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
+
+    async def events(
+        self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
+    ) -> list[Event]: ...
+
+    async def due(self, now: datetime, *, limit: int = 100) -> Due:
+        """Return what has come due, and free undo records that expired before `now`."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,77 @@
+"""What holds for every test: generated-example profiles, no silent skips in CI, nothing left running."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from hypothesis import settings
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+LINGER_S = 2.0
+
+# No deadlines: a slow machine is not a defect. CI is the same run each time; soak looks for new cases.
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default"))
+
+skipped: set[str] = set()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        skipped.add(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        skipped.add(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if IN_CI and skipped and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if IN_CI and skipped:
+        terminalreporter.section("skipped tests fail CI", red=True)
+        for nodeid in sorted(skipped):
+            terminalreporter.line(nodeid)
+
+
+def toolgate_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("toolgate")}
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left_behind() -> Iterator[None]:
+    """Fail a test that leaves one of our threads running: a gate it opened and did not close."""
+    before = toolgate_threads()
+    yield
+    for thread in toolgate_threads() - before:
+        thread.join(LINGER_S)
+    left = toolgate_threads() - before
+    assert not left, f"threads left running: {sorted(thread.name for thread in left)}"
+
+
+@pytest.fixture
+async def task_check() -> AsyncIterator[None]:
+    yield
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if tasks:
+        await asyncio.wait(tasks, timeout=LINGER_S)
+    left = [task.get_name() for task in tasks if not task.done()]
+    assert not left, f"asyncio tasks left running: {sorted(left)}"
+
+
+@pytest.fixture(autouse=True)
+def no_task_left_behind(request: pytest.FixtureRequest) -> None:
+    """Fail an async test that leaves a task running on its loop."""
+    if inspect.iscoroutinefunction(request.function):
+        request.getfixturevalue("task_check")
