@@ -254,12 +254,12 @@ _XML: Final = re.compile(r"[^<]+")
 _BARE: Final = re.compile(
     r"(?:\$?\{\{?[^{}\n]{0,80}\}\}?|\$\([^()\n]{0,80}\)|<[^<>\n]{1,60}>"
     r"|[^\s\"'`<>,;&\\)\]}|]"
-    r"|[,;&|)\]}]+(?=[^\s\"'`,;&|)\]}])(?![\w.\-%]{1,40}[=:])"
+    r"|[,;&|)\]}]*[,;&|](?=[^\s\"'`,;&|)\]}])(?![A-Za-z_][\w.\-%]{1,40}(?:=|:\s))|[)\]}]+(?=[^\s\"'`,;&|)\]}:])"
     r"|[\"'`](?=\w)"
     r"|<(?![/a-zA-Z!\s])|>(?=\S)"
     r"|\\(?![nrt\"'\\\s]))+"
 )
-_LINE: Final = re.compile(r"[^\n\r]{0,65536}")
+_LINE: Final = re.compile(r"[^\n\r]{0,200}")
 _LINE_START: Final = re.compile(r"(?:^|(?<=[\n\r]))[ \t]*(?:(?:export|set|ENV|ARG|declare -x|-e|-|\$env:|#)[ \t]*)?\Z")
 _HEADER_END: Final = re.compile(r"(?:[^\n\r\"'`\\]|\\(?![nr\"'])|[\"'](?=[\w=,])|(?<==)[\"'])*")
 _COOKIE: Final = re.compile(r"[\w.$\-]{1,128}=\S")
@@ -282,6 +282,7 @@ _AFTER_CLOSING: Final = ("", " ", ",", ")", ";", "]", "}", "\n", "\r")
 _FIELD_NAME: Final = re.compile(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)*")
 
 
+_DIGITS_UNQUOTED: Final = re.compile(r"[^\d\"'`]*\d[^\"'`]*")
 _BRACKETS: Final = frozenset({"()", "[]", "{}"})
 _OPEN_BRACKETS: Final = frozenset("([{")
 _CONTAINER: Final = 2000
@@ -355,7 +356,7 @@ def _claim(text: str, low: str, match: re.Match[str]) -> _Claim | None:
         start += 1
     key = text[start : match.start("tail")].strip("-.")
     before = text[start - 1] if start else ""
-    op = _operator(match, before)
+    op = _operator(match, before, text[max(0, start - 2) : start - 1])
     if not op or (before == "/" and ":" in op):
         return None
     verdict = _judge_in_text(text, start, key)
@@ -377,7 +378,7 @@ def _judge_in_text(text: str, start: int, key: str) -> Verdict:
     return verdict
 
 
-def _operator(match: re.Match[str], before: str) -> str:
+def _operator(match: re.Match[str], before: str, further: str) -> str:
     if match["op"]:
         return "query" if match["op"] == "=" and before in ("?", "&") else match["op"]
     if match["pair"]:
@@ -385,7 +386,7 @@ def _operator(match: re.Match[str], before: str) -> str:
     if match["xml"]:
         return "xml" if before in ("<", ":") else ""
     if match["call"]:
-        return "call" if before in ("'", '"', "\\") else ""
+        return "call" if before in ("'", '"') and further in ("(", "[", "\\") else ""
     return "said"
 
 
@@ -403,7 +404,7 @@ def _value_spans(text: str, claim: _Claim) -> Spans:
     if block:
         return [block.span("body")]
     if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
-        return _header_span(text, claim, at, _end(_HEADER_END, text, at))
+        return _header_span(text, claim, at, None)
     return _bare_span(text, claim)
 
 
@@ -418,8 +419,9 @@ def _pattern_span(pattern: re.Pattern[str], text: str, claim: _Claim) -> Spans:
 
 def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
     begin, quote, depth = opening.end(), opening["quote"], len(opening["escape"])
-    limit = len(text) if len(quote) == 3 else begin + len(_line_after(text, begin))
-    stop = _closing(text, begin, limit, quote, depth)
+    stop = _closing(text, begin, quote, depth)
+    if len(quote) == 1 and "\n" in text[begin:stop]:
+        stop = text.index("\n", begin)
     inner = text[begin:stop]
     if claim.op == "call" and _FIELD_NAME.fullmatch(inner):
         return []
@@ -436,28 +438,37 @@ def _is_closing(text: str, claim: _Claim, opening: re.Match[str]) -> bool:
     return keyed and text[opening.end() : opening.end() + 1] in _AFTER_CLOSING
 
 
-def _closing(text: str, begin: int, limit: int, quote: str, depth: int) -> int:
-    at = text.find(quote, begin, limit)
+def _closing(text: str, begin: int, quote: str, depth: int) -> int:
+    """Return where the quoted value ends: at a quote escaped no deeper than the opening one, or at the end."""
+    at = text.find(quote, begin)
     while at >= 0:
-        slashes = at - len(text[max(begin, at - 16) : at].rstrip("\\")) - max(begin, at - 16)
-        if slashes <= depth and (depth or not slashes):
+        slashes = 0
+        while slashes <= depth and at - slashes > begin and text[at - slashes - 1] == "\\":
+            slashes += 1
+        if slashes <= depth:
             return at - slashes
-        at = text.find(quote, at + 1, limit)
-    return limit
+        at = text.find(quote, at + 1)
+    return len(text)
 
 
-def _header_span(text: str, claim: _Claim, begin: int, stop: int) -> Spans:
+def _header_span(text: str, claim: _Claim, begin: int, end: int | None) -> Spans:
+    """Return the credentials of a header; `end` is where a quoted one ends."""
+    limit = len(text) if end is None else end
     if claim.key.lower().endswith(("cookie", "cookies")):
-        return [(begin, stop)] if _COOKIE.match(text, begin, stop) and not is_placeholder(text[begin:stop]) else []
-    if _WHOLE_SCHEME.match(text, begin, stop):
-        return [(begin, stop)]
-    scheme = _SCHEME.match(text, begin, stop)
-    start = scheme.end() if scheme else begin
-    first = _BARE.match(text, start, stop)
+        return _whole_header(text, begin, end) if _COOKIE.match(text, begin, limit) else []
+    if _WHOLE_SCHEME.match(text, begin, limit):
+        return _whole_header(text, begin, end)
+    scheme = _SCHEME.match(text, begin, limit)
+    first = _BARE.match(text, scheme.end() if scheme else begin, limit)
     style = Style.EQUALS if scheme else Style.COLON
-    if first is None or not reads_as_secret(first.group(), text[first.end() : stop], Verdict.TOKEN, style):
+    if first is None or not reads_as_secret(first.group(), _line_after(text, first.end()), Verdict.TOKEN, style):
         return []
-    return [(start, first.end() if scheme else stop)]
+    return [first.span()] if scheme else _whole_header(text, begin, end)
+
+
+def _whole_header(text: str, begin: int, end: int | None) -> Spans:
+    stop = _end(_HEADER_END, text, begin) if end is None else end
+    return [] if is_placeholder(text[begin : min(stop, begin + _HEAD)]) else [(begin, stop)]
 
 
 def _bare_span(text: str, claim: _Claim) -> Spans:
@@ -497,7 +508,7 @@ def _container_spans(text: str, claim: _Claim, may_scan: bool) -> Spans:
     stop = _matching_bracket(text, claim.value_at) if may_scan else claim.value_at
     if stop == claim.value_at:
         bare = _BARE.match(text, stop)
-        return _bare_span(text, claim) if bare and any(map(str.isdigit, bare.group())) else []
+        return _bare_span(text, claim) if bare and _DIGITS_UNQUOTED.fullmatch(bare.group()) else []
     if _SCHEMA.search(text, claim.value_at, stop):
         return []
     return [

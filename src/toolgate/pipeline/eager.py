@@ -61,6 +61,7 @@ class _Spare(Coroutine[Any, Any, Any]):
         self.task: asyncio.Task[Any] = loop.create_task(self, name="toolgate-spare", context=context)
         # A spare that was never needed may be dropped with its loop; that is not an accident to report.
         self.task._log_destroy_pending = False  # type: ignore[attr-defined]  # asyncio's own switch for this
+        _unregister_task(self.task)  # nobody's work yet: whoever waits for all tasks must not wait for this one
 
     def send(self, value: Any) -> Any:
         if self.work is None:
@@ -101,6 +102,7 @@ class _Spare(Coroutine[Any, Any, Any]):
     def take_over(self, work: Coroutine[Any, Any, Any], pending: Any) -> asyncio.Task[Any]:
         """Let the task run the rest of `work`, whose first step yielded `pending`."""
         self.work, self.pending = work, pending
+        _register_task(self.task)
         if not self.gate.done():
             self.gate.set_result(None)
         return self.task
@@ -113,6 +115,8 @@ class _Slot(threading.local):
 _slot = _Slot()
 _enter_task = asyncio.tasks._enter_task  # documented in "Extending asyncio"
 _leave_task = asyncio.tasks._leave_task
+_register_task = asyncio.tasks._register_task
+_unregister_task = asyncio.tasks._unregister_task
 
 
 def _start_spare(coroutine: Coroutine[Any, Any, T]) -> Done[T] | asyncio.Task[T]:
