@@ -69,7 +69,7 @@ def test_every_public_method_has_its_entry(owner: type) -> None:
 @pytest.mark.parametrize("name", [name for name in public(Gate) if callable(getattr(Gate, name))])
 def test_every_method_of_gate_has_a_section_with_its_parameters(name: str) -> None:
     section = sections(GATE, 3)[name]
-    assert missing_words(parameters(getattr(Gate, name)), section) == []
+    assert [word for word in parameters(getattr(Gate, name)) if not re.search(rf"`[^`]*\b{word}\b", section)] == []
 
 
 def test_no_section_of_gate_is_about_a_method_that_is_gone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Iterable
 
@@ -25,7 +26,11 @@ class Messenger:
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
         for channel in self._channels:
-            task = asyncio.get_running_loop().create_task(self._ask(channel, approval), name="toolgate-ask")
+            # A copy: a channel that changes what it was shown changes nothing anybody else sees.
+            shown = approval.evolve(
+                arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)
+            )
+            task = asyncio.get_running_loop().create_task(self._ask(channel, shown), name="toolgate-ask")
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 

@@ -397,7 +397,7 @@ _MIN_BASE64: Final = 6
 
 
 _VALUE: Final = r"(?P<quote>[\"']?)(?P<value>(?:(?<=\")[^\"\n]++|(?<=')[^'\n]++|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
-_NEAR: Final = r"[ \t][^\n|;&]{0,120}?"
+_NEAR: Final = r"[ \t][^\n|;&]{0,80}?"
 _FLAG: Final = re.compile(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
 _NOUNS: Final = frozenset("flag flags option options argument arguments parameter switch value instead which".split())
 _COMMANDS: Final = tuple(

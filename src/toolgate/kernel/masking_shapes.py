@@ -18,7 +18,6 @@ from toolgate.kernel.masking_keys import (
     is_placeholder,
     judge,
     reads_as_secret,
-    words_of,
 )
 
 MASK: Final = "***"
@@ -216,7 +215,7 @@ def _mask_basic(match: re.Match[str]) -> str:
 
 # Read backwards, a key is the word after an operator: the search can then skip from operator to operator.
 _BACKWARDS: Final = re.compile(
-    r"(?:=|:|>|：|,[\"'])[ \t=?+|:]{0,16}[\"'`\]\\]{0,9}([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
+    r"(?:=|:|>|：|,[\"'])[ \t=?+|:]{0,9}+[\"'`\]\\]{0,9}+([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
 )
 # These may name a secret without an operator, or stand far from it.
 _OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified", "%3", "value", "\\u00")
@@ -251,17 +250,21 @@ _BRACKET: Final = re.compile(r"[\[\](){}]")
 _QUERY: Final = re.compile(r"[^\s&#\"'<>\\`]+")
 _ESCAPED: Final = re.compile(r"(?:%22)?(?P<body>(?:[^\s&%\"']|%(?!26|22|7[dD]|2[cC]))+)")
 _XML: Final = re.compile(r"[^<]+")
-_BARE: Final = re.compile(
+_BARE_CHAR: Final = (
     r"(?:\$?\{\{?[^{}\n]{0,80}\}\}?|\$\([^()\n]{0,80}\)|<[^<>\n]{1,60}>"
     r"|[^\s\"'`<>,;&\\)\]}|]"
     r"|[,;&|)\]}]*[,;&|](?=[^\s\"'`,;&|)\]}])(?![A-Za-z_][\w.\-%]{1,40}(?:=|:\s))|[)\]}]+(?=[^\s\"'`,;&|)\]}:])"
     r"|[\"'`](?=\w)"
     r"|<(?![/a-zA-Z!\s])|>(?=\S)"
-    r"|\\(?![nrt\"'\\\s]))+"
+    r"|\\(?![nrt\"'\\\s]))"
 )
-_LINE: Final = re.compile(r"[^\n\r]{0,200}")
+# How a value reads is judged by its start; only one that is masked is followed to its end.
+_BARE: Final = re.compile(_BARE_CHAR + "{1,256}")
+_BARE_END: Final = re.compile(_BARE_CHAR + "*")
+_LINE: Final = re.compile(r"[^\n\r]{0,120}")
 _LINE_START: Final = re.compile(r"(?:^|(?<=[\n\r]))[ \t]*(?:(?:export|set|ENV|ARG|declare -x|-e|-|\$env:|#)[ \t]*)?\Z")
 _HEADER_END: Final = re.compile(r"(?:[^\n\r\"'`\\]|\\(?![nr\"'])|[\"'](?=[\w=,])|(?<==)[\"'])*")
+_HEADERS: Final = ("authorization", "cookie", "cookies")
 _COOKIE: Final = re.compile(r"[\w.$\-]{1,128}=\S")
 _WHOLE_SCHEME: Final = re.compile(r"(?:Digest|Hawk|Signature|AWS4-HMAC-SHA256|OAuth)[ \t]+\w+=", re.IGNORECASE)
 _SCHEME: Final = re.compile(
@@ -286,6 +289,11 @@ _DIGITS_UNQUOTED: Final = re.compile(r"[^\d\"'`]*\d[^\"'`]*")
 _BRACKETS: Final = frozenset({"()", "[]", "{}"})
 _OPEN_BRACKETS: Final = frozenset("([{")
 _CONTAINER: Final = 2000
+_QUOTES: Final = frozenset("\"'`\\")
+_REACH: Final = 448
+_MAX_QUIET: Final = 64
+# A text with thousands of secrets is shown up to there only: its cost stays bounded.
+_MAX_PIECES: Final = 6000
 _SAID: Final = re.compile(r"(?:is|was|to)[ \t]{1,4}\Z")
 _ALGORITHM: Final = re.compile(
     r"(?:(?:sha|md|base|utf|aes|rsa|v|oauth|https?|pbkdf|argon|b?crypt|scrypt|ed|es|hs|rs|py|s)[-_]?\d{1,4}|\d{1,4})"
@@ -330,21 +338,34 @@ def mask_assignments(text: str) -> str:
         if stem in low:
             for match in finder.finditer(low):
                 found.setdefault(match.end(), match)
+    return _mask_found(text, low, found)
+
+
+def _mask_found(text: str, low: str, found: dict[int, re.Match[str]]) -> str:
     pieces: list[str] = []
+    # Surroundings in which nothing was found: a text that repeats itself is judged once.
+    quiet: set[tuple[int, str]] = set()
     cursor = container_from = 0
     for end in sorted(found):
-        claim = _claim(text, low, found[end])
+        match = found[end]
+        seen = (end - match.start(), text[max(0, match.start() - _HEAD - 2) : end + _REACH])
+        if match.start() < cursor or seen in quiet:
+            continue
+        claim = _claim(text, low, match)
         if claim is None or claim.start < cursor:
             continue
-        if text[claim.value_at : claim.value_at + 1] not in _OPEN_BRACKETS:
-            spans = _value_spans(text, claim)
-        else:
-            spans = _container_spans(text, claim, claim.value_at >= container_from)
+        first = text[claim.value_at : claim.value_at + 1]
+        spans = _value_spans(text, claim, claim.value_at >= container_from)
+        if first in _OPEN_BRACKETS:
             # An unclosed bracket is scanned once: later keys inside the scanned part do not scan it again.
             container_from = max(container_from, claim.value_at + _CONTAINER)
+        elif not spans and first not in _QUOTES and len(quiet) < _MAX_QUIET:
+            quiet.add(seen)
         for begin, stop in spans:
             pieces += (text[cursor:begin], MASK)
             cursor = stop
+        if len(pieces) > _MAX_PIECES:
+            return "".join(pieces)
     return "".join(pieces) + text[cursor:] if pieces else text
 
 
@@ -390,7 +411,9 @@ def _operator(match: re.Match[str], before: str, further: str) -> str:
     return "said"
 
 
-def _value_spans(text: str, claim: _Claim) -> Spans:
+def _value_spans(text: str, claim: _Claim, may_scan: bool) -> Spans:
+    if text[claim.value_at : claim.value_at + 1] in _OPEN_BRACKETS and claim.op not in ("said", "xml", "query"):
+        return _container_spans(text, claim, may_scan)
     at = claim.value_at
     opening = _OPENING.match(text, at)
     if opening and claim.op != "xml" and not _is_closing(text, claim, opening):
@@ -403,7 +426,7 @@ def _value_spans(text: str, claim: _Claim) -> Spans:
     block = _BLOCK.match(text, at)
     if block:
         return [block.span("body")]
-    if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
+    if claim.key.lower().endswith(_HEADERS):
         return _header_span(text, claim, at, None)
     return _bare_span(text, claim)
 
@@ -425,7 +448,7 @@ def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
     inner = text[begin:stop]
     if claim.op == "call" and _FIELD_NAME.fullmatch(inner):
         return []
-    if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
+    if claim.key.lower().endswith(_HEADERS):
         return _header_span(text, claim, begin, stop)
     if claim.op in ("==", "===") and claim.verdict < Verdict.SECRET and _FIELD_NAME.fullmatch(inner):
         return []
@@ -463,7 +486,7 @@ def _header_span(text: str, claim: _Claim, begin: int, end: int | None) -> Spans
     style = Style.EQUALS if scheme else Style.COLON
     if first is None or not reads_as_secret(first.group(), _line_after(text, first.end()), Verdict.TOKEN, style):
         return []
-    return [first.span()] if scheme else _whole_header(text, begin, end)
+    return [(first.start(), _end(_BARE_END, text, first.start()))] if scheme else _whole_header(text, begin, end)
 
 
 def _whole_header(text: str, begin: int, end: int | None) -> Spans:
@@ -483,7 +506,9 @@ def _bare_span(text: str, claim: _Claim) -> Spans:
     if match.group().rstrip(",;)") == claim.key.rsplit(".", 1)[-1]:
         return []
     style = _style(text, claim, begin)
-    return [(begin, stop)] if reads_as_secret(match.group(), rest, claim.verdict, style) else []
+    if not reads_as_secret(match.group(), rest, claim.verdict, style):
+        return []
+    return [(begin, _end(_BARE_END, text, begin))]
 
 
 def _style(text: str, claim: _Claim, begin: int) -> Style:
@@ -503,8 +528,6 @@ def _said_span(text: str, claim: _Claim) -> Spans:
 
 
 def _container_spans(text: str, claim: _Claim, may_scan: bool) -> Spans:
-    if claim.op in ("said", "xml", "query"):
-        return _value_spans(text, claim)
     stop = _matching_bracket(text, claim.value_at) if may_scan else claim.value_at
     if stop == claim.value_at:
         bare = _BARE.match(text, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,7 +132,7 @@ def result_of(call: Call, *, data: Any = None, cause: BaseException | None = Non
     return result.evolve(
         error=call.error,
         error_code=call.error_code,
-        artifacts=call.artifacts,
+        artifacts=copy.deepcopy(call.artifacts),
         undo_of=call.undo_of,
         cause=cause,
     )

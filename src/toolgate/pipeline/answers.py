@@ -90,7 +90,10 @@ class Answers:
                 if self._performer.stop(call_id, "cancelled"):
                     return result_of(call)
                 raise ConflictError(f"Call {call_id} is executing elsewhere and cannot be stopped from here.")
-            change = await self._cancellation(call, masked)
+            try:
+                change = await self._cancellation(call, masked)
+            except DecisionConflictError:
+                continue  # it was decided in between: look again
             done = await self._try(change)
             if done is not None:
                 return result_of(done)
@@ -153,10 +156,13 @@ class Answers:
         return result_of(done)
 
     async def _asked(self, approval_id: str, project: str | None) -> tuple[Call, Approval]:
-        found = await self._driver.store.approvals(ApprovalQuery(id=approval_id, project=project))
+        query = ApprovalQuery(id=approval_id, project=project)
+        found = await self._driver.store.approvals(query)
         if not found:
             raise NotFoundError(f"There is no approval {approval_id[:64]}.")
-        return await self._driver.read(found[0].project, found[0].call_id), found[0]
+        call = await self._driver.read(found[0].project, found[0].call_id)
+        # Again, because an approval read before its call may look undecided beside a call that moved on.
+        return call, (await self._driver.store.approvals(query) or found)[0]
 
     async def _try(self, change: Change) -> Call | None:
         """Commit; None where the row changed meanwhile and the caller should look again."""

@@ -30,3 +30,9 @@ async def take_fingerprint(tool: ToolDefinition, undo: UndoRecord) -> bytes:
         return encode(value, what="fingerprint")
     except Exception as error:  # noqa: BLE001  # without a fingerprint the undo needs to be forced
         return f"failed: {type(error).__name__}".encode()
+
+
+async def is_unchanged(tool: ToolDefinition, undo: UndoRecord) -> bool:
+    """Whether the state the effect left is still there; False where that cannot be told."""
+    now = await take_fingerprint(tool, undo)
+    return now == undo.fingerprint and not now.startswith(b"failed:")

@@ -13,6 +13,7 @@ from toolgate.errors import (
     ToolError,
     ToolInputError,
     ToolNotFoundError,
+    ToolUndoError,
 )
 from toolgate.kernel.approval import Approval, digest_of
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
@@ -28,7 +29,7 @@ from toolgate.kernel.tool import Prepared, RiskLevel, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.assess import assess
-from toolgate.pipeline.binding import input_of
+from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import Done, finish
 from toolgate.pipeline.execute import decode
@@ -95,7 +96,8 @@ class Walk:
             reason = "what would run is not what was approved"
             return await self._end(call, Status.DENIED, "approval_mismatch", reason, ())
         try:
-            revalidate(tool, call.arguments)
+            if call.undo_of is None:  # an undo has no arguments of its own
+                revalidate(tool, call.arguments)
             fresh, undo = await self._refresh(call, tool)
         except ToolError as error:
             return await self._end(call, Status.FAILED, error.code, str(error), ())
@@ -170,7 +172,7 @@ class Walk:
             except RateLimitError as error:
                 return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
             except ConflictError:
-                return await self._existing(call)
+                return await self._outrun(call, first)
 
     @staticmethod
     def _must_ask(call: Call, assessment: Assessment, ask_again: bool) -> bool:
@@ -253,6 +255,15 @@ class Walk:
         first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
         return await self._end(call, Status.FAILED, error.code, str(error), first)
 
+    async def _outrun(self, call: Call, first: tuple[Draft, ...]) -> Result:
+        """Somebody else got there first: to this call or, for an undo, to what it would have undone."""
+        if call.undo_of is not None:
+            standing = await self._driver.store.call(call.project, call.id)
+            if (0 if standing is None else standing.version) == call.version:
+                text = _not_undone(call, "another undo of it came first")
+                return await self._end(call, Status.FAILED, "undo_failed", text, first)
+        return await self._existing(call)
+
     async def _existing(self, call: Call) -> Result:
         """Somebody else moved this call: return where it stands, if it is the same call."""
         standing = await self._driver.read(call.project, call.id)
@@ -272,8 +283,12 @@ class Walk:
         fresh = call if call.definition_hash == tool.hash else call.evolve(definition_hash=tool.hash)
         if call.undo_of is not None:
             undo = await self._driver.store.undo(call.project, call.undo_of)
-            if undo is None or undo.state is not UndoState.AVAILABLE:
-                raise ToolError(f"Call {call.undo_of} can no longer be undone.", tool=tool.name)
+            if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(self._driver.now()):
+                raise ToolUndoError(_not_undone(call, "it can no longer be undone"), tool=tool.name)
+            if undo.fingerprint is not None and not call.forced and not await is_unchanged(tool, undo):
+                conflict = ToolUndoError(_not_undone(call, "the state has changed since"), tool=tool.name)
+                conflict.code = "undo_conflict"
+                raise conflict
             return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         if tool.prepare is None:
             return fresh, None
@@ -317,6 +332,10 @@ def _assessed(call: Call, assessment: Assessment) -> Call:
         confidence=assessment.confidence,
         reasons=assessment.reasons,
     )
+
+
+def _not_undone(call: Call, reason: str) -> str:
+    return f"Call {call.undo_of} (`{call.tool_name}`) was not undone: {reason}."
 
 
 def _denied(call: Call, reason: str, rule: str) -> str:

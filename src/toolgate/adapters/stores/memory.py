@@ -6,6 +6,7 @@ the chain stays verifiable from the oldest event that is kept.
 
 from __future__ import annotations
 
+import copy
 import heapq
 import threading
 from collections import deque
@@ -159,11 +160,11 @@ class MemoryStore:
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
         if query.id is not None:
             approval = self._approvals.get(query.id)
-            return [approval] if approval is not None and _approval_fits(approval, query) else []
+            return [_own(approval)] if approval is not None and _approval_fits(approval, query) else []
         with self._lock:
             ids = tuple(self._open) if query.status == "pending" else tuple(self._approvals)
         found = [approval for id in ids if (approval := self._approvals.get(id)) and _approval_fits(approval, query)]
-        return found[: query.limit]
+        return [_own(approval) for approval in found[: query.limit]]
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._undo.get((project, call_id))
@@ -215,6 +216,11 @@ def _call_fits(call: Call, query: CallQuery) -> bool:
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
     )
+
+
+def _own(approval: Approval) -> Approval:
+    """Return the approval with a copy of what is shown: a reader who changes it changes nothing for the next."""
+    return approval.evolve(arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview))
 
 
 def _approval_fits(approval: Approval, query: ApprovalQuery) -> bool:
