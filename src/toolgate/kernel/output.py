@@ -118,14 +118,16 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
 
 def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:
     """Return the caller's view of a call; `data` is a copy nobody else holds."""
-    result = Result.make(
-        call_id=call.id,
-        tool_name=call.tool_name,
-        status=call.status,
-        data=data,
-        approval_id=call.approval_id,
-        approved_by=call.approved_by,
-        duration_ms=call.duration_ms,
+    result = Result.of(
+        {
+            "call_id": call.id,
+            "tool_name": call.tool_name,
+            "status": call.status,
+            "data": data,
+            "approval_id": call.approval_id,
+            "approved_by": call.approved_by,
+            "duration_ms": call.duration_ms,
+        }
     )
     if call.error is None and not call.artifacts and call.undo_of is None:
         return result

@@ -68,7 +68,7 @@ class Undoing:
         call = call.evolve(
             definition_hash=tool.hash,
             has_effects=True,
-            placement=tool.placement,
+            placement=str(tool.placement),
             shown={"undo_of": call_id, "forced": force},
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
