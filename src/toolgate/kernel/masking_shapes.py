@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import heapq
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from toolgate.kernel.masking_keys import (
@@ -333,32 +335,21 @@ def is_suspect(text: str) -> bool:
 def mask_assignments(text: str) -> str:
     """Replace each value that stands beside a key naming a secret, in whatever notation."""
     low = lower(text)
-    found: dict[int, re.Match[str]] = {}
-    for stem, finder in _FINDERS:
-        if stem in low:
-            for match in finder.finditer(low):
-                found.setdefault(match.end(), match)
-    return _mask_found(text, low, found)
-
-
-def _mask_found(text: str, low: str, found: dict[int, re.Match[str]]) -> str:
     pieces: list[str] = []
     # Surroundings in which nothing was found: a text that repeats itself is judged once.
     quiet: set[tuple[int, str]] = set()
     cursor = container_from = 0
-    for end in sorted(found):
-        match = found[end]
-        seen = (end - match.start(), text[max(0, match.start() - _HEAD - 2) : end + _REACH])
-        if match.start() < cursor or seen in quiet:
-            continue
-        claim = _claim(text, low, match)
+    for match in _find_keys(low):
+        seen = (match.end() - match.start(), text[max(0, match.start() - _HEAD - 2) : match.end() + _REACH])
+        claim = None if match.start() < cursor or seen in quiet else _claim(text, low, match)
         if claim is None or claim.start < cursor:
             continue
+        may_scan = claim.value_at >= container_from
+        spans = _value_spans(text, claim, may_scan)
         first = text[claim.value_at : claim.value_at + 1]
-        spans = _value_spans(text, claim, claim.value_at >= container_from)
-        if first in _OPEN_BRACKETS:
+        if first in _OPEN_BRACKETS and may_scan:
             # An unclosed bracket is scanned once: later keys inside the scanned part do not scan it again.
-            container_from = max(container_from, claim.value_at + _CONTAINER)
+            container_from = claim.value_at + _CONTAINER
         elif not spans and first not in _QUOTES and len(quiet) < _MAX_QUIET:
             quiet.add(seen)
         for begin, stop in spans:
@@ -367,6 +358,16 @@ def _mask_found(text: str, low: str, found: dict[int, re.Match[str]]) -> str:
         if len(pieces) > _MAX_PIECES:
             return "".join(pieces)
     return "".join(pieces) + text[cursor:] if pieces else text
+
+
+def _find_keys(low: str) -> Iterator[re.Match[str]]:
+    """Yield, in order, the ends of all words that may name a secret; each end once."""
+    finders = [finder.finditer(low) for stem, finder in _FINDERS if stem in low]
+    last = -1
+    for match in heapq.merge(*finders, key=re.Match.end):
+        if match.end() != last:
+            last = match.end()
+            yield match
 
 
 def _claim(text: str, low: str, match: re.Match[str]) -> _Claim | None:

@@ -114,6 +114,7 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
         errors.ToolUnknownOutcomeError,
     )
 }
+_ERRORS["undo_conflict"] = errors.ToolUndoError
 
 
 def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:

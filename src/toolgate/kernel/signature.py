@@ -81,7 +81,7 @@ def keywords(tool_input: ToolInput, bind: Bind | None, inject: Injections | None
     """Return the keyword arguments a function-style tool is called with; the payload stays as it is."""
     arguments = dict(tool_input.payload) if bind is None else bind(tool_input.payload)
     for parameter, kind in inject or ():
-        arguments[parameter] = tool_input if kind == "input" else tool_input.ctx
+        arguments[parameter] = tool_input if kind == "input" else tool_input.context
     return arguments
 
 

@@ -190,6 +190,13 @@ class ToolDefinition:
         """Whether a second attempt on the same call is harmless."""
         return self.idempotent or self.effects is Effects.READ
 
+    @property
+    def runs_in(self) -> Placement:
+        """Where the handler runs; a tool that requires a sandbox never runs inline."""
+        if self.requires_sandbox and self.placement is Placement.INLINE:
+            return Placement.SANDBOX
+        return Placement(self.placement)
+
     def allows_mode(self, mode: Mode) -> bool:
         """Whether the tool may run in this mode; LOCKDOWN must be listed by name."""
         return mode in self.allowed_modes if self.allowed_modes else mode is not Mode.LOCKDOWN

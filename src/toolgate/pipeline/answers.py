@@ -16,7 +16,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode, Principal
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import encode, summarize
-from toolgate.kernel.undo import UndoState
+from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
@@ -87,7 +87,7 @@ class Answers:
             if call.is_final:
                 return result_of(call, data=decode(call.result))
             if call.status is Status.EXECUTING:
-                if self._performer.stop(call_id, "cancelled"):
+                if self._performer.stop(project, call_id, "cancelled", masked):
                     return result_of(call)
                 raise ConflictError(f"Call {call_id} is executing elsewhere and cannot be stopped from here.")
             try:
@@ -147,9 +147,9 @@ class Answers:
         change = record.settled(
             call, now=driver.now(), happened=happened, by=by.name, reason=driver.masker.text(reason)
         )
-        undo = await driver.store.undo(project, call_id)
-        if undo is not None and happened and undo.state is UndoState.PREPARED:
-            change = change.evolve(undo=undo.evolve(state=UndoState.AVAILABLE), undo_expect=UndoState.PREPARED)
+        undo = await settled_undo(driver, call, happened)
+        if undo is not None:
+            change = change.evolve(undo=undo)
         done = await self._try(change)
         if done is None:
             raise ConflictError(f"Call {call_id} was settled by somebody else.")
@@ -189,6 +189,18 @@ class Answers:
             raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
         if by.name == call.context.principal:
             raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
+
+
+async def settled_undo(driver: Driver, call: Call, happened: bool) -> UndoRecord | None:
+    """The undo record a settlement leaves: an undo call's original is done or free again, a call's own is usable."""
+    undo = await driver.store.undo(call.project, call.undo_of or call.id)
+    if undo is None:
+        return None
+    if call.undo_of is not None and undo.claimed_by == call.id:
+        return undo.evolve(state=UndoState.DONE, data=b"{}") if happened else undo.evolve(state=UndoState.AVAILABLE)
+    if happened and undo.state is UndoState.PREPARED:
+        return undo.evolve(state=UndoState.AVAILABLE)
+    return None
 
 
 def _since(call: Call, driver: Driver) -> float:

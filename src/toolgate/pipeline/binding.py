@@ -13,7 +13,8 @@ from toolgate.pipeline.execute import decode
 def input_of(call: Call) -> ToolInput:
     """Return a handler's input with its own copy of the arguments and the caller's own context object."""
     context = call.context
-    return ToolInput(call.id, call.tool_name, decode(call.arguments), context if context.host is None else context.host)
+    ctx = context if context.host is None else context.host
+    return ToolInput(call.id, call.tool_name, decode(call.arguments), ctx, context=context)
 
 
 def metadata_of(undo: UndoRecord) -> UndoMetadata:

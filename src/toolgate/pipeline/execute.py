@@ -138,24 +138,23 @@ def decode(result: bytes | None) -> Any:
     return None if result is None else orjson.loads(result)
 
 
-def interrupted(tool: ToolDefinition, *, why: str, stopped: bool) -> Outcome:
+def interrupted(tool: ToolDefinition, *, why: str, stopped: bool, detail: str | None = None) -> Outcome:
     """Return what may honestly be said of a handler that was cut short.
 
     One that stopped, or that only reads, failed or was cancelled. One with effects that could not be
     stopped may still be at work: nobody knows.
     """
+    reason = _WHY[why] if detail is None else f"{_WHY[why]} ({detail})"
     if not stopped and tool.has_effects:
-        text = (
-            f"The handler of `{tool.name}` could not be stopped ({_WHY[why]}); whether its effect happened is unknown."
-        )
+        text = f"The handler of `{tool.name}` could not be stopped: {reason}. Whether its effect happened is unknown."
         return Outcome(Status.UNKNOWN, error=text, code="unknown")
     status = Status.FAILED if why == "timeout" else Status.CANCELLED
-    return Outcome(status, error=f"The handler of `{tool.name}` was stopped: {_WHY[why]}.", code=_CODES[why])
+    return Outcome(status, error=f"The handler of `{tool.name}` was stopped: {reason}.", code=_CODES[why])
 
 
 _WHY = {
     "timeout": "it ran longer than allowed",
     "cancelled": "the call was cancelled",
-    "shutdown": "the event loop was shut down",
+    "shutdown": "the gate or its event loop was shut down",
 }
 _CODES = {"timeout": "timeout", "cancelled": "cancelled", "shutdown": "cancelled"}

@@ -6,6 +6,7 @@ A performance that has to wait runs in a task of its own, so a caller who goes a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -40,7 +41,7 @@ class Performer:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._running: dict[str, Job] = {}
+        self._running: dict[tuple[str, str], Job] = {}
 
     def start(
         self,
@@ -64,22 +65,33 @@ class Performer:
     def _watch(self, job: Job, task: asyncio.Task[Result]) -> None:
         """Keep the handle of a run that waits, and a timer for it."""
         job.task, job.loop = task, asyncio.get_running_loop()
-        self._running[job.call.id] = job
+        key = (job.call.project, job.call.id)
+        self._running[key] = job
         timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
 
         def forget(_task: object) -> None:
             timer.cancel()
-            self._running.pop(job.call.id, None)
+            self._running.pop(key, None)
 
         task.add_done_callback(forget)
 
-    def stop(self, call_id: str, why: str) -> bool:
+    def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
-        job = self._running.get(call_id)
-        if job is None or job.loop is None:
+        job = self._running.get((project, call_id))
+        if job is None or job.loop is None or job.loop.is_closed():
             return False
+        job.detail = detail
         job.loop.call_soon_threadsafe(self._stop, job, why)
         return True
+
+    async def drain(self) -> None:
+        """Ask everything that runs here to stop and wait until it is recorded how each ended."""
+        for project, call_id in tuple(self._running):
+            self.stop(project, call_id, "shutdown")
+        with contextlib.suppress(TimeoutError):  # what ignores its cancellation is recorded as unknown by then
+            async with asyncio.timeout(STOP_GRACE_S * 2):
+                while any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values())):
+                    await asyncio.sleep(0.005)
 
     def _on_timeout(self, job: Job) -> None:
         if job.task is None or job.task.done() or job.loop is None:
@@ -101,7 +113,7 @@ class Performer:
 
     def _on_grace_over(self, job: Job) -> None:
         if job.task is not None and not job.task.done() and job.loop is not None:
-            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False)
+            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False, detail=job.detail)
             self._driver.spawn(self._finish(job, outcome, (perf_counter() - job.started) * 1000))
 
     async def _run(self, job: Job, mode: Mode, now: datetime, first: tuple[Draft, ...]) -> Result:
@@ -115,7 +127,7 @@ class Performer:
             await writing
         call = job.call = change.call  # type: ignore[assignment]  # a claim has a call
         if job.stop is not None:
-            return await self._finish(job, interrupted(tool, why=job.stop, stopped=True), 0.0)
+            return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
         job.started = began = perf_counter()
         try:
@@ -135,7 +147,7 @@ class Performer:
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
-        return interrupted(job.tool, why=job.stop or "shutdown", stopped=job.stoppable)
+        return interrupted(job.tool, why=job.stop or "shutdown", stopped=job.stoppable, detail=job.detail)
 
     def _bind(self, job: Job) -> None:
         """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput."""

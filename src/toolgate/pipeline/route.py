@@ -47,7 +47,7 @@ def _born(tool: ToolDefinition, policy: Policy) -> dict[str, Any]:
         "definition_hash": tool.hash,
         "has_effects": tool.has_effects,
         "idempotent": tool.idempotent,
-        "placement": str(tool.placement),
+        "placement": tool.runs_in.value,
         "policy_revision": policy.revision,
     }
     return {name: value for name, value in fields.items() if value != getattr(Call, name, None)}

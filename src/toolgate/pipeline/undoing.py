@@ -68,7 +68,7 @@ class Undoing:
         call = call.evolve(
             definition_hash=tool.hash,
             has_effects=True,
-            placement=str(tool.placement),
+            placement=tool.runs_in.value,
             shown={"undo_of": call_id, "forced": force},
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)

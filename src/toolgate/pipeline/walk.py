@@ -141,6 +141,8 @@ class Walk:
     ) -> Result:
         """Permit and assess under the current mode, then deny, ask or perform; again if the mode changes meanwhile."""
         driver, tool, ready = self._driver, route.tool, call
+        if call.placement not in driver.runners:
+            return await self._end(call, Status.FAILED, "no_runner", _no_runner(call), first)
         while True:
             mode = driver.store.mode
             try:
@@ -247,6 +249,7 @@ class Walk:
             tool_name=driver.masker.text(str(name)[:128]),
             context=context,
             created_at=now,
+            arguments=b"null",  # not an object: no other call can be mistaken for this one
             definition_hash=tool.hash if tool is not None else "",
             policy_revision=driver.policy.revision,
         )
@@ -308,7 +311,11 @@ class Walk:
                 raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
             preview = driver.masker(decode(encode(prepared.preview, what="preview")))
             preconditions = encode(prepared.preconditions, what="preconditions")
-            undo_data = None if prepared.undo_data is None else encode(prepared.undo_data, what="undo data")
+            undo_data = (
+                None
+                if prepared.undo_data is None or not tool.undoable
+                else encode(prepared.undo_data, what="undo data")
+            )
         except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
             text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
             failure = ToolError(text, tool=tool.name)
@@ -319,6 +326,13 @@ class Walk:
             return ready, None
         ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
         return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+
+
+def _no_runner(call: Call) -> str:
+    return (
+        f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
+        "nothing ran. Configure the runner or change the tool's placement."
+    )
 
 
 def _assessed(call: Call, assessment: Assessment) -> Call:

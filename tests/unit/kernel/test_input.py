@@ -134,8 +134,15 @@ def test_an_input_outside_a_run_reports_nothing_and_is_not_cancelled() -> None:
 
 
 def test_an_attached_input_reports_to_its_run_and_hears_of_its_end() -> None:
-    given, told, stopped = ToolInput(), [], []
-    given.attach(lambda *report: told.append(report) or "receipt", lambda: bool(stopped))
+    given = ToolInput()
+    told: list[tuple[Any, ...]] = []
+    stopped: list[bool] = []
+
+    def report(*progress: Any) -> str:
+        told.append(progress)
+        return "receipt"
+
+    given.attach(report, lambda: bool(stopped))
     assert given.progress(0.5, "half", {"rows": 3}) == "receipt"
     given.progress(message="still here")
     assert told == [(0.5, "half", {"rows": 3}), (None, "still here", None)]
