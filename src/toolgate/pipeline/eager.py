@@ -28,10 +28,10 @@ def _start_native(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
 _NOTHING: Final = object()
 
 
-async def finish(task: asyncio.Task[T]) -> T:
-    """Return the task's result; cancelling this wait leaves the task alone."""
-    await asyncio.wait({task})
-    return task.result()
+async def finish(work: asyncio.Future[T]) -> T:
+    """Return the result of a future or task; cancelling this wait leaves it alone."""
+    await asyncio.wait({work})
+    return work.result()
 
 
 class _Spare(Coroutine[Any, Any, Any]):

@@ -51,20 +51,19 @@ class Performer:
         now: datetime,
         first: tuple[Draft, ...],
         undo: UndoRecord | None,
-    ) -> Result | asyncio.Task[Result]:
-        """Run this call once: its result, or the task that goes on without whoever waits for it.
+    ) -> Result | asyncio.Future[Result]:
+        """Run this call once: its result, or the future of a run that goes on without whoever waits for it.
 
-        Where the claim fails, ConflictError is raised here or by the task, and nothing ran.
+        Where the claim fails, ConflictError is raised here or by the future, and nothing ran.
         """
         job = Job(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         started = eager.start(self._run(job, mode, now, first))
-        if isinstance(started, asyncio.Task):
-            self._watch(job, started)
-        return started
+        return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
-    def _watch(self, job: Job, task: asyncio.Task[Result]) -> None:
-        """Keep the handle of a run that waits, and a timer for it."""
+    def _watch(self, job: Job, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
+        """Keep the handle of a run that waits, and a timer for it; return the future of its end."""
         job.task, job.loop = task, asyncio.get_running_loop()
+        end = job.end = job.loop.create_future()
         key = (job.call.project, job.call.id)
         self._running[key] = job
         timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
@@ -72,8 +71,11 @@ class Performer:
         def forget(_task: object) -> None:
             timer.cancel()
             self._running.pop(key, None)
+            if not end.done():
+                _pass_on(task, end)
 
         task.add_done_callback(forget)
+        return end
 
     def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
@@ -112,9 +114,17 @@ class Performer:
             job.loop.call_later(STOP_GRACE_S, self._on_grace_over, job)
 
     def _on_grace_over(self, job: Job) -> None:
-        if job.task is not None and not job.task.done() and job.loop is not None:
-            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False, detail=job.detail)
-            self._driver.spawn(self._finish(job, outcome, (perf_counter() - job.started) * 1000))
+        if job.task is None or job.task.done() or not job.started:
+            return
+        outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False, detail=job.detail)
+        self._driver.spawn(self._give_up(job, outcome, (perf_counter() - job.started) * 1000))
+
+    async def _give_up(self, job: Job, outcome: Outcome, duration_ms: float) -> None:
+        """Record that a handler ignores its cancellation, and let go those who wait for it."""
+        result = await self._finish(job, outcome, duration_ms)
+        end = job.end
+        if end is not None and not end.get_loop().is_closed():
+            end.get_loop().call_soon_threadsafe(_let_go, end, result)
 
     async def _run(self, job: Job, mode: Mode, now: datetime, first: tuple[Draft, ...]) -> Result:
         driver, tool, call = self._driver, job.tool, job.call
@@ -141,6 +151,7 @@ class Performer:
             outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
             outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call), cause=error)
+        job.started = 0.0  # nobody can stop it any more: what happened must be written down
         return await self._finish(job, outcome, (perf_counter() - began) * 1000)
 
     def _cut_short(self, job: Job) -> Outcome:
@@ -261,6 +272,20 @@ class Performer:
     async def _late(self, call: Call, error: BaseException | None) -> None:
         summary = {"raised": None if error is None else type(error).__name__}
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
+
+
+def _let_go(end: asyncio.Future[Result], result: Result) -> None:
+    if not end.done():
+        end.set_result(result)
+
+
+def _pass_on(task: asyncio.Task[Result], end: asyncio.Future[Result]) -> None:
+    if task.cancelled():
+        end.cancel()
+    elif (error := task.exception()) is not None:
+        end.set_exception(error)
+    else:
+        end.set_result(task.result())
 
 
 def _undone(raw: object) -> Outcome:

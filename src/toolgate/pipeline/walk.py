@@ -154,7 +154,7 @@ class Walk:
                         return await self._ask(call, tool, verdict, first, mode)
                     ready = call if call.status is Status.APPROVED else _assessed(call, verdict)
                 started = self._performer.start(ready, tool, mode, now, first, undo)
-                return await finish(started) if isinstance(started, asyncio.Task) else started
+                return await finish(started) if isinstance(started, asyncio.Future) else started
             except ModeChangedError:
                 ready, now = call, driver.now()
             except RateLimitError as error:
