@@ -57,7 +57,11 @@ class Driver:
     on_due: Callable[[datetime], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
+    mask: Callable[[object], Any] = field(init=False)
     _routes: dict[str, Route] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.mask = self.masker.__call__  # bound once: calling the object itself looks this up every time
 
     async def commit(self, change: Change) -> None:
         """Write the change, then tell those who wait. Raises what `Store.commit` raises."""

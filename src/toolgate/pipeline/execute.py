@@ -15,7 +15,7 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.record import keep
+from toolgate.kernel.record import build, keep
 from toolgate.kernel.schema import Schema
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -66,7 +66,8 @@ def claim(
     claimed = call.advance(_EXECUTING, changes)
     name = "tool.started" if call.undo_of is None else "tool.undo_started"
     event = tell(claimed, name, {"approved_by": approver, "approval_id": call.approval_id, "attempt": attempt})
-    change = Change.of(
+    change = build(
+        Change,
         {
             "project": call.project,
             "at": now,
@@ -75,7 +76,7 @@ def claim(
             "events": (*first, event),
             "mode_seen": mode,
             "durability": _COMMITTED if tool.can_retry else _FSYNCED,
-        }
+        },
     )
     if undo is None and tool.rate_limit_per_hour is None:
         return change
@@ -101,7 +102,7 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
     result = keep(encode(raw))
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
-    return Outcome(_COMPLETED, result, undo=b"{}" if tool.undoable else None)
+    return Outcome(_COMPLETED, result, undo=b"{}") if tool.undoable else Outcome(_COMPLETED, result)
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:

@@ -187,7 +187,7 @@ class Performer:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
         driver, call = self._driver, job.call
         data = decode(outcome.result)
-        shown = driver.masker(data)
+        shown = driver.mask(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
         if outcome.status is _COMPLETED:

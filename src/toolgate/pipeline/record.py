@@ -10,6 +10,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, tell
+from toolgate.kernel.record import build
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 _COMPLETED, _COMMITTED = Status.COMPLETED, Durability.COMMITTED  # an enum's attributes are slow to look up
@@ -43,7 +44,8 @@ def completed(
             data["artifact_type"] = artifact_type
     else:
         name = "tool.undone"
-    change = Change.of(
+    change = build(
+        Change,
         {
             "project": call.project,
             "at": now,
@@ -51,7 +53,7 @@ def completed(
             "expect": call.version,
             "events": (tell(ended, name, data),),
             "durability": _COMMITTED,
-        }
+        },
     )
     return change if undo is None else change.evolve(undo=undo)
 

@@ -25,7 +25,7 @@ from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode, summarize
 from toolgate.kernel.policy import Facts, Verdict, Word
-from toolgate.kernel.record import keep
+from toolgate.kernel.record import build, keep
 from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
@@ -116,18 +116,16 @@ class Walk:
         approval_timeout_s: float | None,
     ) -> Call:
         driver = self._driver
-        call = Call.of(
-            {
-                **route.born,
-                "id": call_id or driver.new_id(),
-                "project": context.project,
-                "context": context,
-                "created_at": now,
-                "arguments": keep(arguments.canonical),
-                "shown": driver.masker(arguments.value),
-            }
-        )
-        return call if approval_timeout_s is None else call.evolve(approval_timeout_s=approval_timeout_s)
+        fields = route.born.copy()
+        fields["id"] = call_id or driver.new_id()
+        fields["project"] = context.project
+        fields["context"] = context
+        fields["created_at"] = now
+        fields["arguments"] = keep(arguments.canonical)
+        fields["shown"] = driver.mask(arguments.value)
+        if approval_timeout_s is not None:
+            fields["approval_timeout_s"] = approval_timeout_s
+        return build(Call, fields)
 
     async def _proceed(
         self,
