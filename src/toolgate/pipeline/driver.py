@@ -102,5 +102,5 @@ class Driver:
         """Return what is known about a tool under the current policy before any call is looked at."""
         known = self._routes.get(tool.name)
         if known is None or known.tool is not tool or known.policy is not self.policy:
-            known = self._routes[tool.name] = lay_out(tool, self.policy)
+            known = self._routes[tool.name] = lay_out(tool, self.policy, owner=self.owner, placements=self.runners)
         return known

@@ -7,10 +7,9 @@ from typing import Any
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.change import Change, Durability, step
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, tell
-from toolgate.kernel.record import build
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 _COMPLETED, _COMMITTED = Status.COMPLETED, Durability.COMMITTED  # an enum's attributes are slow to look up
@@ -44,17 +43,7 @@ def completed(
             data["artifact_type"] = artifact_type
     else:
         name = "tool.undone"
-    change = build(
-        Change,
-        {
-            "project": call.project,
-            "at": now,
-            "call": ended,
-            "expect": call.version,
-            "events": (tell(ended, name, data),),
-            "durability": _COMMITTED,
-        },
-    )
+    change = step(ended, call.version, now, (tell(ended, name, data),), _COMMITTED)
     return change if undo is None else change.evolve(undo=undo)
 
 

@@ -24,7 +24,8 @@ class Job:
 
     `started` is the monotonic time at which the hook was entered, 0.0 before. `stop` says why somebody
     wants it to end. A runner whose hook cannot be stopped clears `stoppable`, and calls `late` if the
-    hook ends after its `run` was cancelled. `undo` is the undo record claimed or prepared with the call.
+    hook ends after its `run` was cancelled. `payload` are the call's arguments where they are at hand as a
+    copy nobody else holds. `undo` is the undo record claimed or prepared with the call.
     """
 
     args: tuple[Any, ...] = ()
@@ -36,6 +37,8 @@ class Job:
     task: asyncio.Task[Any] | None = None
     loop: asyncio.AbstractEventLoop | None = None
     late: Callable[[BaseException | None], None] | None = None
+
+    payload: dict[str, Any] | None = None
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
         self.call = call
