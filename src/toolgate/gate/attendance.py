@@ -18,6 +18,8 @@ from toolgate.pipeline.waiting import Key, Waiters
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.bus import Hint
 
+_APPROVED = Status.APPROVED
+
 
 class Attendance:
     """Waits for calls and runs approved ones."""
@@ -62,7 +64,7 @@ class Attendance:
                 self._waiters.discard(key, future)
 
     def _on_hint(self, hint: Hint) -> None:
-        if not self._waiters.wake(hint) and hint.status is Status.APPROVED:
+        if not self._waiters.wake(hint) and hint.status is _APPROVED:
             self._dispatch((hint.project, hint.call_id))
 
     def offer(self, call: Call) -> None:

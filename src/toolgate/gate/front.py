@@ -126,7 +126,7 @@ class Gate:
         call with it joins the first.
         """
         self._check_open()
-        name = self._name_of(tool)
+        name = tool if type(tool) is str else self._name_of(tool)
         if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
             raise UsageError("approval_timeout_s must be a positive number of seconds.")
         result = await self._walk.submit(

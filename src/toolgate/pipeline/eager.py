@@ -99,11 +99,7 @@ class _Spare(Coroutine[Any, Any, Any]):
         return self.task
 
 
-class _Slot(threading.local):
-    spare: _Spare | None = None
-
-
-_slot = _Slot()
+_slot = threading.local()
 _get_loop = asyncio.get_running_loop
 _current: dict[Any, Any] = asyncio.tasks._current_tasks  # type: ignore[attr-defined]  # by loop, as 3.11 keeps them
 _register_task = asyncio.tasks._register_task
@@ -113,7 +109,8 @@ _unregister_task = asyncio.tasks._unregister_task
 def _start_spare(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
     loop = _get_loop()
     caller = copy_context()
-    spare, _slot.spare = _slot.spare, None
+    mine = _slot.__dict__  # this thread's own
+    spare: _Spare | None = mine.pop("spare", None)
     if spare is None or not spare.suits(loop, caller):
         spare = _Spare(loop, caller)
     current = _current.get(loop)
@@ -121,7 +118,7 @@ def _start_spare(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
     try:
         pending = spare.context.run(coroutine.send, None)
     except StopIteration as stop:
-        _slot.spare = spare
+        mine["spare"] = spare
         value: T = stop.value
         return value
     finally:
