@@ -80,7 +80,7 @@ class Walk:
             claimed = claim_at_birth(call, _invoked(call), now=now, mode=mode, durability=route.durability)
             try:
                 started = self._performer.start(claimed, tool, None, arguments.value)
-                return await finish(started) if isinstance(started, asyncio.Task) else started
+                return await finish(started) if isinstance(started, asyncio.Future) else started
             except ConflictError:
                 pass  # the mode changed or the id is taken, and nothing ran: the long way finds out which
         call = self._new(route.born, context, call_id, now, arguments, approval_timeout_s)
