@@ -329,6 +329,7 @@ class Gate:
         if self._attendance.is_closed:
             return
         self._attendance.close()
+        self._messenger.close()
         for news in tuple(self._readers):
             news()
         await self._performer.drain()

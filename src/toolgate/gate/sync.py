@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import GateClosedError, UsageError
@@ -43,6 +44,8 @@ class SyncGate:
         except KeyboardInterrupt:
             future.cancel()
             raise
+        except CancelledError:
+            raise GateClosedError("The gate was closed while this waited.") from None
 
     def call(
         self,

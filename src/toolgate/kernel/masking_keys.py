@@ -219,7 +219,7 @@ class Style(IntEnum):
 
 
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{[\w.!:()\[\]'\", \-]{0,80}\}|%\(\w{1,64}\)[sdr]"
+    r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{(?:[A-Za-z_][\w.]{0,60}(?:[\[(][\w'\".\-]{0,40}[\])])?(?:!\w)?(?::\w{0,9})?|\d?)\}|%\(\w{1,64}\)[sdr]"
     r"|\$\(\(?[^()]{0,200}\)?\)"
     r"|<[^<>\n]{1,80}>|%[sdrv]|\$[A-Z_][A-Z0-9_]*\b|%[A-Z_][A-Z0-9_]*%|(?i:\[(?:redacted|hidden|masked|filtered|secret)\])"
     r"|\*{3,}|•+|(?<![A-Za-z])(?:x{3,}|X{3,})(?![A-Za-z])|\.{3}|…"
@@ -320,9 +320,8 @@ def reads_as_secret(value: str, rest: str, verdict: Verdict, style: Style) -> bo
     `rest` is what follows the value on its line.
     """
     word = value.strip().rstrip(_TRAIL).lower()
-    if word in _NOTHING or is_ordinary(value.rstrip(_TRAIL)) or is_ordinary(value):
-        return False
-    if verdict is Verdict.WEAK and is_location(value):
+    ordinary = is_ordinary(value.rstrip(_TRAIL)) or is_ordinary(value)
+    if word in _NOTHING or ordinary or (verdict is Verdict.WEAK and is_location(value)):
         return False
     if not any(map(str.isalnum, value)):
         return style < Style.SPACED and len(value) > _MAX_OPERATOR

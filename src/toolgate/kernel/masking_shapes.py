@@ -83,7 +83,7 @@ _PEM: Final = re.compile(
     r"(?:(?P<whole>(?:(?!-----)[\s\S])++)(?=-----END )"
     r"|(?P<cut>(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}\s*+)*+[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*+))"
 )
-_PPK: Final = re.compile(r"(Private-Lines: [0-9]{1,4}\s)([A-Za-z0-9+/=\s]+)")
+_PPK: Final = re.compile(r"(Private-Lines: [0-9]{1,4}\s{1,2})((?:[A-Za-z0-9+/=]{1,76}\s{1,2})+)")
 
 
 def mask_shapes(text: str) -> str:
@@ -203,6 +203,7 @@ _DIGITS_UNQUOTED: Final = re.compile(r"[^\d\"'`]*\d[^\"'`]*")
 _BRACKETS: Final = frozenset({"()", "[]", "{}"})
 _OPEN_BRACKETS: Final = frozenset("([{")
 _CONTAINER: Final = 2000
+_LONGEST_LINES: Final = 400
 _QUOTES: Final = frozenset("\"'`\\")
 _REACH: Final = 448
 _MAX_QUIET: Final = 64
@@ -365,7 +366,7 @@ def _pattern_span(pattern: re.Pattern[str], text: str, claim: _Claim) -> Spans:
 def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
     begin, quote, depth = opening.end(), opening["quote"], len(opening["escape"])
     stop = _closing(text, begin, quote, depth)
-    if len(quote) == 1 and "\n" in text[begin:stop]:
+    if len(quote) == 1 and "\n" in text[begin:stop] and ("=" not in claim.op or stop - begin > _LONGEST_LINES):
         stop = text.index("\n", begin)
     inner = text[begin:stop]
     if claim.op == "call" and _FIELD_NAME.fullmatch(inner):

@@ -62,7 +62,6 @@ class _Spare(Coroutine[Any, Any, Any]):
             return self.work.send(value)
         pending, self.pending = self.pending, _NOTHING
         if hasattr(pending, "_asyncio_future_blocking"):
-            # Another task may have awaited the same future meanwhile and cleared the flag.
             pending._asyncio_future_blocking = True
         return pending
 
@@ -93,6 +92,8 @@ class _Spare(Coroutine[Any, Any, Any]):
     def take_over(self, work: Coroutine[Any, Any, Any], pending: Any) -> asyncio.Task[Any]:
         """Let the task run the rest of `work`, whose first step yielded `pending`."""
         self.work, self.pending = work, pending
+        if hasattr(pending, "_asyncio_future_blocking"):
+            pending._asyncio_future_blocking = False  # raised again in `send`; meanwhile others may await it too
         _register_task(self.task)
         if not self.gate.done():
             self.gate.set_result(None)

@@ -162,7 +162,7 @@ class Walk:
                         return await self._deny(call, verdict, first)
                     if self._must_ask(call, verdict, ask_again):
                         return await self._ask(call, tool, verdict, first, mode)
-                    ready = call if call.status is Status.APPROVED else _assessed(call, verdict)
+                    ready = call if call.status is Status.APPROVED else self._assessed(call, verdict)
                 started = self._performer.start(self._claim(ready, tool, mode, now, first, undo), tool, undo)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
             except ModeChangedError:
@@ -208,6 +208,16 @@ class Walk:
             return Verdict(Word.DENY, assessment.denied, "default", "default_deny")
         return assessment
 
+    def _assessed(self, call: Call, assessment: Assessment) -> Call:
+        if assessment == UNREMARKABLE:
+            return call  # a call is born with these values
+        return call.evolve(
+            level=assessment.level.value,
+            risk=assessment.risk.value,
+            confidence=assessment.confidence,
+            reasons=tuple(map(self._driver.masker.text, assessment.reasons)),
+        )
+
     @staticmethod
     def _must_ask(call: Call, assessment: Assessment, ask_again: bool) -> bool:
         """Whether a person must answer: the level asks, and no approval of at least this level is at hand."""
@@ -220,7 +230,7 @@ class Walk:
     ) -> Result:
         driver = self._driver
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
-        asking = _assessed(call, assessment._replace(level=level))
+        asking = self._assessed(call, assessment._replace(level=level))
         change = approve.request(
             asking,
             tool,
@@ -371,17 +381,6 @@ def _no_runner(call: Call) -> str:
     return (
         f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
         "nothing ran. Configure the runner or change the tool's placement."
-    )
-
-
-def _assessed(call: Call, assessment: Assessment) -> Call:
-    if assessment == UNREMARKABLE:
-        return call  # a call is born with these values
-    return call.evolve(
-        level=assessment.level.value,
-        risk=assessment.risk.value,
-        confidence=assessment.confidence,
-        reasons=assessment.reasons,
     )
 
 
