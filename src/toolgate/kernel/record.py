@@ -7,6 +7,7 @@ Fields left at their default are not stored at all: the class attribute serves t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 _new = object.__new__
@@ -36,6 +37,7 @@ class Record:
 
 
 R = TypeVar("R", bound=Record)
+_put: Callable[[Record, dict[str, Any]], None] = Record.__dict__["__dict__"].__set__  # past the frozen __setattr__
 
 
 def build(kind: type[R], fields: dict[str, Any]) -> R:
@@ -44,5 +46,5 @@ def build(kind: type[R], fields: dict[str, Any]) -> R:
     It does what `make` does without keyword arguments, for what is made on every call's way.
     """
     new = _new(kind)
-    _set(new, "__dict__", fields)
+    _put(new, fields)
     return new

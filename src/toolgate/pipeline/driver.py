@@ -31,6 +31,7 @@ from toolgate.ports.store import Store
 
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 _EXECUTING = Status.EXECUTING
+_new = tuple.__new__  # what a named tuple's own constructor does, without its Python frame
 
 
 def new_id() -> str:
@@ -85,7 +86,7 @@ class Driver:
         call = change.call
         if call is not None:
             if call.status is not _EXECUTING:
-                self.bus.publish(Hint(call.project, call.id, call.status))
+                self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
         for listener in self.listeners:
