@@ -46,15 +46,8 @@ MORE: dict[str, Any] = {
 }
 
 
-def test_every_field_of_a_change_is_known_to_be_plain_or_not() -> None:
+def test_a_change_has_these_fields_and_no_others() -> None:
     assert {"project", "at", *PLAIN, *MORE} == set(Change._fields)
-
-
-@pytest.mark.parametrize("field", MORE)
-def test_a_change_that_writes_more_than_a_call_and_events_is_not_plain(field: str) -> None:
-    assert Change(project="p", at=NOW, **PLAIN).is_plain
-    assert not Change(project="p", at=NOW, **{field: MORE[field]}).is_plain
-    assert not Change(project="p", at=NOW, **PLAIN).evolve(**{field: MORE[field]}).is_plain
 
 
 @pytest.mark.parametrize(("expect", "mode"), list(itertools.product([None, 3], [None, Mode.ALERT])))
@@ -71,7 +64,6 @@ def test_a_step_is_the_plain_change_of_one_call(expect: int | None, mode: Mode |
         durability=Durability.COMMITTED,
     )
     assert isinstance(made, Change)
-    assert made.is_plain
 
 
 def test_a_change_is_made_and_changed_like_a_record() -> None:
