@@ -73,7 +73,7 @@ class Gate:
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
         self._undoing = Undoing(self._driver, self._walk)
-        self._attendance = Attendance(self._driver, self._walk, self._background)
+        self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
         sweeper = Sweeper(self._driver, self._attendance.offer)
         self._driver.on_asked = self._messenger.carry

@@ -118,8 +118,12 @@ def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -
     the project's first. Raises ChainError naming the first event that does not fit.
     """
     seq, prev = after if after is not None else (0, None)
+    project: str | None = None
     count = 0
     for event in events:
+        if project is not None and event.project != project:
+            raise ChainError(f"Event {event.seq} belongs to project '{event.project}', not to '{project}'.")
+        project = event.project
         expected_prev = genesis(event.project) if prev is None else prev
         if event.seq != seq + 1:
             raise ChainError(f"Event {seq + 1} of project '{event.project}' is missing: found {event.seq}.")
@@ -134,7 +138,10 @@ def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -
 
 
 def _check_columns(event: Event) -> None:
-    told = orjson.loads(event.body)
-    shown = (event.project, event.seq, event.type, event.call_id)
-    if (told["project"], told["seq"], told["type"], told["call_id"]) != shown:
+    try:
+        told = orjson.loads(event.body)
+        body = (told["project"], told["seq"], told["type"], told["call_id"], datetime.fromisoformat(told["at"]))
+    except (ValueError, KeyError, TypeError):
+        raise ChainError(f"Event {event.seq} of project '{event.project}' has a body that is not an event.") from None
+    if body != (event.project, event.seq, event.type, event.call_id, event.at):
         raise ChainError(f"Event {event.seq} of project '{event.project}' shows columns that its body contradicts.")

@@ -84,6 +84,15 @@ class Performer:
         job.loop.call_soon_threadsafe(self._stop, job, why)
         return True
 
+    async def bury(self, project: str, call_id: str) -> bool:
+        """Record the end of a call whose event loop was closed under it; False where there is no such call."""
+        job = self._running.get((project, call_id))
+        if job is None or job.loop is None or not job.loop.is_closed():
+            return False
+        self._running.pop((project, call_id), None)
+        await self._finish(job, interrupted(job.tool, why="shutdown", stopped=False), 0.0)
+        return True
+
     async def drain(self) -> None:
         """Ask everything that runs here to stop and wait until it is recorded how each ended."""
         for project, call_id in tuple(self._running):

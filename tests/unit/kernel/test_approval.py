@@ -27,6 +27,7 @@ COVERED: dict[str, Any] = {
     "arguments": b'{"a":2}',
     "preconditions": b"null",
     "undo_of": "c0",
+    "forced": True,
 }
 NOT_COVERED: dict[str, Any] = {
     "id": "c2",
@@ -34,7 +35,6 @@ NOT_COVERED: dict[str, Any] = {
     "shown": {"a": "***"},
     "status": Status.APPROVED,
     "version": 7,
-    "forced": True,
     "has_effects": False,
     "idempotent": True,
     "placement": "sandbox",

@@ -134,7 +134,6 @@ def test_a_changed_column_is_named_as_a_contradiction() -> None:
         verify(events)
 
 
-@pytest.mark.xfail(reason="the time column is not compared with the body yet", strict=True)
 def test_a_changed_time_is_found() -> None:
     events = chain()
     events[2] = events[2]._replace(at=NOW)
@@ -213,3 +212,18 @@ def test_a_wrong_starting_point_is_found() -> None:
 
 def test_no_events_are_a_chain() -> None:
     assert verify([]) == 0
+
+
+def test_an_event_of_another_project_does_not_continue_a_chain() -> None:
+    events = chain()
+    stranger = seal(("tool.invoked", "c", {}), "q", events[-1].seq + 1, NOW, events[-1].hash)
+    with pytest.raises(ChainError, match="belongs to project 'q', not to 'p'"):
+        verify([*events, stranger])
+
+
+@pytest.mark.parametrize("body", [b"no json", b"[]", b"{}", b'{"project": "p"}', b'{"at": 5}'])
+def test_a_body_that_is_not_an_event_is_found(body: bytes) -> None:
+    prev = genesis("p")
+    event = Event("p", 1, "tool.invoked", NOW, None, body, prev, hashlib.sha256(prev + body).digest())
+    with pytest.raises(ChainError, match="a body that is not an event"):
+        verify([event])
