@@ -64,6 +64,8 @@ class Attendance:
                 self._waiters.discard(key, future)
 
     def _on_hint(self, hint: Hint) -> None:
+        if self._homes and hint.status.is_final:
+            self._homes.pop((hint.project, hint.call_id), None)
         if not self._waiters.wake(hint) and hint.status is _APPROVED:
             self._dispatch((hint.project, hint.call_id))
 

@@ -90,8 +90,11 @@ class Performer:
             self.stop(project, call_id, "shutdown")
         with contextlib.suppress(TimeoutError):  # what ignores its cancellation is recorded as unknown by then
             async with asyncio.timeout(STOP_GRACE_S * 2):
-                while any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values())):
+                while self._is_busy():  # noqa: ASYNC110  # the jobs run on other loops, which set no event of ours
                     await asyncio.sleep(0.005)
+
+    def _is_busy(self) -> bool:
+        return any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values()))
 
     def _on_timeout(self, job: Job) -> None:
         if job.task is None or job.task.done() or job.loop is None:
