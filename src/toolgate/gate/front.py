@@ -140,7 +140,10 @@ class Gate:
             return result
         key = (context.project, result.call_id)
         self._attendance.settle_in(key)
-        return await self._attendance.follow(key) if wait else result
+        if not wait:
+            return result
+        del result  # thousands may wait here for hours
+        return await self._attendance.follow(key)
 
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return the final result of a call that was made before, by this process or another."""

@@ -75,7 +75,9 @@ class Driver:
         writing = self.store.commit(change)
         if writing is not None:
             return self._announce_after(writing, change)
-        self._announce(change)
+        call = change.call
+        if self.listeners or call is None or call.due_at is not None or call.status is not _EXECUTING:
+            self._announce(change)  # a claim of a call that runs here is nobody's news
         return None
 
     async def _announce_after(self, writing: Awaitable[None], change: Change) -> None:

@@ -76,7 +76,9 @@ class MemoryStore:
                 self._seal(drafts, project, at)
             # From here on nothing can fail: everything was checked.
             if call is not None and key is not None:
-                self._keep_call(call, key)
+                self._calls[key] = call
+                if call.due_at is not None or call.status.is_final:
+                    self._keep_date(call, key)
             if has_companions:
                 self._keep_companions(change)
         finally:
@@ -116,13 +118,11 @@ class MemoryStore:
         chain.links.extend(linked)
         chain.seq, chain.last = linked[-1][0], linked[-1][5]
 
-    def _keep_call(self, call: Call, key: Key) -> None:
-        self._calls[key] = call
+    def _keep_date(self, call: Call, key: Key) -> None:
+        """Remember when a call comes due, or that it may be forgotten one day."""
         if call.due_at is not None:
             heapq.heappush(self._due, (call.due_at, key))
-            return
-        status = call.status
-        if status.is_final and status is not _UNKNOWN:
+        elif call.status is not _UNKNOWN:
             self._finished.append(key)
             if len(self._finished) > self._retain:
                 self._forget(self._finished.popleft())
