@@ -39,9 +39,11 @@ class Attendance:
         self._unsubscribe = driver.bus.subscribe(self._on_hint)
         self.is_closed = False
 
-    def settle_in(self, key: Key) -> None:
-        """Remember the running loop as the one a parked call came from."""
+    async def settle_in(self, key: Key) -> None:
+        """Remember the running loop as the one a parked call came from, unless the call ended meanwhile."""
         self._homes[key] = asyncio.get_running_loop()
+        if (await self._driver.read(*key)).is_final:
+            self._homes.pop(key, None)
 
     async def follow(self, key: Key) -> Result:
         """Go along with a call to its end, running it here once it is approved."""

@@ -139,7 +139,7 @@ class Gate:
         if result.status.is_final:
             return result
         key = (context.project, result.call_id)
-        self._attendance.settle_in(key)
+        await self._attendance.settle_in(key)
         if not wait:
             return result
         del result  # thousands may wait here for hours

@@ -178,3 +178,13 @@ async def _call(function: Any) -> None:
 
 def test_the_clockwork_looks_now_and_then_although_the_deadline_is_far() -> None:
     assert clockwork.LONGEST_NAP_S <= 60
+
+
+def test_winding_after_the_end_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    background = Background("toolgate-clock")
+    work = Clockwork(background, Broom(), lambda: NOON)  # type: ignore[arg-type]
+    background.submit(_call(int)).result(5)
+    background.close()
+    work.wind(NOON + timedelta(hours=2))
+    monkeypatch.setattr(background, "is_closed", False)
+    work.wind(NOON + timedelta(hours=1))
