@@ -1,0 +1,77 @@
+"""The database file: making it, checking that it is ours, and connecting to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from toolgate.errors import StoreError
+
+HEAD = "0001"
+"""The schema revision this version needs; a test compares it with the migrations."""
+
+APPLICATION_ID = 0x7467_6174  # "tgat", so that `file` and we can tell whose database this is
+
+
+def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
+    """Return a connection in autocommit mode, set up for WAL; StoreError where the file cannot be used."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=busy_s)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA temp_store=MEMORY")
+    except sqlite3.Error as error:
+        raise StoreError(f"The file {path.name} cannot be opened as a database: {error}.") from error
+    return connection
+
+
+def prepare(path: Path) -> bool:
+    """Make or upgrade the file at `path`; True where it is new. Nothing is changed where it is not ours."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
+    if not path.parent.exists():
+        raise StoreError(f"The folder {path.parent} does not exist; make it first.")
+    fresh = not path.exists() or path.stat().st_size == 0
+    revision = None if fresh else _revision(path)
+    if revision == HEAD:
+        return False
+    _upgrade(path)
+    return fresh
+
+
+def _revision(path: Path) -> str:
+    """The schema revision of an existing file; StoreError where it is not a database of ours."""
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise StoreError(f"The file {path.name} cannot be opened: {error}.") from error
+    try:
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+        if "alembic_version" not in tables:
+            raise StoreError(f"The file {path.name} is a database, but not one of Toolgate's; nothing was changed.")
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(f"The file {path.name} is not a usable database ({error}); nothing was changed.") from error
+    finally:
+        connection.close()
+    return "" if row is None else str(row[0])
+
+
+def _upgrade(path: Path) -> None:
+    """Run the migrations; imported here because an up-to-date file needs neither library."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from toolgate.adapters.stores import migrate
+
+    engine = create_engine(f"sqlite:///{path}")
+    try:
+        with engine.connect() as connection:
+            migrate.upgrade(connection)
+            connection.commit()
+    except SQLAlchemyError as error:
+        cause = getattr(error, "orig", None) or error
+        raise StoreError(f"The file {path.name} cannot be made or upgraded: {cause}.") from error
+    finally:
+        engine.dispose()
