@@ -59,6 +59,7 @@ class Group:
     changes: list[Change]
     heads: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
+    events: list[tuple[object, ...]] = field(default_factory=list)
     mode: Mode | None = None
 
     @property
@@ -84,6 +85,7 @@ class Writer:
             group.mode = self._mode()
             for change in group.changes:
                 group.outcomes.append(self._attempt(change, group))
+            connection.executemany(_INSERT_EVENT, group.events)
             for project, (seq, link) in group.heads.items():
                 connection.execute(_PUT_HEAD, (project, seq, link))
             connection.execute("COMMIT")
@@ -112,9 +114,11 @@ class Writer:
         call = change.call
         if call is not None and not self._put_call(call, change):
             return ConflictError(f"Call {call.id} was changed by somebody else.")
-        self._put_rest(change, sealed)
         if sealed:
+            at = moment(change.at)
+            group.events += [(*event[:3], at, *event[4:]) for event in sealed]
             group.heads[change.project] = (sealed[-1].seq, sealed[-1].hash)
+        self._put_rest(change)
         if change.set_mode is not None:
             self._connection.execute(_PUT_SETTING, ("mode", change.set_mode.value))
             group.mode = change.set_mode
@@ -185,14 +189,8 @@ class Writer:
             self._connection.execute(_INSERT_RUN, (uuid_hex(run_id), call.project, run_id, moment(call.created_at)))
             self._runs.add(key)
 
-    def _put_rest(self, change: Change, sealed: list[Event]) -> None:
+    def _put_rest(self, change: Change) -> None:
         connection = self._connection
-        at = moment(change.at)
-        for event in sealed:
-            connection.execute(
-                _INSERT_EVENT,
-                (event.project, event.seq, event.type, at, event.call_id, event.body, event.prev, event.hash),
-            )
         for approval in change.approvals:
             connection.execute(_PUT_APPROVAL, approval_row(approval))
         if change.undo is not None:
