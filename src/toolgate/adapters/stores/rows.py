@@ -158,7 +158,9 @@ def call_of(row: Mapping[str, Any], sealer: Sealer) -> Call:
     if "roles" in context:
         context["roles"] = frozenset(context["roles"])
     project, call_id = row["project_id"], row["call_id"]
-    arguments, preconditions = _unpack(sealer.open(row["sealed_params"], _row_name(project, call_id, "params")))
+    arguments, preconditions = b"{}", None
+    if row["sealed_params"] is not None:  # None: forgotten by retention
+        arguments, preconditions = _unpack(sealer.open(row["sealed_params"], _row_name(project, call_id, "params")))
     result: bytes | None = None
     artifacts: bytes | None = None
     if row["sealed_result"] is not None:

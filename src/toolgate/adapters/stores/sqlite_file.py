@@ -33,14 +33,14 @@ def prepare(path: Path) -> bool:
     if not path.parent.exists():
         raise StoreError(f"The folder {path.parent} does not exist; make it first.")
     fresh = not path.exists() or path.stat().st_size == 0
-    revision = None if fresh else _revision(path)
+    revision = None if fresh else revision_of(path)
     if revision == HEAD:
         return False
     _upgrade(path)
     return fresh
 
 
-def _revision(path: Path) -> str:
+def revision_of(path: Path) -> str:
     """The schema revision of an existing file; StoreError where it is not a database of ours."""
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
