@@ -46,9 +46,7 @@ CONTENDERS = (
         environment="openai_agents",
         path="`FunctionTool.on_invoke_tool`",
     ),
-    Contender(
-        name="agno", script="peers/agno.py", environment="agno", path="`FunctionCall.aexecute`", slowness=4
-    ),
+    Contender(name="agno", script="peers/agno.py", environment="agno", path="`FunctionCall.aexecute`", slowness=4),
     Contender(
         name="langchain",
         script="peers/langchain.py",

@@ -103,9 +103,7 @@ def measure_calls(chosen: list[Contender], size: Size) -> list[dict[str, Any]]:
             lines[contender.name].append(line)
             say(f"round {number}/{size.rounds} {contender.name}: {line['raw_us']:.1f} us")
     quickest = min((line["reference_us"] for kept in lines.values() for line in kept), default=0.0)
-    return [
-        _row(contender, lines[contender.name], quickest) for contender in chosen if lines.get(contender.name)
-    ]
+    return [_row(contender, lines[contender.name], quickest) for contender in chosen if lines.get(contender.name)]
 
 
 def _row(contender: Contender, lines: list[dict[str, Any]], quickest_us: float) -> dict[str, Any]:

@@ -64,9 +64,7 @@ def judge(results: Results) -> list[Verdict]:
         )
     )
     verdicts.append(
-        _compare(
-            "wake among many / wake of one", WAKE_LIMIT, many, one, key="wake_references", raw="wake_p50_us"
-        )
+        _compare("wake among many / wake of one", WAKE_LIMIT, many, one, key="wake_references", raw="wake_p50_us")
     )
     return verdicts
 

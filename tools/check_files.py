@@ -17,6 +17,8 @@ def complaints(root: Path) -> Iterator[str]:
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
             name = path.relative_to(root)
+            if any(part.startswith(".") for part in name.parts):
+                continue  # installed environments, not ours
             vague = [part for part in name.with_suffix("").parts if VAGUE.search(part)]
             if vague:
                 yield f"{name}: the name `{vague[0]}` hides what the file holds; name it after its noun."

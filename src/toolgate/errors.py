@@ -91,7 +91,7 @@ class ToolDeniedError(ToolError):
     ) -> None:
         self.behavior = behavior
         named = allowed_behaviors if allowed_behaviors is not None else allowed
-        self.allowed_behaviors: tuple[str, ...] = tuple(named or ())
+        self.allowed_behaviors: tuple[str, ...] = (named,) if isinstance(named, str) else tuple(named or ())
         self.reason = reason
         super().__init__(message, tool=tool)
 
@@ -166,6 +166,8 @@ class ToolExecutionError(ToolError):
         self.action_id = action_id
         self.cause = cause
         super().__init__(message, tool=tool)
+        if cause is not None:
+            self.__cause__ = cause
 
     def _describe(self) -> str:
         text = super()._describe()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 from toolgate.errors import GateClosedError, NotFoundError, UsageError
 from toolgate.gate.attendance import Attendance
@@ -54,6 +54,7 @@ class Gate:
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
+        self._readers: list[Callable[[], None]] = []
         owner = new_id()
         self._background = Background(f"toolgate-{owner[-6:]}")
         self._driver = Driver(
@@ -68,12 +69,12 @@ class Gate:
             undo_ttl_s=undo_ttl_s,
             owner=owner,
         )
-        performer = Performer(self._driver)
-        self._walk = Walk(self._driver, performer)
-        self._answers = Answers(self._driver, performer)
+        self._performer = Performer(self._driver)
+        self._walk = Walk(self._driver, self._performer)
+        self._answers = Answers(self._driver, self._performer)
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._background)
-        self._messenger = Messenger(channels, self._answers)
+        self._messenger = Messenger(channels, self._answers, self._background.spawn)
         sweeper = Sweeper(self._driver, self._attendance.offer)
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
@@ -91,6 +92,18 @@ class Gate:
     def masker(self) -> Masker:
         """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
         return self._driver.masker
+
+    def _check_open(self) -> None:
+        if self._attendance.is_closed:
+            raise GateClosedError("This gate is closed; open a new one.")
+
+    def _name_of(self, tool: str | ToolDefinition) -> str:
+        """The name of a tool; a definition must be the one that is registered, since that is what would run."""
+        if not isinstance(tool, ToolDefinition):
+            return tool
+        if self.registry.find(tool.name) is not tool:
+            raise UsageError(f"This definition of `{tool.name}` is not registered here; register it first.")
+        return tool.name
 
     def register(self, tool: ToolDefinition) -> None:
         """Offer a tool, or replace the one of the same name."""
@@ -112,9 +125,10 @@ class Gate:
         Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
         call with it joins the first.
         """
-        if self._attendance.is_closed:
-            raise GateClosedError("This gate is closed; open a new one.")
-        name = tool.name if isinstance(tool, ToolDefinition) else tool
+        self._check_open()
+        name = self._name_of(tool)
+        if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
+            raise UsageError("approval_timeout_s must be a positive number of seconds.")
         result = await self._walk.submit(
             name,
             {} if arguments is None else arguments,
@@ -130,6 +144,7 @@ class Gate:
 
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return the final result of a call that was made before, by this process or another."""
+        self._check_open()
         return await self._attendance.follow((project, call_id))
 
     async def decide(
@@ -146,6 +161,7 @@ class Gate:
 
         Returns where the call stands after the decision is durable; it does not wait for execution.
         """
+        self._check_open()
         try:
             said = Decision(decision)
         except ValueError:
@@ -163,12 +179,14 @@ class Gate:
         self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None
     ) -> Approval:
         """Give people `seconds` from now to decide."""
+        self._check_open()
         return await self._answers.extend(approval_id, seconds=seconds, by=Principal.of(by), project=project)
 
     async def complete(
         self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
     ) -> Result:
         """Report the result of a call that runs on a client or worker."""
+        self._check_open()
         return await self._answers.complete(project, call_id, output, fence=fence)
 
     async def settle(
@@ -181,6 +199,7 @@ class Gate:
         project: str = DEFAULT_PROJECT,
     ) -> Result:
         """Say what an UNKNOWN call really did."""
+        self._check_open()
         return await self._answers.settle(project, call_id, happened=happened, by=Principal.of(by), reason=reason)
 
     async def cancel(
@@ -192,11 +211,13 @@ class Gate:
         wait: bool = True,
     ) -> Result:
         """End a call. One that runs is asked to stop, and with `wait` its end is awaited."""
+        self._check_open()
         result = await self._answers.cancel(project, call_id, reason=reason)
         return await self._attendance.follow((project, call_id)) if wait and not result.is_final else result
 
     async def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         """Take a call's effect back; the result is the undo call's own."""
+        self._check_open()
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
 
@@ -209,10 +230,12 @@ class Gate:
         skip_failures: bool = False,
     ) -> UndoReport:
         """Undo every undoable call of a run, last first; stop at the first that fails unless told to skip it."""
+        self._check_open()
         return await self._undoing.undo_run(run_id, context, self.undo, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
         """Change the operator's mode for everybody; audited in the project `_system`."""
+        self._check_open()
         try:
             wanted = Mode(mode)
         except ValueError:
@@ -232,6 +255,7 @@ class Gate:
 
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
+        self._check_open()
         driver = self._driver
         data = {"from": driver.policy.revision, "to": policy.revision, "by": Principal.of(by).name}
         await driver.commit(
@@ -278,11 +302,16 @@ class Gate:
         news = asyncio.Event()
         listen = self._driver.listeners
 
-        def tell(change: Change) -> None:
-            if change.project == project and change.events and not loop.is_closed():
+        def wake() -> None:
+            if not loop.is_closed():
                 loop.call_soon_threadsafe(news.set)
 
+        def tell(change: Change) -> None:
+            if change.project == project and change.events:
+                wake()
+
         listen.append(tell)
+        self._readers.append(wake)
         try:
             while not self._attendance.is_closed:
                 news.clear()
@@ -293,12 +322,16 @@ class Gate:
                 await news.wait()
         finally:
             listen.remove(tell)
+            self._readers.remove(wake)
 
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""
         if self._attendance.is_closed:
             return
         self._attendance.close()
+        for news in tuple(self._readers):
+            news()
+        await self._performer.drain()
         for runner in {id(runner): runner for runner in self._runners.values()}.values():
             await runner.close()
         await asyncio.to_thread(self._background.close)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.approval import Approval
@@ -17,15 +19,25 @@ log = logging.getLogger("toolgate.channels")
 class Messenger:
     """Asks every channel about every approval, on the loop of the call that needs it."""
 
-    def __init__(self, channels: Iterable[Channel], answers: Answers) -> None:
+    def __init__(
+        self,
+        channels: Iterable[Channel],
+        answers: Answers,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
         self._channels = list(channels)
         self._answers = answers
+        self._spawn = spawn
         self._asking: set[asyncio.Task[None]] = set()
 
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
         for channel in self._channels:
-            task = asyncio.get_running_loop().create_task(self._ask(channel, approval), name="toolgate-ask")
+            # A copy: a channel that changes what it was shown changes nothing anybody else sees.
+            shown = approval.evolve(
+                arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)
+            )
+            task = asyncio.get_running_loop().create_task(self._ask(channel, shown), name="toolgate-ask")
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 
@@ -42,6 +54,10 @@ class Messenger:
                 digest=approval.digest,
                 project=approval.project,
             )
+        except asyncio.CancelledError:
+            # The loop the question was asked on ends; the question does not.
+            self._spawn(self._ask(channel, approval))
+            raise
         except DecisionConflictError as error:
             log.debug("the answer to approval %s came second: %s", approval.id, error.code)
         except Exception as error:  # noqa: BLE001  # a broken channel must not lose the question: it stays open

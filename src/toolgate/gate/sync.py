@@ -11,6 +11,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.output import Result, ToolOutput
+from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.undoing import UndoReport
@@ -99,9 +100,14 @@ class SyncGate:
         return self._run(self._gate.settle(call_id, happened=happened, by=by, reason=reason, project=project))
 
     def cancel(
-        self, call_id: str, *, reason: str = "cancelled by the caller", project: str = DEFAULT_PROJECT
+        self,
+        call_id: str,
+        *,
+        reason: str = "cancelled by the caller",
+        project: str = DEFAULT_PROJECT,
+        wait: bool = True,
     ) -> Result:
-        return self._run(self._gate.cancel(call_id, reason=reason, project=project))
+        return self._run(self._gate.cancel(call_id, reason=reason, project=project, wait=wait))
 
     def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         return self._run(self._gate.undo(call_id, context=context, force=force))
@@ -118,6 +124,15 @@ class SyncGate:
 
     def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
         self._run(self._gate.set_mode(mode, by=by, reason=reason))
+
+    def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
+        self._run(self._gate.set_policy(policy, by=by))
+
+    def register(self, tool: ToolDefinition) -> None:
+        self._gate.register(tool)
+
+    def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
+        return self._run(self._gate.approval(approval_id, project=project))
 
     def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
         return self._run(self._gate.pending(project=project, limit=limit))

@@ -33,6 +33,9 @@ class PrincipalKind(StrEnum):
     POLICY = "policy"
 
 
+_KINDS = {"agent": PrincipalKind.AGENT, "runner": PrincipalKind.RUNNER, "policy": PrincipalKind.POLICY}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
     """Somebody who can ask, decide or run. Only persons and admins decide."""
@@ -51,8 +54,12 @@ class Principal:
 
     @classmethod
     def of(cls, who: str | UUID | Principal) -> Principal:
-        """Return `who` as a principal; a bare name is a person."""
-        return who if isinstance(who, Principal) else cls(name=str(who))
+        """Return `who` as a principal; a bare name is a person, unless it says otherwise (`agent:`, `runner:`)."""
+        if isinstance(who, Principal):
+            return who
+        name = str(who)
+        prefix = name.partition(":")[0]
+        return cls(name=name, kind=_KINDS.get(prefix, PrincipalKind.PERSON) if ":" in name else PrincipalKind.PERSON)
 
     @property
     def can_decide(self) -> bool:

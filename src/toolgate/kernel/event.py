@@ -72,14 +72,14 @@ def genesis(project: str) -> bytes:
     return hashlib.sha256(b"toolgate-chain-1\x00" + project.encode()).digest()
 
 
+HASH_BYTES = 32
 _sha256 = hashlib.sha256
-_tuple = tuple.__new__  # what Event(...) does, without its Python-level constructor
 _dumps = orjson.dumps
 _OPTIONS = orjson.OPT_UTC_Z
 
 
-def seal(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> Event:
-    """Return the draft as the event after `prev`, hashed over its exact body."""
+def link(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> tuple[bytes, bytes]:
+    """Return exactly what is hashed for the event after `prev`, its `HASH_BYTES` and the body, and the hash."""
     name, call_id, data = draft
     if name not in EVENTS:
         raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
@@ -88,8 +88,14 @@ def seal(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> Eve
         None,
         _OPTIONS,
     )
-    link = _sha256(prev + body).digest()
-    return _tuple(Event, (project, seq, name, at, call_id, body, prev, link))
+    hashed = prev + body
+    return hashed, _sha256(hashed).digest()
+
+
+def seal(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> Event:
+    """Return the draft as the event after `prev`, hashed over its exact body."""
+    hashed, digest = link(draft, project, seq, at, prev)
+    return Event(project, seq, draft[0], at, draft[1], hashed[HASH_BYTES:], prev, digest)
 
 
 def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -> int:

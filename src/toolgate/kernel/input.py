@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from toolgate.errors import UsageError
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context
 
 
 @dataclass
@@ -31,11 +32,13 @@ def _never() -> bool:
 class ToolInput:
     """One handler's input. `payload` is a copy: changing it changes nothing anybody else sees.
 
+    `context` is the gate's Context; `ctx` is the host's own object where it gave one, else the same.
+
     Built from fields, from an action object, or from a plain mapping of arguments; `.action` always
     has a `.payload`.
     """
 
-    __slots__ = ("_action", "_cancelled", "_report", "action_id", "ctx", "payload", "tool_name")
+    __slots__ = ("_action", "_cancelled", "_report", "action_id", "context", "ctx", "payload", "tool_name")
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class ToolInput:
         ctx: Any = None,
         *,
         action: Any = None,
+        context: Context = DEFAULT_CONTEXT,
     ) -> None:
         if action is not None:
             action = _as_action(action)
@@ -55,6 +59,7 @@ class ToolInput:
         self.tool_name = tool_name
         self.payload: dict[str, Any] = {} if payload is None else payload
         self.ctx = ctx
+        self.context = context
         self._action = action
         self._report: Callable[..., Any] = _no_progress
         self._cancelled: Callable[[], bool] = _never

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from toolgate.kernel.masking_keys import (
     PAIR_NAMES,
@@ -48,6 +48,8 @@ _QUICK: Final = 15
 
 _MAX_KEY: Final = 128
 _MAX_KEYS: Final = 4096
+_CONSTANTS: Final[frozenset[type]] = frozenset({int, float, bool, type(None)})
+"""Never masked by themselves, unless a registered secret could be a number."""
 _SCHEMA_KEYS: Final = frozenset(
     "type title description format minLength maxLength minimum maximum pattern writeOnly readOnly nullable items "
     "required properties additionalProperties deprecated".split()
@@ -67,7 +69,7 @@ class Masker:
     ones are ignored.
     """
 
-    __slots__ = ("_keys", "_lock", "_quick", "_registered", "_short")
+    __slots__ = ("_constants", "_keys", "_lock", "_quick", "_registered", "_short")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
@@ -75,6 +77,7 @@ class Masker:
         self._short: frozenset[str] = frozenset()
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
+        self._constants: frozenset[type] = _CONSTANTS
         for secret in secrets:
             self.add(secret)
 
@@ -89,6 +92,7 @@ class Masker:
                 self._registered = tuple(sorted(known, key=lambda one: -len(one.secret)))
             if secret:
                 self._quick = min(self._quick, len(secret))
+                self._constants = frozenset()
             # Last: whoever sees the new dict also sees the new secret.
             self._keys = {}
 
@@ -149,11 +153,11 @@ class Masker:
         seen[identity] = masked
         return masked
 
-    def _mapping(self, mapping: Mapping[object, object], depth: int, seen: dict[int, object]) -> dict[object, object]:
-        keys, quick = self._keys, self._quick
+    def _mapping(self, mapping: Mapping[Any, Any], depth: int, seen: dict[int, object]) -> dict[object, object]:
+        keys, quick, constants = self._keys, self._quick, self._constants
         masked: dict[object, object] = {}
         for key, item in mapping.items():
-            verdict = keys.get(key)  # type: ignore[call-overload] # a key that is no string is simply not found
+            verdict = keys.get(key)
             if verdict is None:
                 key, verdict = self._new_key(key, masked)
             kind = type(item)
@@ -162,9 +166,9 @@ class Masker:
             elif kind is str:
                 if len(item) >= quick or not item.isalnum():
                     item = self._text(item, depth)
-            elif kind is list and len(item) == 2 and key in _LISTINGS:
+            elif kind is list and key in _LISTINGS:
                 item = [self._any(part, depth, seen) for part in item]
-            else:
+            elif kind not in constants:
                 item = self._any(item, depth, seen)
             masked[key] = item
         return masked
@@ -397,7 +401,7 @@ _MIN_BASE64: Final = 6
 
 
 _VALUE: Final = r"(?P<quote>[\"']?)(?P<value>(?:(?<=\")[^\"\n]++|(?<=')[^'\n]++|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
-_NEAR: Final = r"[ \t][^\n|;&]{0,120}?"
+_NEAR: Final = r"[ \t][^\n|;&]{0,80}?"
 _FLAG: Final = re.compile(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
 _NOUNS: Final = frozenset("flag flags option options argument arguments parameter switch value instead which".split())
 _COMMANDS: Final = tuple(

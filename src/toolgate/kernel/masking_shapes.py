@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import heapq
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from toolgate.kernel.masking_keys import (
@@ -18,7 +20,6 @@ from toolgate.kernel.masking_keys import (
     is_placeholder,
     judge,
     reads_as_secret,
-    words_of,
 )
 
 MASK: Final = "***"
@@ -216,7 +217,7 @@ def _mask_basic(match: re.Match[str]) -> str:
 
 # Read backwards, a key is the word after an operator: the search can then skip from operator to operator.
 _BACKWARDS: Final = re.compile(
-    r"(?:=|:|>|：|,[\"'])[ \t=?+|:]{0,16}[\"'`\]\\]{0,9}([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
+    r"(?:=|:|>|：|,[\"'])[ \t=?+|:]{0,9}+[\"'`\]\\]{0,9}+([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
 )
 # These may name a secret without an operator, or stand far from it.
 _OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified", "%3", "value", "\\u00")
@@ -251,17 +252,21 @@ _BRACKET: Final = re.compile(r"[\[\](){}]")
 _QUERY: Final = re.compile(r"[^\s&#\"'<>\\`]+")
 _ESCAPED: Final = re.compile(r"(?:%22)?(?P<body>(?:[^\s&%\"']|%(?!26|22|7[dD]|2[cC]))+)")
 _XML: Final = re.compile(r"[^<]+")
-_BARE: Final = re.compile(
+_BARE_CHAR: Final = (
     r"(?:\$?\{\{?[^{}\n]{0,80}\}\}?|\$\([^()\n]{0,80}\)|<[^<>\n]{1,60}>"
     r"|[^\s\"'`<>,;&\\)\]}|]"
-    r"|[,;&|)\]}]+(?=[^\s\"'`,;&|)\]}])(?![\w.\-%]{1,40}[=:])"
+    r"|[,;&|)\]}]*[,;&|](?=[^\s\"'`,;&|)\]}])(?![A-Za-z_][\w.\-%]{1,40}(?:=|:\s))|[)\]}]+(?=[^\s\"'`,;&|)\]}:])"
     r"|[\"'`](?=\w)"
     r"|<(?![/a-zA-Z!\s])|>(?=\S)"
-    r"|\\(?![nrt\"'\\\s]))+"
+    r"|\\(?![nrt\"'\\\s]))"
 )
-_LINE: Final = re.compile(r"[^\n\r]{0,65536}")
+# How a value reads is judged by its start; only one that is masked is followed to its end.
+_BARE: Final = re.compile(_BARE_CHAR + "{1,256}")
+_BARE_END: Final = re.compile(_BARE_CHAR + "*")
+_LINE: Final = re.compile(r"[^\n\r]{0,120}")
 _LINE_START: Final = re.compile(r"(?:^|(?<=[\n\r]))[ \t]*(?:(?:export|set|ENV|ARG|declare -x|-e|-|\$env:|#)[ \t]*)?\Z")
 _HEADER_END: Final = re.compile(r"(?:[^\n\r\"'`\\]|\\(?![nr\"'])|[\"'](?=[\w=,])|(?<==)[\"'])*")
+_HEADERS: Final = ("authorization", "cookie", "cookies")
 _COOKIE: Final = re.compile(r"[\w.$\-]{1,128}=\S")
 _WHOLE_SCHEME: Final = re.compile(r"(?:Digest|Hawk|Signature|AWS4-HMAC-SHA256|OAuth)[ \t]+\w+=", re.IGNORECASE)
 _SCHEME: Final = re.compile(
@@ -282,9 +287,15 @@ _AFTER_CLOSING: Final = ("", " ", ",", ")", ";", "]", "}", "\n", "\r")
 _FIELD_NAME: Final = re.compile(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)*")
 
 
+_DIGITS_UNQUOTED: Final = re.compile(r"[^\d\"'`]*\d[^\"'`]*")
 _BRACKETS: Final = frozenset({"()", "[]", "{}"})
 _OPEN_BRACKETS: Final = frozenset("([{")
 _CONTAINER: Final = 2000
+_QUOTES: Final = frozenset("\"'`\\")
+_REACH: Final = 448
+_MAX_QUIET: Final = 64
+# A text with thousands of secrets is shown up to there only: its cost stays bounded.
+_MAX_PIECES: Final = 6000
 _SAID: Final = re.compile(r"(?:is|was|to)[ \t]{1,4}\Z")
 _ALGORITHM: Final = re.compile(
     r"(?:(?:sha|md|base|utf|aes|rsa|v|oauth|https?|pbkdf|argon|b?crypt|scrypt|ed|es|hs|rs|py|s)[-_]?\d{1,4}|\d{1,4})"
@@ -324,27 +335,39 @@ def is_suspect(text: str) -> bool:
 def mask_assignments(text: str) -> str:
     """Replace each value that stands beside a key naming a secret, in whatever notation."""
     low = lower(text)
-    found: dict[int, re.Match[str]] = {}
-    for stem, finder in _FINDERS:
-        if stem in low:
-            for match in finder.finditer(low):
-                found.setdefault(match.end(), match)
     pieces: list[str] = []
+    # Surroundings in which nothing was found: a text that repeats itself is judged once.
+    quiet: set[tuple[int, str]] = set()
     cursor = container_from = 0
-    for end in sorted(found):
-        claim = _claim(text, low, found[end])
+    for match in _find_keys(low):
+        seen = (match.end() - match.start(), text[max(0, match.start() - _HEAD - 2) : match.end() + _REACH])
+        claim = None if match.start() < cursor or seen in quiet else _claim(text, low, match)
         if claim is None or claim.start < cursor:
             continue
-        if text[claim.value_at : claim.value_at + 1] not in _OPEN_BRACKETS:
-            spans = _value_spans(text, claim)
-        else:
-            spans = _container_spans(text, claim, claim.value_at >= container_from)
+        may_scan = claim.value_at >= container_from
+        spans = _value_spans(text, claim, may_scan)
+        first = text[claim.value_at : claim.value_at + 1]
+        if first in _OPEN_BRACKETS and may_scan:
             # An unclosed bracket is scanned once: later keys inside the scanned part do not scan it again.
-            container_from = max(container_from, claim.value_at + _CONTAINER)
+            container_from = claim.value_at + _CONTAINER
+        elif not spans and first not in _QUOTES and len(quiet) < _MAX_QUIET:
+            quiet.add(seen)
         for begin, stop in spans:
             pieces += (text[cursor:begin], MASK)
             cursor = stop
+        if len(pieces) > _MAX_PIECES:
+            return "".join(pieces)
     return "".join(pieces) + text[cursor:] if pieces else text
+
+
+def _find_keys(low: str) -> Iterator[re.Match[str]]:
+    """Yield, in order, the ends of all words that may name a secret; each end once."""
+    finders = [finder.finditer(low) for stem, finder in _FINDERS if stem in low]
+    last = -1
+    for match in heapq.merge(*finders, key=re.Match.end):
+        if match.end() != last:
+            last = match.end()
+            yield match
 
 
 def _claim(text: str, low: str, match: re.Match[str]) -> _Claim | None:
@@ -355,7 +378,7 @@ def _claim(text: str, low: str, match: re.Match[str]) -> _Claim | None:
         start += 1
     key = text[start : match.start("tail")].strip("-.")
     before = text[start - 1] if start else ""
-    op = _operator(match, before)
+    op = _operator(match, before, text[max(0, start - 2) : start - 1])
     if not op or (before == "/" and ":" in op):
         return None
     verdict = _judge_in_text(text, start, key)
@@ -377,7 +400,7 @@ def _judge_in_text(text: str, start: int, key: str) -> Verdict:
     return verdict
 
 
-def _operator(match: re.Match[str], before: str) -> str:
+def _operator(match: re.Match[str], before: str, further: str) -> str:
     if match["op"]:
         return "query" if match["op"] == "=" and before in ("?", "&") else match["op"]
     if match["pair"]:
@@ -385,11 +408,13 @@ def _operator(match: re.Match[str], before: str) -> str:
     if match["xml"]:
         return "xml" if before in ("<", ":") else ""
     if match["call"]:
-        return "call" if before in ("'", '"', "\\") else ""
+        return "call" if before in ("'", '"') and further in ("(", "[", "\\") else ""
     return "said"
 
 
-def _value_spans(text: str, claim: _Claim) -> Spans:
+def _value_spans(text: str, claim: _Claim, may_scan: bool) -> Spans:
+    if text[claim.value_at : claim.value_at + 1] in _OPEN_BRACKETS and claim.op not in ("said", "xml", "query"):
+        return _container_spans(text, claim, may_scan)
     at = claim.value_at
     opening = _OPENING.match(text, at)
     if opening and claim.op != "xml" and not _is_closing(text, claim, opening):
@@ -402,8 +427,8 @@ def _value_spans(text: str, claim: _Claim) -> Spans:
     block = _BLOCK.match(text, at)
     if block:
         return [block.span("body")]
-    if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
-        return _header_span(text, claim, at, _end(_HEADER_END, text, at))
+    if claim.key.lower().endswith(_HEADERS):
+        return _header_span(text, claim, at, None)
     return _bare_span(text, claim)
 
 
@@ -418,12 +443,13 @@ def _pattern_span(pattern: re.Pattern[str], text: str, claim: _Claim) -> Spans:
 
 def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
     begin, quote, depth = opening.end(), opening["quote"], len(opening["escape"])
-    limit = len(text) if len(quote) == 3 else begin + len(_line_after(text, begin))
-    stop = _closing(text, begin, limit, quote, depth)
+    stop = _closing(text, begin, quote, depth)
+    if len(quote) == 1 and "\n" in text[begin:stop]:
+        stop = text.index("\n", begin)
     inner = text[begin:stop]
     if claim.op == "call" and _FIELD_NAME.fullmatch(inner):
         return []
-    if words_of(claim.key)[-1] in ("authorization", "cookie", "cookies"):
+    if claim.key.lower().endswith(_HEADERS):
         return _header_span(text, claim, begin, stop)
     if claim.op in ("==", "===") and claim.verdict < Verdict.SECRET and _FIELD_NAME.fullmatch(inner):
         return []
@@ -436,28 +462,37 @@ def _is_closing(text: str, claim: _Claim, opening: re.Match[str]) -> bool:
     return keyed and text[opening.end() : opening.end() + 1] in _AFTER_CLOSING
 
 
-def _closing(text: str, begin: int, limit: int, quote: str, depth: int) -> int:
-    at = text.find(quote, begin, limit)
+def _closing(text: str, begin: int, quote: str, depth: int) -> int:
+    """Return where the quoted value ends: at a quote escaped no deeper than the opening one, or at the end."""
+    at = text.find(quote, begin)
     while at >= 0:
-        slashes = at - len(text[max(begin, at - 16) : at].rstrip("\\")) - max(begin, at - 16)
-        if slashes <= depth and (depth or not slashes):
+        slashes = 0
+        while slashes <= depth and at - slashes > begin and text[at - slashes - 1] == "\\":
+            slashes += 1
+        if slashes <= depth:
             return at - slashes
-        at = text.find(quote, at + 1, limit)
-    return limit
+        at = text.find(quote, at + 1)
+    return len(text)
 
 
-def _header_span(text: str, claim: _Claim, begin: int, stop: int) -> Spans:
+def _header_span(text: str, claim: _Claim, begin: int, end: int | None) -> Spans:
+    """Return the credentials of a header; `end` is where a quoted one ends."""
+    limit = len(text) if end is None else end
     if claim.key.lower().endswith(("cookie", "cookies")):
-        return [(begin, stop)] if _COOKIE.match(text, begin, stop) and not is_placeholder(text[begin:stop]) else []
-    if _WHOLE_SCHEME.match(text, begin, stop):
-        return [(begin, stop)]
-    scheme = _SCHEME.match(text, begin, stop)
-    start = scheme.end() if scheme else begin
-    first = _BARE.match(text, start, stop)
+        return _whole_header(text, begin, end) if _COOKIE.match(text, begin, limit) else []
+    if _WHOLE_SCHEME.match(text, begin, limit):
+        return _whole_header(text, begin, end)
+    scheme = _SCHEME.match(text, begin, limit)
+    first = _BARE.match(text, scheme.end() if scheme else begin, limit)
     style = Style.EQUALS if scheme else Style.COLON
-    if first is None or not reads_as_secret(first.group(), text[first.end() : stop], Verdict.TOKEN, style):
+    if first is None or not reads_as_secret(first.group(), _line_after(text, first.end()), Verdict.TOKEN, style):
         return []
-    return [(start, first.end() if scheme else stop)]
+    return [(first.start(), _end(_BARE_END, text, first.start()))] if scheme else _whole_header(text, begin, end)
+
+
+def _whole_header(text: str, begin: int, end: int | None) -> Spans:
+    stop = _end(_HEADER_END, text, begin) if end is None else end
+    return [] if is_placeholder(text[begin : min(stop, begin + _HEAD)]) else [(begin, stop)]
 
 
 def _bare_span(text: str, claim: _Claim) -> Spans:
@@ -472,7 +507,9 @@ def _bare_span(text: str, claim: _Claim) -> Spans:
     if match.group().rstrip(",;)") == claim.key.rsplit(".", 1)[-1]:
         return []
     style = _style(text, claim, begin)
-    return [(begin, stop)] if reads_as_secret(match.group(), rest, claim.verdict, style) else []
+    if not reads_as_secret(match.group(), rest, claim.verdict, style):
+        return []
+    return [(begin, _end(_BARE_END, text, begin))]
 
 
 def _style(text: str, claim: _Claim, begin: int) -> Style:
@@ -492,12 +529,10 @@ def _said_span(text: str, claim: _Claim) -> Spans:
 
 
 def _container_spans(text: str, claim: _Claim, may_scan: bool) -> Spans:
-    if claim.op in ("said", "xml", "query"):
-        return _value_spans(text, claim)
     stop = _matching_bracket(text, claim.value_at) if may_scan else claim.value_at
     if stop == claim.value_at:
         bare = _BARE.match(text, stop)
-        return _bare_span(text, claim) if bare and any(map(str.isdigit, bare.group())) else []
+        return _bare_span(text, claim) if bare and _DIGITS_UNQUOTED.fullmatch(bare.group()) else []
     if _SCHEMA.search(text, claim.value_at, stop):
         return []
     return [

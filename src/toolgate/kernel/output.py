@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,25 +114,28 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
         errors.ToolUnknownOutcomeError,
     )
 }
+_ERRORS["undo_conflict"] = errors.ToolUndoError
 
 
 def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:
     """Return the caller's view of a call; `data` is a copy nobody else holds."""
-    result = Result.make(
-        call_id=call.id,
-        tool_name=call.tool_name,
-        status=call.status,
-        data=data,
-        approval_id=call.approval_id,
-        approved_by=call.approved_by,
-        duration_ms=call.duration_ms,
+    result = Result.of(
+        {
+            "call_id": call.id,
+            "tool_name": call.tool_name,
+            "status": call.status,
+            "data": data,
+            "approval_id": call.approval_id,
+            "approved_by": call.approved_by,
+            "duration_ms": call.duration_ms,
+        }
     )
     if call.error is None and not call.artifacts and call.undo_of is None:
         return result
     return result.evolve(
         error=call.error,
         error_code=call.error_code,
-        artifacts=call.artifacts,
+        artifacts=copy.deepcopy(call.artifacts),
         undo_of=call.undo_of,
         cause=cause,
     )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from collections.abc import Collection, Mapping
+from enum import Enum
 from typing import Any
 
 import orjson
@@ -13,8 +16,12 @@ from toolgate.errors import ToolOutputError
 SUMMARY_BYTES = 2048
 """Masked arguments and outputs up to this size are quoted whole in events; larger ones are outlined."""
 
+KEY_CHARACTERS = 64
+"""How much of each key an outline quotes."""
+
 _loads = orjson.loads
-_OPTIONS = orjson.OPT_NON_STR_KEYS
+_SCALARS = frozenset({str, int, bool, type(None)})
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS  # the encoder crashes on a dataclass with an unset slot
 
 
 def encode(value: object, *, what: str = "output") -> bytes:
@@ -24,14 +31,29 @@ def encode(value: object, *, what: str = "output") -> bytes:
     infinity, bytes, sets and other objects are refused rather than guessed at.
     """
     try:
-        encoded = orjson.dumps(value, _fallback, _OPTIONS)
+        encoded = _write(value)
+        is_lossy = b"null" in encoded and _hides_a_number(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolOutputError(
             f"The {what} cannot be written as JSON ({_why(error)}); return JSON types, dataclasses or models."
         ) from None
-    if b"null" in encoded and _hides_a_number(value):
+    if is_lossy:
         raise ToolOutputError(f"The {what} holds NaN or infinity, which JSON cannot carry; return None or text.")
     return encoded
+
+
+def _write(value: object) -> bytes:
+    try:
+        return orjson.dumps(value, _fallback, _OPTIONS)
+    except TypeError:
+        encoded = orjson.dumps(value, _fallback, _OPTIONS | orjson.OPT_NON_STR_KEYS)
+    json.loads(encoded, object_pairs_hook=_unique)
+    return encoded
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("two keys of one mapping are the same text in JSON")
 
 
 def plain(value: object) -> Any:
@@ -44,17 +66,33 @@ def summarize(masked: Any, size: int) -> Any:
     if size <= SUMMARY_BYTES:
         return masked
     if isinstance(masked, dict):
-        return {"truncated": True, "bytes": size, "keys": sorted(map(str, masked))[:32]}
+        return {
+            "truncated": True,
+            "bytes": size,
+            "keys": [key[:KEY_CHARACTERS] for key in sorted(map(str, masked))[:32]],
+        }
     return {"truncated": True, "bytes": size, "type": type(masked).__name__}
 
 
 def _fallback(value: object) -> object:
+    if _is_dataclass(value):
+        return _fields(value)
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json")
     if isinstance(value, tuple):
         return list(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _is_dataclass(value: object) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _fields(value: Any) -> dict[str, object]:
+    """Return the fields of a dataclass; those whose name starts with `_` are its own business."""
+    names = (field.name for field in dataclasses.fields(value))
+    return {name: getattr(value, name) for name in names if not name.startswith("_")}
 
 
 def _why(error: BaseException) -> str:
@@ -67,16 +105,20 @@ def _hides_a_number(value: object) -> bool:
     pending: list[object] = [value]
     while pending:
         item = pending.pop()
+        if type(item) in _SCALARS:
+            continue
         if isinstance(item, float):
             if not math.isfinite(item):
                 return True
-        elif isinstance(item, dict):
-            pending.extend(item)
-            pending.extend(item.values())
-        elif isinstance(item, list | tuple):
-            pending.extend(item)
-        elif dataclasses.is_dataclass(item) and not isinstance(item, type):
-            pending.extend(getattr(item, field.name) for field in dataclasses.fields(item))
+        elif isinstance(item, Enum):
+            pending.append(item.value)
+        elif _is_dataclass(item):
+            pending.extend(_fields(item).values())
         elif hasattr(item, "model_dump"):
-            pending.append(item.model_dump(mode="json"))
+            # Its JSON form writes some of them as None already, so both forms are looked at.
+            pending += (item.model_dump(mode="json"), item.model_dump(mode="python"))
+        elif isinstance(item, Mapping):
+            pending += (*item, *item.values())
+        elif isinstance(item, Collection) and not isinstance(item, str | bytes):
+            pending.extend(item)
     return False

@@ -105,7 +105,8 @@ def _ask(rule: Rule, call: Call, tool: ToolDefinition, facts: Facts) -> Verdict 
         verdict = rule(call, tool, facts)
     except Exception as error:  # noqa: BLE001  # a rule that errors denies, whatever the error is
         return Verdict(Word.DENY, f"rule `{_name(rule)}` failed with {type(error).__name__}", _name(rule), "rule_error")
-    if verdict is None or isinstance(verdict, Verdict):
+    # A word that only looks like one (plain text) compares as none of them, and could hide a denial.
+    if verdict is None or (isinstance(verdict, Verdict) and isinstance(verdict.word, Word)):
         return verdict
     return Verdict(Word.DENY, f"rule `{_name(rule)}` gave no verdict", _name(rule), "rule_error")
 

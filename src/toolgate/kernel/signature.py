@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import types
@@ -12,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Union, overload
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
-from toolgate.kernel.tool import Hook, ToolDefinition
+from toolgate.kernel.tool import Hook, Injections, ToolDefinition, unwrapped
 
 Function = Callable[..., Any]
 Bind = Callable[[dict[str, Any]], dict[str, Any]]
@@ -24,7 +25,7 @@ class Derived(NamedTuple):
     schema: dict[str, Any]
     description: str
     bind: Bind | None
-    inject: str | None
+    inject: Injections | None
 
 
 @overload
@@ -41,6 +42,7 @@ def tool(
     The schema comes from the type hints, descriptions from the docstring; every field of
     ToolDefinition can be given as an option. A parameter annotated `ToolInput` receives the input
     itself (progress, cancellation) and is not part of the schema; `Context` receives the context.
+    What a partial has bound is not part of the schema either.
     """
     if function is None:
         return lambda decorated: _define(decorated, name, options)
@@ -51,10 +53,10 @@ def _define(function: Function, name: str | None, options: dict[str, Any]) -> To
     if not callable(function):
         raise DefinitionError("`@tool` decorates a function; give options by keyword.")
     derived = derive(function)
-    options.setdefault("input_schema", derived.schema)
-    options.setdefault("description", derived.description)
+    options = {"input_schema": derived.schema, "description": derived.description, **options}
+    named = unwrapped(function)
     return ToolDefinition(
-        name=name or str(getattr(function, "__name__", type(function).__name__)),
+        name=name or str(getattr(named, "__name__", type(named).__name__)),
         handler=_as_handler(function, derived),
         function=function,
         bind=derived.bind,
@@ -69,46 +71,87 @@ def _as_handler(function: Function, derived: Derived) -> Hook:
     def handler(tool_input: ToolInput) -> Any:
         return function(**keywords(tool_input, derived.bind, derived.inject))
 
-    handler.__module__ = function.__module__
-    handler.__qualname__ = getattr(function, "__qualname__", type(function).__name__)
+    named = unwrapped(function)
+    handler.__module__ = named.__module__
+    handler.__qualname__ = getattr(named, "__qualname__", type(named).__name__)
     return handler
 
 
-def keywords(tool_input: ToolInput, bind: Bind | None, inject: str | None) -> dict[str, Any]:
-    """Return the keyword arguments a function-style tool is called with."""
-    arguments = tool_input.payload if bind is None else bind(tool_input.payload)
-    if inject is not None:
-        parameter, _, kind = inject.partition(":")
-        arguments[parameter] = tool_input if kind == "input" else tool_input.ctx
+def keywords(tool_input: ToolInput, bind: Bind | None, inject: Injections | None) -> dict[str, Any]:
+    """Return the keyword arguments a function-style tool is called with; the payload stays as it is."""
+    arguments = dict(tool_input.payload) if bind is None else bind(tool_input.payload)
+    for parameter, kind in inject or ():
+        arguments[parameter] = tool_input if kind == "input" else tool_input.context
     return arguments
 
 
 def derive(function: Function) -> Derived:
     """Read schema, description and converters off a function; raise DefinitionError where it cannot be called."""
-    summary, words = read_docstring(inspect.getdoc(function) or "")
+    summary, words = read_docstring(inspect.getdoc(unwrapped(function)) or "")
     fields: dict[str, Any] = {}
     converters: dict[str, Any] = {}
-    inject: str | None = None
+    inject: list[tuple[str, str]] = []
+    bound = _bound(function)
     extra = "forbid"
     for parameter, annotation in _parameters(function):
-        if annotation in (ToolInput, Context):
-            inject = f"{parameter.name}:{'input' if annotation is ToolInput else 'context'}"
-        elif parameter.kind is parameter.VAR_KEYWORD:
+        if parameter.kind is parameter.VAR_KEYWORD:
             extra = "allow"
+        elif parameter.name in bound:
+            continue
+        elif (kind := _injected(parameter, annotation)) is not None:
+            inject.append((parameter.name, kind))
         else:
             fields[parameter.name] = _field(parameter, annotation, words)
             if not _is_plain(annotation):
                 converters[parameter.name] = annotation
     schema = _schema_of(function, fields, extra)
-    return Derived(schema, summary, _binder(converters) if converters else None, inject)
+    if extra == "allow":
+        schema["properties"].update(dict.fromkeys(bound, False))  # open to any other name, not to these
+    return Derived(schema, summary, _binder(converters) if converters else None, tuple(inject) or None)
+
+
+def _bound(function: Function) -> list[str]:
+    """Return the parameters a partial has given by name: the host's choice, which no caller may change."""
+    return [*function.keywords, *_bound(function.func)] if isinstance(function, functools.partial) else []
+
+
+def _injected(parameter: inspect.Parameter, annotation: Any) -> str | None:
+    """Return which of the gate's own objects a parameter asks for; no part of one may come from a model."""
+    bare = _bare(annotation)
+    if isinstance(bare, type) and issubclass(bare, ToolInput):
+        return "input"
+    if isinstance(bare, type) and issubclass(bare, Context):
+        return "context"
+    if _mentions_ours(annotation):
+        raise DefinitionError(
+            f"Parameter `{parameter.name}` has ToolInput or Context inside a larger type; "
+            "the gate gives them, so annotate the parameter with the one type alone."
+        )
+    return None
+
+
+def _bare(annotation: Any) -> Any:
+    """Return the annotation without `Annotated` and without `| None`."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _bare(arguments[0])
+    if origin in (Union, types.UnionType):
+        others = [argument for argument in arguments if argument is not types.NoneType]
+        return _bare(others[0]) if len(others) == 1 else annotation
+    return annotation
+
+
+def _mentions_ours(annotation: Any) -> bool:
+    if isinstance(annotation, type):
+        return issubclass(annotation, (ToolInput, Context))
+    return any(_mentions_ours(argument) for argument in typing.get_args(annotation))
 
 
 def _parameters(function: Function) -> list[tuple[inspect.Parameter, Any]]:
     try:
         signature = inspect.signature(function)
-        target = function if inspect.isroutine(function) else type(function).__call__
-        hints = typing.get_type_hints(target, include_extras=True)
-    except (NameError, TypeError, ValueError) as error:
+        hints = typing.get_type_hints(_annotated(function), include_extras=True)
+    except (AttributeError, NameError, SyntaxError, TypeError, ValueError) as error:
         raise DefinitionError(f"The signature of {function!r} cannot be read: {error}.") from error
     found = []
     for parameter in signature.parameters.values():
@@ -120,9 +163,23 @@ def _parameters(function: Function) -> list[tuple[inspect.Parameter, Any]]:
     return found
 
 
+def _annotated(function: Function) -> Any:
+    """Return the function that carries the annotations of a callable."""
+    function = unwrapped(function)
+    if inspect.isclass(function):
+        return function.__init__
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
 def _field(parameter: inspect.Parameter, annotation: Any, words: dict[str, str]) -> Any:
     from pydantic import Field  # lazily: only tools made of functions need it
+    from pydantic.fields import FieldInfo
 
+    if isinstance(parameter.default, FieldInfo):
+        raise DefinitionError(
+            f"Parameter `{parameter.name}` has `Field(...)` as its default, which the function would receive; "
+            "write `Annotated[<type>, Field(...)] = <default>`."
+        )
     default = ... if parameter.default is parameter.empty else parameter.default
     described = Field(default, description=words.get(parameter.name))
     if getattr(annotation, "__metadata__", None) and words.get(parameter.name) is None:
@@ -140,10 +197,10 @@ def _schema_of(function: Function, fields: dict[str, Any], extra: str) -> dict[s
     try:
         # Parameters may have names Pydantic reserves (`schema`, `copy`), so fields are numbered and renamed.
         model = create_model("Arguments", __config__=config, **aliased)
-        schema: dict[str, Any] = model.model_json_schema()
+        schema: dict[str, Any] = model.model_json_schema(by_alias=False)
     except (PydanticUserError, TypeError) as error:
         raise DefinitionError(f"No schema can be derived from {function!r}: {str(error).splitlines()[0]}") from error
-    properties = schema.get("properties", {})
+    properties = schema["properties"]
     schema["properties"] = {names[int(key[2:])]: _untitled(value) for key, value in properties.items()}
     if "required" in schema:
         schema["required"] = [names[int(key[2:])] for key in schema["required"]]
@@ -155,21 +212,30 @@ def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "title"}
 
 
-_PLAIN = (str, int, float, bool, type(None), Any, dict, list)
+_PLAIN = (str, int, float, bool, types.NoneType, Any, dict, list)
 
 
 def _is_plain(annotation: Any) -> bool:
     """Whether a JSON value of this type is already what the function expects."""
     if annotation in _PLAIN:
         return True
-    origin = typing.get_origin(annotation)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
-        return all(isinstance(value, str | int | bool | None) for value in typing.get_args(annotation))
+        return all(type(value) in _PLAIN for value in arguments)
     if origin is typing.Annotated:
-        return _is_plain(typing.get_args(annotation)[0])
+        return _is_plain(arguments[0]) and all(map(_is_told_by_schema, arguments[1:]))
+    if origin is dict and arguments[:1] not in ((), (str,), (Any,)):
+        return False  # JSON has only text for keys
     if origin in (list, dict, Union, types.UnionType):
-        return all(_is_plain(argument) for argument in typing.get_args(annotation))
+        return all(_is_plain(argument) for argument in arguments)
     return False
+
+
+def _is_told_by_schema(mark: object) -> bool:
+    """Whether what `Annotated` adds is in the schema already; validators are not, they have to run."""
+    from pydantic.fields import FieldInfo
+
+    return isinstance(mark, str | FieldInfo)
 
 
 def _binder(converters: dict[str, Any]) -> Bind:
@@ -186,9 +252,11 @@ def _binder(converters: dict[str, Any]) -> Bind:
     return bind
 
 
+_ARGUMENTS = ("Args", "Arguments", "Parameters")
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note|Notes):\s*$")
 _GOOGLE = re.compile(r"^\s{1,8}\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.+)$")
 _SPHINX = re.compile(r"^\s*:param\s+(?:\S+\s+)?(\w+):\s*(.+)$")
+_OTHER_FIELD = re.compile(r"^\s*:(?:type|returns?|rtype|raises?|yields?)\b[^:]*:")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -199,14 +267,14 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     current = ""
     for line in text.splitlines():
         heading = _SECTION.match(line)
-        sphinx = _SPHINX.match(line)
-        google = _GOOGLE.match(line) if section in ("Args", "Arguments", "Parameters") else None
+        told = _SPHINX.match(line) or (_GOOGLE.match(line) if section in _ARGUMENTS else None)
         if heading:
-            section = heading[1]
-        elif sphinx or google:
-            current, words_of = (sphinx or google or [""])[1], (sphinx or google or ["", "", ""])[2]
-            section = section or "params"
-            words[current] = words_of.strip()
+            section, current = heading[1], ""
+        elif told:
+            section, current = section or "fields", told[1]
+            words[current] = told[2].strip()
+        elif _OTHER_FIELD.match(line):
+            section, current = section or "fields", ""
         elif current and line.startswith("  ") and line.strip():
             words[current] += " " + line.strip()
         elif not section:

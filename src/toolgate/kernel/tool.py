@@ -7,12 +7,12 @@ import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from toolgate.errors import DefinitionError
+from toolgate.errors import DefinitionError, ToolInputError
 from toolgate.kernel.canonical import canonical
 from toolgate.kernel.context import Mode
 from toolgate.kernel.schema import Schema, compile_schema
@@ -79,6 +79,8 @@ class Prepared:
 
 
 Hook = Callable[..., Any]
+Injections = tuple[tuple[str, str], ...]
+"""Parameters the gate fills, each with what it gets: its `input` or its `context`."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class ToolDefinition:
     version: str | None = field(default=None, kw_only=True)
     function: Hook | None = field(default=None, kw_only=True, repr=False)
     bind: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True, repr=False)
-    inject: str | None = field(default=None, kw_only=True, repr=False)
+    inject: Injections | None = field(default=None, kw_only=True, repr=False)
 
     schema: Schema = field(init=False, repr=False, compare=False)
     result_schema: Schema | None = field(init=False, repr=False, compare=False)
@@ -158,7 +160,8 @@ class ToolDefinition:
     def __post_init__(self) -> None:
         _check(self)
         put = functools.partial(object.__setattr__, self)
-        put("input_schema", copy.deepcopy(dict(self.input_schema)))
+        put("schema", compile_schema(self.input_schema, what="input_schema"))
+        put("input_schema", copy.deepcopy(self.schema.source))
         put("action_type", self.action_type or self.name)
         put("allowed_behaviors", tuple(self.allowed_behaviors))
         put(
@@ -170,9 +173,10 @@ class ToolDefinition:
             put("effects", _closed(Effects, self.effects, "effects", self.name))
         if self.risk_level is not None:
             put("risk_level", _closed(RiskLevel, self.risk_level, "risk_level", self.name))
-        put("schema", compile_schema(self.input_schema, what="input_schema"))
         put("result_schema", _output_schema(self))
-        put("is_async", is_async(self.function or self.handler))
+        if self.result_schema is not None:
+            put("output_schema", copy.deepcopy(self.result_schema.source))
+        put("is_async", is_async(self.function or self.handler))  # type: ignore[arg-type]  # checked above
         put("risk", _risk(self))
         put("hash", _hash(self))
 
@@ -186,6 +190,13 @@ class ToolDefinition:
         """Whether a second attempt on the same call is harmless."""
         return self.idempotent or self.effects is Effects.READ
 
+    @property
+    def runs_in(self) -> Placement:
+        """Where the handler runs; a tool that requires a sandbox never runs inline."""
+        if self.requires_sandbox and self.placement is Placement.INLINE:
+            return Placement.SANDBOX
+        return Placement(self.placement)
+
     def allows_mode(self, mode: Mode) -> bool:
         """Whether the tool may run in this mode; LOCKDOWN must be listed by name."""
         return mode in self.allowed_modes if self.allowed_modes else mode is not Mode.LOCKDOWN
@@ -195,10 +206,16 @@ class ToolDefinition:
         return not self.allowed_behaviors or behavior in self.allowed_behaviors
 
 
-def is_async(hook: Hook | None) -> bool:
-    """Whether calling the hook gives a coroutine (also for partials and objects with async `__call__`)."""
+def unwrapped(hook: Hook) -> Hook:
+    """Return the callable inside a partial, or the hook itself."""
     while isinstance(hook, functools.partial):
         hook = hook.func
+    return hook
+
+
+def is_async(hook: Hook) -> bool:
+    """Whether calling the hook gives a coroutine (also for partials and objects with async `__call__`)."""
+    hook = unwrapped(hook)
     return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(getattr(hook, "__call__", None))  # noqa: B004  # looks for an async __call__
 
 
@@ -219,15 +236,26 @@ def _check(tool: ToolDefinition) -> None:
         raise DefinitionError(f"Tool `{tool.name}` needs a callable handler.")
     if not isinstance(tool.input_schema, Mapping):
         raise DefinitionError(f"Tool `{tool.name}`: input_schema must be a mapping, `{{}}` accepts any object.")
-    if isinstance(tool.allowed_behaviors, str) or isinstance(tool.allowed_modes, str):
+    if not (_is_list_of_names(tool.allowed_behaviors) and _is_list_of_names(tool.allowed_modes)):
         raise DefinitionError(f"Tool `{tool.name}`: behaviors and modes are tuples of names, not one string.")
+    if not isinstance(tool.thresholds, Thresholds | None):
+        raise DefinitionError(f"Tool `{tool.name}`: thresholds must be a Thresholds(auto=..., quick=...).")
     for what in ("timeout_seconds", "approval_timeout_seconds", "undo_ttl_seconds", "rate_limit_per_hour"):
         value = getattr(tool, what)
-        if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
+        if not _is_positive(value) and (value is not None or what == "timeout_seconds"):
             raise DefinitionError(f"Tool `{tool.name}`: {what} must be a positive number.")
     for what in ("undo_handler", "prepare", "fingerprint", "reconcile"):
         if getattr(tool, what) is not None and not callable(getattr(tool, what)):
             raise DefinitionError(f"Tool `{tool.name}`: {what} must be callable.")
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _is_list_of_names(value: object) -> bool:
+    # A generator would be used up by looking, and an empty tuple allows everything.
+    return isinstance(value, Collection) and not isinstance(value, str) and all(isinstance(name, str) for name in value)
 
 
 def _output_schema(tool: ToolDefinition) -> Schema | None:
@@ -258,12 +286,14 @@ def _hash(tool: ToolDefinition) -> str:
         elif isinstance(value, Thresholds):
             content[item.name] = [value.auto, value.quick]
         else:
-            content[item.name] = list(value) if isinstance(value, tuple) else value
-    return hashlib.sha256(canonical(content)).hexdigest()
+            content[item.name] = sorted(value) if isinstance(value, tuple) else value
+    try:
+        return hashlib.sha256(canonical(content)).hexdigest()
+    except ToolInputError as error:
+        raise DefinitionError(f"Tool `{tool.name}` holds something that is not JSON. {error}") from None
 
 
 def _home_of(hook: Hook) -> str:
-    while isinstance(hook, functools.partial):
-        hook = hook.func
+    hook = unwrapped(hook)
     named = hook if hasattr(hook, "__qualname__") else type(hook)
     return f"{named.__module__}.{named.__qualname__}"

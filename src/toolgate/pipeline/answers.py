@@ -16,7 +16,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode, Principal
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import encode, summarize
-from toolgate.kernel.undo import UndoState
+from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
@@ -87,10 +87,13 @@ class Answers:
             if call.is_final:
                 return result_of(call, data=decode(call.result))
             if call.status is Status.EXECUTING:
-                if self._performer.stop(call_id, "cancelled"):
+                if self._performer.stop(project, call_id, "cancelled", masked):
                     return result_of(call)
                 raise ConflictError(f"Call {call_id} is executing elsewhere and cannot be stopped from here.")
-            change = await self._cancellation(call, masked)
+            try:
+                change = await self._cancellation(call, masked)
+            except DecisionConflictError:
+                continue  # it was decided in between: look again
             done = await self._try(change)
             if done is not None:
                 return result_of(done)
@@ -144,19 +147,22 @@ class Answers:
         change = record.settled(
             call, now=driver.now(), happened=happened, by=by.name, reason=driver.masker.text(reason)
         )
-        undo = await driver.store.undo(project, call_id)
-        if undo is not None and happened and undo.state is UndoState.PREPARED:
-            change = change.evolve(undo=undo.evolve(state=UndoState.AVAILABLE), undo_expect=UndoState.PREPARED)
+        undo = await settled_undo(driver, call, happened)
+        if undo is not None:
+            change = change.evolve(undo=undo)
         done = await self._try(change)
         if done is None:
             raise ConflictError(f"Call {call_id} was settled by somebody else.")
         return result_of(done)
 
     async def _asked(self, approval_id: str, project: str | None) -> tuple[Call, Approval]:
-        found = await self._driver.store.approvals(ApprovalQuery(id=approval_id, project=project))
+        query = ApprovalQuery(id=approval_id, project=project)
+        found = await self._driver.store.approvals(query)
         if not found:
             raise NotFoundError(f"There is no approval {approval_id[:64]}.")
-        return await self._driver.read(found[0].project, found[0].call_id), found[0]
+        call = await self._driver.read(found[0].project, found[0].call_id)
+        # Again, because an approval read before its call may look undecided beside a call that moved on.
+        return call, (await self._driver.store.approvals(query) or found)[0]
 
     async def _try(self, change: Change) -> Call | None:
         """Commit; None where the row changed meanwhile and the caller should look again."""
@@ -183,6 +189,18 @@ class Answers:
             raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
         if by.name == call.context.principal:
             raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
+
+
+async def settled_undo(driver: Driver, call: Call, happened: bool) -> UndoRecord | None:
+    """The undo record a settlement leaves: an undo call's original is done or free again, a call's own is usable."""
+    undo = await driver.store.undo(call.project, call.undo_of or call.id)
+    if undo is None:
+        return None
+    if call.undo_of is not None and undo.claimed_by == call.id:
+        return undo.evolve(state=UndoState.DONE, data=b"{}") if happened else undo.evolve(state=UndoState.AVAILABLE)
+    if happened and undo.state is UndoState.PREPARED:
+        return undo.evolve(state=UndoState.AVAILABLE)
+    return None
 
 
 def _since(call: Call, driver: Driver) -> float:

@@ -34,7 +34,7 @@ def request(
     timeout: float,
     first: tuple[Draft, ...],
 ) -> Change:
-    """Park a call and ask. Superseded approvals are closed by `supersede`, in the same change."""
+    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run."""
     expires_at = now + timedelta(seconds=timeout)
     warn_at = expires_at - timedelta(seconds=min(WARN_BEFORE_S, timeout / 2))
     asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, due_at=warn_at)

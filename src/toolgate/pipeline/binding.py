@@ -13,7 +13,8 @@ from toolgate.pipeline.execute import decode
 def input_of(call: Call) -> ToolInput:
     """Return a handler's input with its own copy of the arguments and the caller's own context object."""
     context = call.context
-    return ToolInput(call.id, call.tool_name, decode(call.arguments), context if context.host is None else context.host)
+    ctx = context if context.host is None else context.host
+    return ToolInput(call.id, call.tool_name, decode(call.arguments), ctx, context=context)
 
 
 def metadata_of(undo: UndoRecord) -> UndoMetadata:
@@ -30,3 +31,9 @@ async def take_fingerprint(tool: ToolDefinition, undo: UndoRecord) -> bytes:
         return encode(value, what="fingerprint")
     except Exception as error:  # noqa: BLE001  # without a fingerprint the undo needs to be forced
         return f"failed: {type(error).__name__}".encode()
+
+
+async def is_unchanged(tool: ToolDefinition, undo: UndoRecord) -> bool:
+    """Whether the state the effect left is still there; False where that cannot be told."""
+    now = await take_fingerprint(tool, undo)
+    return now == undo.fingerprint and not now.startswith(b"failed:")

@@ -6,9 +6,10 @@ deadline. All of these may be lost without losing truth: the store is the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import uuid_utils
@@ -28,9 +29,8 @@ from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import Store
 
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
+_EXECUTING = Status.EXECUTING
 
 
 def new_id() -> str:
@@ -61,16 +61,26 @@ class Driver:
 
     async def commit(self, change: Change) -> None:
         """Write the change, then tell those who wait. Raises what `Store.commit` raises."""
-        writing = self.store.commit(change)
+        writing = self.write(change)
         if writing is not None:
             await writing
-        self.announce(change)
 
-    def announce(self, change: Change) -> None:
-        """Tell of a change that is written."""
+    def write(self, change: Change) -> Awaitable[None] | None:
+        """Do what `commit` does, at once where the store can: None means it is done."""
+        writing = self.store.commit(change)
+        if writing is not None:
+            return self._announce_after(writing, change)
+        self._announce(change)
+        return None
+
+    async def _announce_after(self, writing: Awaitable[None], change: Change) -> None:
+        await writing
+        self._announce(change)
+
+    def _announce(self, change: Change) -> None:
         call = change.call
         if call is not None:
-            if call.status is not Status.EXECUTING:
+            if call.status is not _EXECUTING:
                 self.bus.publish(Hint(call.project, call.id, call.status))
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)

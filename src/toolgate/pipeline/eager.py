@@ -14,24 +14,15 @@ import sys
 import threading
 from collections.abc import Coroutine
 from contextvars import Context, copy_context
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
 
-class Done(Generic[T]):
-    """The coroutine returned without ever waiting."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: T) -> None:
-        self.value = value
-
-
-def _start_native(coroutine: Coroutine[Any, Any, T]) -> Done[T] | asyncio.Task[T]:
+def _start_native(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
     options: dict[str, Any] = {"eager_start": True}  # unknown to 3.11, whose signature is checked here
     task: asyncio.Task[T] = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=copy_context(), **options)
-    return Done(task.result()) if task.done() else task
+    return task.result() if task.done() else task
 
 
 _NOTHING: Final = object()
@@ -61,6 +52,7 @@ class _Spare(Coroutine[Any, Any, Any]):
         self.task: asyncio.Task[Any] = loop.create_task(self, name="toolgate-spare", context=context)
         # A spare that was never needed may be dropped with its loop; that is not an accident to report.
         self.task._log_destroy_pending = False  # type: ignore[attr-defined]  # asyncio's own switch for this
+        _unregister_task(self.task)  # nobody's work yet: whoever waits for all tasks must not wait for this one
 
     def send(self, value: Any) -> Any:
         if self.work is None:
@@ -101,6 +93,7 @@ class _Spare(Coroutine[Any, Any, Any]):
     def take_over(self, work: Coroutine[Any, Any, Any], pending: Any) -> asyncio.Task[Any]:
         """Let the task run the rest of `work`, whose first step yielded `pending`."""
         self.work, self.pending = work, pending
+        _register_task(self.task)
         if not self.gate.done():
             self.gate.set_result(None)
         return self.task
@@ -111,34 +104,36 @@ class _Slot(threading.local):
 
 
 _slot = _Slot()
-_enter_task = asyncio.tasks._enter_task  # documented in "Extending asyncio"
-_leave_task = asyncio.tasks._leave_task
+_get_loop = asyncio.get_running_loop
+_current: dict[Any, Any] = asyncio.tasks._current_tasks  # type: ignore[attr-defined]  # by loop, as 3.11 keeps them
+_register_task = asyncio.tasks._register_task
+_unregister_task = asyncio.tasks._unregister_task
 
 
-def _start_spare(coroutine: Coroutine[Any, Any, T]) -> Done[T] | asyncio.Task[T]:
-    loop = asyncio.get_running_loop()
+def _start_spare(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
+    loop = _get_loop()
     caller = copy_context()
     spare, _slot.spare = _slot.spare, None
     if spare is None or not spare.suits(loop, caller):
         spare = _Spare(loop, caller)
-    current = asyncio.current_task(loop)
-    if current is not None:
-        _leave_task(loop, current)
-    _enter_task(loop, spare.task)
+    current = _current.get(loop)
+    _current[loop] = spare.task
     try:
         pending = spare.context.run(coroutine.send, None)
     except StopIteration as stop:
         _slot.spare = spare
-        return Done(stop.value)
+        value: T = stop.value
+        return value
     finally:
-        _leave_task(loop, spare.task)
         if current is not None:
-            _enter_task(loop, current)
+            _current[loop] = current
+        else:
+            del _current[loop]
     return spare.take_over(coroutine, pending)
 
 
 start = _start_native if sys.version_info >= (3, 12) else _start_spare
-"""Run `coroutine` until it ends or first waits: Done with its value, or the task that runs the rest.
+"""Run `coroutine` until it ends or first waits: its value, which is no task, or the task that runs the rest.
 
 What the coroutine raises before it first waits is raised here.
 """

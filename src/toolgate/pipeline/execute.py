@@ -15,10 +15,16 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import keep
+from toolgate.kernel.schema import Schema
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 HOUR_S = 3600.0
+
+# Bound once, for every call comes through here: an enum's attributes are slow to look up.
+_EXECUTING, _COMPLETED = Status.EXECUTING, Status.COMPLETED
+_COMMITTED, _FSYNCED = Durability.COMMITTED, Durability.FSYNCED
 
 
 class Outcome(NamedTuple):
@@ -39,37 +45,37 @@ def claim(
     *,
     now: datetime,
     owner: str,
-    fence: str,
     mode: Mode,
     first: tuple[Draft, ...] = (),
     undo: UndoRecord | None = None,
+    fence: str | None = None,
     due_at: datetime | None = None,
 ) -> Change:
     """The change that gives one owner the right to run this call once.
 
     `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare`
-    made and that must be durable before the effect.
+    made and that must be durable before the effect. `fence` and `due_at` are for a call whose result
+    comes from elsewhere: who may report it, and until when.
     """
     attempt, approver = call.attempt + 1, call.approved_by or "policy:auto"
-    claimed = call.to(
-        Status.EXECUTING,
-        owner=owner,
-        fence=fence,
-        attempt=attempt,
-        started_at=now,
-        due_at=due_at,
-        approved_by=approver,
-    )
+    changes = {"owner": owner, "attempt": attempt, "started_at": now, "approved_by": approver}
+    if fence is not call.fence:
+        changes["fence"] = fence
+    if due_at is not call.due_at:
+        changes["due_at"] = due_at
+    claimed = call.advance(_EXECUTING, changes)
     name = "tool.started" if call.undo_of is None else "tool.undo_started"
     event = tell(claimed, name, {"approved_by": approver, "approval_id": call.approval_id, "attempt": attempt})
-    change = Change.make(
-        project=call.project,
-        at=now,
-        call=claimed,
-        expect=call.version or None,
-        events=(*first, event),
-        mode_seen=mode,
-        durability=Durability.COMMITTED if tool.can_retry else Durability.FSYNCED,
+    change = Change.of(
+        {
+            "project": call.project,
+            "at": now,
+            "call": claimed,
+            "expect": call.version or None,
+            "events": (*first, event),
+            "mode_seen": mode,
+            "durability": _COMMITTED if tool.can_retry else _FSYNCED,
+        }
     )
     if undo is None and tool.rate_limit_per_hour is None:
         return change
@@ -92,13 +98,14 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
             f"The handler of `{tool.name}` returned {type(raw).__name__} instead of ToolOutput.",
             tool=tool.name,
         )
-    result = encode(raw)
-    _verify(tool, result)
-    return Outcome(Status.COMPLETED, result, undo=b"{}" if tool.undoable else None)
+    result = keep(encode(raw))
+    if tool.result_schema is not None:
+        _verify(tool, tool.result_schema, result)
+    return Outcome(_COMPLETED, result, undo=b"{}" if tool.undoable else None)
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
-    result = encode(output.data)
+    result = keep(encode(output.data))
     artifacts = encode(list(output.artifacts), what="artifacts") if output.artifacts else None
     if output.success is not True:
         return Outcome(
@@ -108,20 +115,19 @@ def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
             code="execution_failed",
             artifacts=artifacts,
         )
-    _verify(tool, result)
+    if tool.result_schema is not None:
+        _verify(tool, tool.result_schema, result)
     undo = None
     if tool.undoable:
         undo = encode(output.undo_metadata if output.undo_metadata is not None else {}, what="undo metadata")
-    return Outcome(Status.COMPLETED, result, undo=undo, artifacts=artifacts)
+    return Outcome(_COMPLETED, result, undo=undo, artifacts=artifacts)
 
 
-def _verify(tool: ToolDefinition, result: bytes) -> None:
-    if tool.result_schema is None:
-        return
+def _verify(tool: ToolDefinition, schema: Schema, result: bytes) -> None:
     value: Any = decode(result)
-    if tool.result_schema.is_valid(value):
+    if schema.is_valid(value):
         return
-    listed = "; ".join(f"{item.location or '/'} {item.message}" for item in tool.result_schema.violations(value))
+    listed = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(value))
     raise ToolOutputError(
         f"The handler of `{tool.name}` ran, but its output breaks its schema: {listed}.", tool=tool.name
     )
@@ -132,24 +138,23 @@ def decode(result: bytes | None) -> Any:
     return None if result is None else orjson.loads(result)
 
 
-def interrupted(tool: ToolDefinition, *, why: str, stopped: bool) -> Outcome:
+def interrupted(tool: ToolDefinition, *, why: str, stopped: bool, detail: str | None = None) -> Outcome:
     """Return what may honestly be said of a handler that was cut short.
 
     One that stopped, or that only reads, failed or was cancelled. One with effects that could not be
     stopped may still be at work: nobody knows.
     """
+    reason = _WHY[why] if detail is None else f"{_WHY[why]} ({detail})"
     if not stopped and tool.has_effects:
-        text = (
-            f"The handler of `{tool.name}` could not be stopped ({_WHY[why]}); whether its effect happened is unknown."
-        )
+        text = f"The handler of `{tool.name}` could not be stopped: {reason}. Whether its effect happened is unknown."
         return Outcome(Status.UNKNOWN, error=text, code="unknown")
     status = Status.FAILED if why == "timeout" else Status.CANCELLED
-    return Outcome(status, error=f"The handler of `{tool.name}` was stopped: {_WHY[why]}.", code=_CODES[why])
+    return Outcome(status, error=f"The handler of `{tool.name}` was stopped: {reason}.", code=_CODES[why])
 
 
 _WHY = {
     "timeout": "it ran longer than allowed",
     "cancelled": "the call was cancelled",
-    "shutdown": "the event loop was shut down",
+    "shutdown": "the gate or its event loop was shut down",
 }
 _CODES = {"timeout": "timeout", "cancelled": "cancelled", "shutdown": "cancelled"}

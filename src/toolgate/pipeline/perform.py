@@ -6,20 +6,22 @@ A performance that has to wait runs in a task of its own, so a caller who goes a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 from toolgate.errors import ConflictError, StoreError, ToolOutputError
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode, summarize
 from toolgate.kernel.signature import keywords
-from toolgate.kernel.tool import Placement, ToolDefinition, is_async
+from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
@@ -31,6 +33,7 @@ STOP_GRACE_S = 1.0
 """How long a handler that was asked to stop has before it counts as one that cannot be stopped."""
 
 log = logging.getLogger("toolgate.perform")
+_COMPLETED = Status.COMPLETED
 
 
 class Performer:
@@ -38,17 +41,23 @@ class Performer:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._running: dict[str, Job] = {}
+        self._running: dict[tuple[str, str], Job] = {}
 
     def start(
-        self, call: Call, tool: ToolDefinition, mode: Mode, first: tuple[Draft, ...], undo: UndoRecord | None
-    ) -> eager.Done[Result] | asyncio.Task[Result]:
+        self,
+        call: Call,
+        tool: ToolDefinition,
+        mode: Mode,
+        now: datetime,
+        first: tuple[Draft, ...],
+        undo: UndoRecord | None,
+    ) -> Result | asyncio.Task[Result]:
         """Run this call once: its result, or the task that goes on without whoever waits for it.
 
         Where the claim fails, ConflictError is raised here or by the task, and nothing ran.
         """
         job = Job(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
-        started = eager.start(self._run(job, mode, first))
+        started = eager.start(self._run(job, mode, now, first))
         if isinstance(started, asyncio.Task):
             self._watch(job, started)
         return started
@@ -56,22 +65,33 @@ class Performer:
     def _watch(self, job: Job, task: asyncio.Task[Result]) -> None:
         """Keep the handle of a run that waits, and a timer for it."""
         job.task, job.loop = task, asyncio.get_running_loop()
-        self._running[job.call.id] = job
+        key = (job.call.project, job.call.id)
+        self._running[key] = job
         timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
 
         def forget(_task: object) -> None:
             timer.cancel()
-            self._running.pop(job.call.id, None)
+            self._running.pop(key, None)
 
         task.add_done_callback(forget)
 
-    def stop(self, call_id: str, why: str) -> bool:
+    def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
-        job = self._running.get(call_id)
-        if job is None or job.loop is None:
+        job = self._running.get((project, call_id))
+        if job is None or job.loop is None or job.loop.is_closed():
             return False
+        job.detail = detail
         job.loop.call_soon_threadsafe(self._stop, job, why)
         return True
+
+    async def drain(self) -> None:
+        """Ask everything that runs here to stop and wait until it is recorded how each ended."""
+        for project, call_id in tuple(self._running):
+            self.stop(project, call_id, "shutdown")
+        with contextlib.suppress(TimeoutError):  # what ignores its cancellation is recorded as unknown by then
+            async with asyncio.timeout(STOP_GRACE_S * 2):
+                while any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values())):
+                    await asyncio.sleep(0.005)
 
     def _on_timeout(self, job: Job) -> None:
         if job.task is None or job.task.done() or job.loop is None:
@@ -93,29 +113,21 @@ class Performer:
 
     def _on_grace_over(self, job: Job) -> None:
         if job.task is not None and not job.task.done() and job.loop is not None:
-            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False)
+            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False, detail=job.detail)
             self._driver.spawn(self._finish(job, outcome, (perf_counter() - job.started) * 1000))
 
-    async def _run(self, job: Job, mode: Mode, first: tuple[Draft, ...]) -> Result:
-        driver, tool = self._driver, job.tool
-        change = claim(
-            job.call,
-            tool,
-            now=driver.now(),
-            owner=driver.owner,
-            fence=driver.new_id(),
-            mode=mode,
-            first=first,
-            undo=job.undo,
-            due_at=self._lease(job),
-        )
-        writing = driver.store.commit(change)
+    async def _run(self, job: Job, mode: Mode, now: datetime, first: tuple[Draft, ...]) -> Result:
+        driver, tool, call = self._driver, job.tool, job.call
+        if call.placement == "inline":
+            change = claim(call, tool, now=now, owner=driver.owner, mode=mode, first=first, undo=job.undo)
+        else:
+            change = self._lease(job, mode, now, first)
+        writing = driver.write(change)
         if writing is not None:
             await writing
-        driver.announce(change)
-        call = job.call = cast(Call, change.call)
+        call = job.call = change.call  # type: ignore[assignment]  # a claim has a call
         if job.stop is not None:
-            return await self._finish(job, interrupted(tool, why=job.stop, stopped=True), 0.0)
+            return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
         job.started = began = perf_counter()
         try:
@@ -135,7 +147,7 @@ class Performer:
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
-        return interrupted(job.tool, why=job.stop or "shutdown", stopped=job.stoppable)
+        return interrupted(job.tool, why=job.stop or "shutdown", stopped=job.stoppable, detail=job.detail)
 
     def _bind(self, job: Job) -> None:
         """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput."""
@@ -178,7 +190,7 @@ class Performer:
         shown = driver.masker(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
-        if outcome.status is Status.COMPLETED:
+        if outcome.status is _COMPLETED:
             change = record.completed(
                 call,
                 now=now,
@@ -203,7 +215,7 @@ class Performer:
                 undo=undo,
             )
         try:
-            writing = driver.store.commit(change)
+            writing = driver.write(change)
             if writing is not None:
                 await writing
         except StoreError:
@@ -213,8 +225,7 @@ class Performer:
             await self._late(call, outcome.cause)
             standing = await driver.read(call.project, call.id)
             return result_of(standing, data=decode(standing.result))
-        driver.announce(change)
-        return result_of(cast(Call, change.call), data=data, cause=outcome.cause)
+        return result_of(change.call, data=data, cause=outcome.cause)  # type: ignore[arg-type]  # an end has a call
 
     async def _undo_after(self, job: Job, outcome: Outcome, now: datetime) -> UndoRecord | None:
         """The undo record this end leaves: the original's, done or given back; or this call's own."""
@@ -232,11 +243,20 @@ class Performer:
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
-    def _lease(self, job: Job) -> datetime | None:
-        """When somebody must look after a call that does not run in this process."""
-        if job.call.placement == Placement.INLINE:
-            return None
-        return self._driver.now() + timedelta(seconds=job.tool.timeout_seconds)
+    def _lease(self, job: Job, mode: Mode, now: datetime, first: tuple[Draft, ...]) -> Change:
+        """Claim a call that does not run in this process: by when its result is due, and whose result counts."""
+        driver = self._driver
+        return claim(
+            job.call,
+            job.tool,
+            now=now,
+            owner=driver.owner,
+            mode=mode,
+            first=first,
+            undo=job.undo,
+            fence=driver.new_id(),
+            due_at=now + timedelta(seconds=job.tool.timeout_seconds),
+        )
 
     async def _late(self, call: Call, error: BaseException | None) -> None:
         summary = {"raised": None if error is None else type(error).__name__}

@@ -12,6 +12,8 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, tell
 from toolgate.kernel.undo import UndoRecord, UndoState
 
+_COMPLETED, _COMMITTED = Status.COMPLETED, Durability.COMMITTED  # an enum's attributes are slow to look up
+
 
 def completed(
     call: Call,
@@ -26,16 +28,12 @@ def completed(
     undo: UndoRecord | None = None,
 ) -> Change:
     """A handler returned success."""
-    ended = call.to(
-        Status.COMPLETED,
-        completed_at=now,
-        duration_ms=duration_ms,
-        due_at=None,
-        result=result,
-        shown_result=shown,
-    )
+    changes = {"completed_at": now, "duration_ms": duration_ms, "result": result, "shown_result": shown}
+    if call.due_at is not None:
+        changes["due_at"] = None
     if artifacts:
-        ended = ended.evolve(artifacts=artifacts)
+        changes["artifacts"] = artifacts
+    ended = call.advance(_COMPLETED, changes)
     data: dict[str, Any] = {"duration_ms": duration_ms, "success": True}
     if call.undo_of is None:
         name = "tool.completed"
@@ -45,15 +43,17 @@ def completed(
             data["artifact_type"] = artifact_type
     else:
         name = "tool.undone"
-    return Change.make(
-        project=call.project,
-        at=now,
-        call=ended,
-        expect=call.version,
-        events=(tell(ended, name, data),),
-        undo=undo,
-        durability=Durability.COMMITTED,
+    change = Change.of(
+        {
+            "project": call.project,
+            "at": now,
+            "call": ended,
+            "expect": call.version,
+            "events": (tell(ended, name, data),),
+            "durability": _COMMITTED,
+        }
     )
+    return change if undo is None else change.evolve(undo=undo)
 
 
 def failed(

@@ -1,11 +1,8 @@
-"""Find the tool a call names. Nothing is recorded here; an unknown name is recorded by the driver."""
+"""Find the tool a call names. Nothing is recorded here; an unknown name is recorded by the walk."""
 
 from __future__ import annotations
 
 from toolgate.kernel.registry import ToolRegistry
-from toolgate.kernel.tool import ToolDefinition
 
-
-def resolve(registry: ToolRegistry, name: str) -> ToolDefinition:
-    """Return the tool of this name or action type; raise ToolNotFoundError."""
-    return registry.resolve(name)
+resolve = ToolRegistry.resolve
+"""`resolve(registry, name)` returns the tool of this name or action type; raises ToolNotFoundError."""

@@ -34,15 +34,12 @@ class Sweeper:
                 return due.next_at
 
     async def _handle(self, call: Call) -> None:
-        change = await self._change(call)
-        if change is None:
-            return
         try:
-            await self._driver.commit(change)
+            await self._driver.commit(await self._change(call))
         except ConflictError:
             log.debug("call %s moved on before its deadline was handled", call.id)
 
-    async def _change(self, call: Call) -> Change | None:
+    async def _change(self, call: Call) -> Change:
         if call.status is Status.AWAITING_APPROVAL:
             return await self._approval(call)
         now = self._driver.now()

@@ -12,7 +12,7 @@ from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import record
-from toolgate.pipeline.binding import take_fingerprint
+from toolgate.pipeline.binding import is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
@@ -61,16 +61,14 @@ class Undoing:
         refusal = self._refusal(original, tool, undo)
         if refusal is not None or tool is None or undo is None:
             return await self._refuse(call, "undo_failed", refusal or "there is nothing to undo")
-        if undo.fingerprint is not None and not force:
-            now = await take_fingerprint(tool, undo)
-            if now != undo.fingerprint or now.startswith(b"failed:"):
-                return await self._refuse(
-                    call, "undo_conflict", "the state has changed since; look at it, or force the undo"
-                )
+        if undo.fingerprint is not None and not force and not await is_unchanged(tool, undo):
+            return await self._refuse(
+                call, "undo_conflict", "the state has changed since; look at it, or force the undo"
+            )
         call = call.evolve(
             definition_hash=tool.hash,
             has_effects=True,
-            placement=tool.placement,
+            placement=tool.runs_in.value,
             shown={"undo_of": call_id, "forced": force},
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)

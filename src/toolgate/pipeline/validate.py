@@ -18,7 +18,8 @@ def validate(tool: ToolDefinition, raw: str | bytes | Mapping[str, object], limi
     except ToolInputError as error:
         error.tool = tool.name
         raise
-    check(tool, arguments)
+    if tool.bind is not None or not tool.schema.is_valid(arguments.value):
+        check(tool, arguments)
     return arguments
 
 

@@ -13,6 +13,7 @@ from toolgate.errors import (
     ToolError,
     ToolInputError,
     ToolNotFoundError,
+    ToolUndoError,
 )
 from toolgate.kernel.approval import Approval, digest_of
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
@@ -23,23 +24,24 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode, summarize
-from toolgate.kernel.policy import Facts, Verdict
-from toolgate.kernel.tool import Prepared, RiskLevel, ToolDefinition, is_async
+from toolgate.kernel.policy import Facts, Verdict, Word
+from toolgate.kernel.record import keep
+from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.assess import assess
-from toolgate.pipeline.binding import input_of
+from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.eager import Done, finish
+from toolgate.pipeline.eager import finish
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
 from toolgate.pipeline.resolve import resolve
+from toolgate.pipeline.route import UNREMARKABLE, Route
 from toolgate.pipeline.validate import revalidate, validate
 from toolgate.ports.store import ApprovalQuery
 
 _LEVELS = list(ApprovalLevel)
-_UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
 
 
 class Walk:
@@ -69,20 +71,21 @@ class Walk:
             arguments = validate(tool, raw, driver.limits)
         except ToolInputError as error:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
-        call = self._new(tool, context, call_id, now, arguments, approval_timeout_s)
+        route = driver.route(tool)
+        call = self._new(route, context, call_id, now, arguments, approval_timeout_s)
         summary = summarize(call.shown, len(call.arguments))
         invoked = tell(call, "tool.invoked", {"payload_summary": summary, "behavior": context.behavior})
-        prepared: UndoRecord | None = None
-        if tool.prepare is not None:
-            try:
-                call, prepared = await self._prepare(call, tool, now)
-            except ToolError as error:
-                return await self._end(call, Status.FAILED, error.code, str(error), (invoked,))
-        return await self._proceed(call, tool, (invoked,), prepared)
+        if tool.prepare is None:
+            return await self._proceed(call, route, now, (invoked,), None)
+        try:
+            call, prepared = await self._prepare(call, tool, now)
+        except ToolError as error:
+            return await self._end(call, Status.FAILED, error.code, str(error), (invoked,))
+        return await self._proceed(call, route, driver.now(), (invoked,), prepared)
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
-        return await self._proceed(call, tool, (), undo)
+        return await self._proceed(call, self._driver.route(tool), self._driver.now(), (), undo)
 
     async def resume(self, call: Call) -> Result:
         """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
@@ -95,16 +98,17 @@ class Walk:
             reason = "what would run is not what was approved"
             return await self._end(call, Status.DENIED, "approval_mismatch", reason, ())
         try:
-            revalidate(tool, call.arguments)
+            if call.undo_of is None:  # an undo has no arguments of its own
+                revalidate(tool, call.arguments)
             fresh, undo = await self._refresh(call, tool)
         except ToolError as error:
             return await self._end(call, Status.FAILED, error.code, str(error), ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
-        return await self._proceed(fresh, tool, (), undo, ask_again=changed)
+        return await self._proceed(fresh, driver.route(tool), driver.now(), (), undo, ask_again=changed)
 
     def _new(
         self,
-        tool: ToolDefinition,
+        route: Route,
         context: Context,
         call_id: str | None,
         now: datetime,
@@ -112,65 +116,63 @@ class Walk:
         approval_timeout_s: float | None,
     ) -> Call:
         driver = self._driver
-        return Call.make(
-            id=call_id or driver.new_id(),
-            project=context.project,
-            tool_name=tool.name,
-            context=context,
-            created_at=now,
-            arguments=arguments.canonical,
-            shown=driver.masker(arguments.value),
-            definition_hash=tool.hash,
-            has_effects=tool.has_effects,
-            idempotent=tool.idempotent,
-            placement=tool.placement,
-            policy_revision=driver.policy.revision,
-            approval_timeout_s=approval_timeout_s,
+        call = Call.of(
+            {
+                **route.born,
+                "id": call_id or driver.new_id(),
+                "project": context.project,
+                "context": context,
+                "created_at": now,
+                "arguments": keep(arguments.canonical),
+                "shown": driver.masker(arguments.value),
+            }
         )
+        return call if approval_timeout_s is None else call.evolve(approval_timeout_s=approval_timeout_s)
 
     async def _proceed(
         self,
         call: Call,
-        tool: ToolDefinition,
+        route: Route,
+        now: datetime,
         first: tuple[Draft, ...],
         undo: UndoRecord | None,
         *,
         ask_again: bool = False,
     ) -> Result:
         """Permit and assess under the current mode, then deny, ask or perform; again if the mode changes meanwhile."""
-        driver = self._driver
-        route = driver.route(tool)
+        driver, tool, ready = self._driver, route.tool, call
+        if call.placement not in driver.runners:
+            return await self._end(call, Status.FAILED, "no_runner", _no_runner(call), first)
         while True:
             mode = driver.store.mode
-            if mode in route.quiet_modes and call.undo_of is None:
-                assessment = route.silent
-            else:
-                judgement = permit(call, tool, driver.policy, route.rules, Facts(mode, driver.now()))
-                denial = judgement.denial
-                if denial is not None:
-                    return await self._deny(call, denial, first)
-                assessment = assess(call, tool, judgement, driver.policy)
-            if assessment.denied is not None:
-                return await self._end(
-                    call,
-                    Status.DENIED,
-                    "denied",
-                    _denied(call, assessment.denied, "default"),
-                    first,
-                    "default_deny",
-                )
             try:
-                if self._must_ask(call, assessment, ask_again):
-                    return await self._ask(call, tool, assessment, first, mode)
-                ready = call if call.status is Status.APPROVED else _assessed(call, assessment)
-                started = self._performer.start(ready, tool, mode, first, undo)
-                return started.value if isinstance(started, Done) else await finish(started)
+                if ask_again or mode not in route.free_modes or call.undo_of is not None:
+                    verdict = self._judge(call, route, Facts(mode, now))
+                    if isinstance(verdict, Verdict):
+                        return await self._deny(call, verdict, first)
+                    if self._must_ask(call, verdict, ask_again):
+                        return await self._ask(call, tool, verdict, first, mode)
+                    ready = call if call.status is Status.APPROVED else _assessed(call, verdict)
+                started = self._performer.start(ready, tool, mode, now, first, undo)
+                return await finish(started) if isinstance(started, asyncio.Task) else started
             except ModeChangedError:
-                continue
+                ready, now = call, driver.now()
             except RateLimitError as error:
                 return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
             except ConflictError:
-                return await self._existing(call)
+                return await self._outrun(call, first)
+
+    def _judge(self, call: Call, route: Route, facts: Facts) -> Assessment | Verdict:
+        """Return how a call is routed, or the verdict that denies it."""
+        policy = route.policy
+        judgement = permit(call, route.tool, policy, route.rules, facts)
+        denial = judgement.denial
+        if denial is not None:
+            return denial
+        assessment = assess(call, route.tool, judgement, policy)
+        if assessment.denied is not None:
+            return Verdict(Word.DENY, assessment.denied, "default", "default_deny")
+        return assessment
 
     @staticmethod
     def _must_ask(call: Call, assessment: Assessment, ask_again: bool) -> bool:
@@ -247,11 +249,21 @@ class Walk:
             tool_name=driver.masker.text(str(name)[:128]),
             context=context,
             created_at=now,
+            arguments=b"null",  # not an object: no other call can be mistaken for this one
             definition_hash=tool.hash if tool is not None else "",
             policy_revision=driver.policy.revision,
         )
         first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
         return await self._end(call, Status.FAILED, error.code, str(error), first)
+
+    async def _outrun(self, call: Call, first: tuple[Draft, ...]) -> Result:
+        """Somebody else got there first: to this call or, for an undo, to what it would have undone."""
+        if call.undo_of is not None:
+            standing = await self._driver.store.call(call.project, call.id)
+            if (0 if standing is None else standing.version) == call.version:
+                text = _not_undone(call, "another undo of it came first")
+                return await self._end(call, Status.FAILED, "undo_failed", text, first)
+        return await self._existing(call)
 
     async def _existing(self, call: Call) -> Result:
         """Somebody else moved this call: return where it stands, if it is the same call."""
@@ -272,8 +284,12 @@ class Walk:
         fresh = call if call.definition_hash == tool.hash else call.evolve(definition_hash=tool.hash)
         if call.undo_of is not None:
             undo = await self._driver.store.undo(call.project, call.undo_of)
-            if undo is None or undo.state is not UndoState.AVAILABLE:
-                raise ToolError(f"Call {call.undo_of} can no longer be undone.", tool=tool.name)
+            if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(self._driver.now()):
+                raise ToolUndoError(_not_undone(call, "it can no longer be undone"), tool=tool.name)
+            if undo.fingerprint is not None and not call.forced and not await is_unchanged(tool, undo):
+                conflict = ToolUndoError(_not_undone(call, "the state has changed since"), tool=tool.name)
+                conflict.code = "undo_conflict"
+                raise conflict
             return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         if tool.prepare is None:
             return fresh, None
@@ -295,7 +311,11 @@ class Walk:
                 raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
             preview = driver.masker(decode(encode(prepared.preview, what="preview")))
             preconditions = encode(prepared.preconditions, what="preconditions")
-            undo_data = None if prepared.undo_data is None else encode(prepared.undo_data, what="undo data")
+            undo_data = (
+                None
+                if prepared.undo_data is None or not tool.undoable
+                else encode(prepared.undo_data, what="undo data")
+            )
         except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
             text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
             failure = ToolError(text, tool=tool.name)
@@ -308,8 +328,15 @@ class Walk:
         return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 
+def _no_runner(call: Call) -> str:
+    return (
+        f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
+        "nothing ran. Configure the runner or change the tool's placement."
+    )
+
+
 def _assessed(call: Call, assessment: Assessment) -> Call:
-    if assessment == _UNREMARKABLE:
+    if assessment == UNREMARKABLE:
         return call  # a call is born with these values
     return call.evolve(
         level=assessment.level.value,
@@ -317,6 +344,10 @@ def _assessed(call: Call, assessment: Assessment) -> Call:
         confidence=assessment.confidence,
         reasons=assessment.reasons,
     )
+
+
+def _not_undone(call: Call, reason: str) -> str:
+    return f"Call {call.undo_of} (`{call.tool_name}`) was not undone: {reason}."
 
 
 def _denied(call: Call, reason: str, rule: str) -> str:

@@ -30,6 +30,7 @@ class Job:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
     stop: str | None = None
+    detail: str | None = None
     stoppable: bool = True
     started: float = 0.0
     task: asyncio.Task[Any] | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from toolgate.errors import UsageError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import Principal
+from toolgate.kernel.tool import is_async
 from toolgate.ports.channel import Answer, Decision
 
 Callback = Callable[[Approval], "Answer | Decision | str | bool | Awaitable[Any] | None"]
@@ -26,11 +27,11 @@ class CallbackChannel:
         self._by = Principal.of(by)
 
     async def ask(self, approval: Approval) -> Answer | None:
-        if inspect.iscoroutinefunction(self._callback):
-            said = await self._callback(approval)
+        if is_async(self._callback):
+            said: object = self._callback(approval)
         else:
             said = await asyncio.to_thread(self._callback, approval)
-        return self._read(said)
+        return self._read(await said if inspect.isawaitable(said) else said)
 
     def _read(self, said: object) -> Answer | None:
         if said is None or isinstance(said, Answer):

@@ -103,6 +103,10 @@ def _settle(future: concurrent.futures.Future[Any], work: Callable[[], Any]) -> 
         return
     try:
         result = work()
+    except StopIteration as error:  # a loop's future refuses it, and whoever waits would wait in vain
+        carried = RuntimeError("the handler raised StopIteration")
+        carried.__cause__ = error
+        future.set_exception(carried)
     except BaseException as error:  # noqa: BLE001  # the future carries it to whoever waits
         future.set_exception(error)
     else:

@@ -6,23 +6,32 @@ the chain stays verifiable from the oldest event that is kept.
 
 from __future__ import annotations
 
+import copy
 import heapq
 import threading
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import islice
 
 from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import Event, genesis, seal
+from toolgate.kernel.event import HASH_BYTES, Event, genesis, link
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due
 
 Key = tuple[str, str]
 EVENTS_PER_CALL = 6
+
+Row = tuple[int, str, datetime, str | None, bytes, bytes]
+"""An event as kept: seq, type, at, call, what was hashed, hash. Plain tuples are cheap for the garbage collector."""
+
+_UNKNOWN = Status.UNKNOWN
+_COMPANIONS = frozenset({"approvals", "undo", "undo_expect", "reservations", "set_mode"})
+"""The fields of a Change beside the call and its events; most changes set none of them."""
 
 
 class MemoryStore:
@@ -30,7 +39,7 @@ class MemoryStore:
 
     def __init__(self, *, retain: int = 10_000) -> None:
         self._lock = threading.Lock()
-        self._mode = Mode.NORMAL
+        self.mode = Mode.NORMAL
         self._closed = False
         self._retain = retain
         self._calls: dict[Key, Call] = {}
@@ -39,32 +48,36 @@ class MemoryStore:
         self._open: dict[str, None] = {}
         self._undo: dict[Key, UndoRecord] = {}
         self._undo_ends: list[tuple[datetime, Key]] = []
-        self._events: dict[str, deque[Event]] = {}
+        self._events: dict[str, deque[Row]] = {}
         self._heads: dict[str, tuple[int, bytes]] = {}
         self._rates: dict[Key, deque[datetime]] = {}
         self._due: list[tuple[datetime, Key]] = []
 
-    @property
-    def mode(self) -> Mode:
-        return self._mode
-
     def commit(self, change: Change) -> None:
+        call = change.call
+        alone = _COMPANIONS.isdisjoint(change.__dict__)
         with self._lock:
-            self._check(change)
+            if self._closed:
+                raise StoreError("The store is closed.")
+            seen = change.mode_seen
+            if seen is not None and seen is not self.mode:
+                raise ModeChangedError(f"The mode is {self.mode}, not {seen}.")
+            key = None if call is None else (call.project, call.id)
+            if key is not None:
+                standing = self._calls.get(key)
+                if (None if standing is None else standing.version) != change.expect:
+                    raise ConflictError(f"Call {key[1]} was changed by somebody else.")
+            if not alone:
+                self._check_companions(change)
             if change.events:
                 self._seal(change)
-            self._apply(change)
+            # From here on nothing can fail: everything was checked.
+            if call is not None and key is not None:
+                self._keep_call(call, key)
+            if not alone:
+                self._keep_companions(change)
 
-    def _check(self, change: Change) -> None:
-        if self._closed:
-            raise StoreError("The store is closed.")
-        if change.mode_seen is not None and change.mode_seen is not self._mode:
-            raise ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
-        call = change.call
-        if call is not None:
-            standing = self._calls.get((call.project, call.id))
-            if (None if standing is None else standing.version) != change.expect:
-                raise ConflictError(f"Call {call.id} was changed by somebody else.")
+    def _check_companions(self, change: Change) -> None:
         if change.undo_expect is not None and change.undo is not None:
             kept = self._undo.get((change.undo.project, change.undo.call_id))
             if kept is None or kept.state is not change.undo_expect:
@@ -91,27 +104,26 @@ class MemoryStore:
             head = (0, genesis(project))
             self._events[project] = deque(maxlen=self._retain * EVENTS_PER_CALL)
         seq, last = head
-        sealed: list[Event] = []
+        sealed: list[Row] = []
         for draft in change.events:
             seq += 1
-            event = seal(draft, project, seq, at, last)
-            last = event.hash
-            sealed.append(event)
+            hashed, last = link(draft, project, seq, at, last)
+            sealed.append((seq, draft[0], at, draft[1], hashed, last))
         self._events[project].extend(sealed)
         self._heads[project] = (seq, last)
 
-    def _apply(self, change: Change) -> None:
-        """Cannot fail: everything was checked."""
-        call = change.call
-        if call is not None:
-            key = (call.project, call.id)
-            self._calls[key] = call
-            if call.due_at is not None:
-                heapq.heappush(self._due, (call.due_at, key))
-            elif call.status.is_final and call.status is not Status.UNKNOWN:
-                self._finished.append(key)
-                if len(self._finished) > self._retain:
-                    self._forget(self._finished.popleft())
+    def _keep_call(self, call: Call, key: Key) -> None:
+        self._calls[key] = call
+        if call.due_at is not None:
+            heapq.heappush(self._due, (call.due_at, key))
+            return
+        status = call.status
+        if status.is_final and status is not _UNKNOWN:
+            self._finished.append(key)
+            if len(self._finished) > self._retain:
+                self._forget(self._finished.popleft())
+
+    def _keep_companions(self, change: Change) -> None:
         for approval in change.approvals:
             self._approvals[approval.id] = approval
             if approval.is_pending:
@@ -123,7 +135,7 @@ class MemoryStore:
         for reservation in change.reservations:
             self._rates.setdefault((change.project, reservation.key), deque()).append(change.at)
         if change.set_mode is not None:
-            self._mode = change.set_mode
+            self.mode = change.set_mode
 
     def _keep_undo(self, undo: UndoRecord, now: datetime) -> None:
         key = (undo.project, undo.call_id)
@@ -159,11 +171,11 @@ class MemoryStore:
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
         if query.id is not None:
             approval = self._approvals.get(query.id)
-            return [approval] if approval is not None and _approval_fits(approval, query) else []
+            return [_own(approval)] if approval is not None and _approval_fits(approval, query) else []
         with self._lock:
             ids = tuple(self._open) if query.status == "pending" else tuple(self._approvals)
         found = [approval for id in ids if (approval := self._approvals.get(id)) and _approval_fits(approval, query)]
-        return found[: query.limit]
+        return [_own(approval) for approval in found[: query.limit]]
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._undo.get((project, call_id))
@@ -173,15 +185,9 @@ class MemoryStore:
     ) -> list[Event]:
         with self._lock:
             kept = self._events.get(project, ())
-            start = max(0, after + 1 - kept[0].seq) if kept else 0
-            found: list[Event] = []
-            for index in range(start, len(kept)):
-                event = kept[index]
-                if call_id is None or event.call_id == call_id:
-                    found.append(event)
-                    if len(found) >= limit:
-                        break
-            return found
+            start = max(0, after + 1 - kept[0][0]) if kept else 0
+            fitting = (row for row in islice(kept, start, None) if call_id is None or row[3] == call_id)
+            return [_event(project, row) for row in islice(fitting, limit)]
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         with self._lock:
@@ -209,12 +215,22 @@ class MemoryStore:
         self._closed = True
 
 
+def _event(project: str, row: Row) -> Event:
+    seq, name, at, call_id, hashed, digest = row
+    return Event(project, seq, name, at, call_id, hashed[HASH_BYTES:], hashed[:HASH_BYTES], digest)
+
+
 def _call_fits(call: Call, query: CallQuery) -> bool:
     return (
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
     )
+
+
+def _own(approval: Approval) -> Approval:
+    """Return the approval with a copy of what is shown: a reader who changes it changes nothing for the next."""
+    return approval.evolve(arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview))
 
 
 def _approval_fits(approval: Approval, query: ApprovalQuery) -> bool:

@@ -1,0 +1,72 @@
+"""A store that behaves like a remote one: commits take time, can be held back and can fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Event
+from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, Store
+
+Before = Callable[[Change], Awaitable[None]]
+
+
+class RemoteStore:
+    """Another store behind reads and commits that let other tasks run first.
+
+    `before` sees every change ahead of its commit: it may wait, or raise to refuse it.
+    """
+
+    def __init__(self, inner: Store, *, before: Before | None = None) -> None:
+        self._inner = inner
+        self.before = before
+
+    @property
+    def mode(self) -> Mode:
+        return self._inner.mode
+
+    def commit(self, change: Change) -> Awaitable[None]:
+        return self._commit(change)
+
+    async def _commit(self, change: Change) -> None:
+        await asyncio.sleep(0)
+        if self.before is not None:
+            await self.before(change)
+        writing = self._inner.commit(change)
+        if writing is not None:
+            await writing
+
+    async def call(self, project: str, call_id: str) -> Call | None:
+        await asyncio.sleep(0)
+        return await self._inner.call(project, call_id)
+
+    async def calls(self, query: CallQuery) -> list[Call]:
+        await asyncio.sleep(0)
+        return await self._inner.calls(query)
+
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        await asyncio.sleep(0)
+        return await self._inner.approvals(query)
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None:
+        await asyncio.sleep(0)
+        return await self._inner.undo(project, call_id)
+
+    async def events(
+        self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
+    ) -> list[Event]:
+        await asyncio.sleep(0)
+        return await self._inner.events(project, after=after, limit=limit, call_id=call_id)
+
+    async def due(self, now: datetime, *, limit: int = 100) -> Due:
+        await asyncio.sleep(0)
+        return await self._inner.due(now, limit=limit)
+
+    async def close(self) -> None:
+        await self._inner.close()

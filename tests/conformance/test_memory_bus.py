@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.ports.bus import Bus
+from toolgate.testing.conformance import BusConformance
+
+
+class TestMemoryBus(BusConformance):
+    @pytest.fixture
+    def bus(self) -> Bus:
+        return MemoryBus()

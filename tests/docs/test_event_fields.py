@@ -1,0 +1,82 @@
+"""One run that makes every kind of event; each field it carries must be on the reference page."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.docs.pages import missing_words, sections
+
+import toolgate
+from toolgate.kernel.context import SYSTEM_PROJECT
+from toolgate.kernel.event import EVENTS, Event
+
+PAGE = "docs/reference/events.md"
+
+
+@toolgate.tool(effects="read")
+async def count(to: int, progress: toolgate.ToolInput) -> int:
+    await progress.progress(0.5, "half way", {"seen": to})
+    return to
+
+
+@toolgate.tool(risk_level="medium", undoable=True, undo_handler=lambda _undo: None)
+async def change(value: int) -> toolgate.ToolOutput:
+    return toolgate.ToolOutput.ok(value, artifacts=["a"])
+
+
+async def wait_for(gate: toolgate.Gate, name: str) -> None:
+    async for event in gate.follow():
+        if event.type == name:
+            return
+
+
+async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> None:
+    await gate.call("count", {"to": 3})
+    await gate.call("count", {"to": "x"})
+    asked = await gate.call("change", {"value": 1}, wait=False)
+    assert asked.approval_id is not None
+    await gate.extend(asked.approval_id, 60, by="ann")
+    await gate.decide(asked.approval_id, "approve", by="ann")
+    done = await gate.wait(asked.call_id)
+    await gate.undo(done.call_id)
+    await gate.undo(done.call_id)
+    await gate.call("change", {"value": 2}, approval_timeout_s=0.1)
+    parked = await gate.call("change", {"value": 3}, wait=False)
+    await gate.cancel(parked.call_id)
+    unknown = await gate.call("stuck")
+    release.set()
+    await wait_for(gate, "tool.late_result")
+    await gate.settle(unknown.call_id, happened=True, by="ann", reason="looked")
+    await gate.set_policy(toolgate.Policy(revision="two"), by="ann")
+    await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
+    await gate.call("count", {"to": 3})
+
+
+@pytest.fixture
+async def events() -> AsyncIterator[list[Event]]:
+    release = threading.Event()
+
+    @toolgate.tool(timeout_seconds=0.05)
+    def stuck() -> None:
+        release.wait(30)
+
+    async with toolgate.open("memory://", tools=[count, change, stuck]) as gate:
+        try:
+            await asyncio.wait_for(make_every_event(gate, release), 30)
+        finally:
+            release.set()
+        yield [*await gate.events(), *await gate.events(project=SYSTEM_PROJECT)]
+
+
+async def test_every_event_can_be_seen(events: list[Event]) -> None:
+    assert {event.type for event in events} == set(EVENTS)
+
+
+async def test_every_field_of_every_event_is_documented(events: list[Event]) -> None:
+    common = sections(PAGE, 2)["Fields every event of a call carries"]
+    told = sections(PAGE, 3)
+    gaps = {event.type: missing_words(event.data, told[event.type] + common) for event in events}
+    assert {name: gap for name, gap in gaps.items() if gap} == {}

@@ -1,0 +1,101 @@
+"""Cheap creation and change give the same values as the ordinary dataclass constructor."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.kernel.samples import NOW, a_call, an_approval
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Context
+from toolgate.kernel.output import Result
+from toolgate.kernel.policy import Policy
+from toolgate.kernel.record import Record
+from toolgate.kernel.undo import UndoRecord
+
+SAMPLES: list[Record] = [
+    Context(),
+    a_call(),
+    an_approval(),
+    Change(project="p", at=NOW),
+    Policy(),
+    Result(call_id="c1", tool_name="edit", status=Status.PENDING),
+    UndoRecord(project="p", call_id="c1", tool_name="edit", data=b"{}", created_at=NOW, expires_at=NOW),
+]
+values = st.one_of(st.none(), st.integers(), st.text(), st.binary(), st.tuples(st.integers()))
+
+
+def fields_of(record: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(record)]
+
+
+def as_dict(record: Any) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in fields_of(record)}
+
+
+def test_every_kind_of_record_is_sampled_here() -> None:
+    ours = {kind for kind in Record.__subclasses__() if kind.__module__.startswith("toolgate.kernel.")}
+    assert {type(sample) for sample in SAMPLES} == ours
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
+def test_make_equals_the_constructor_for_any_fields(sample: Any, data: st.DataObject) -> None:
+    required = {field.name for field in dataclasses.fields(sample) if field.default is dataclasses.MISSING}
+    chosen = data.draw(st.sets(st.sampled_from(fields_of(sample)))) | required
+    fields = {name: data.draw(values) for name in sorted(chosen)}
+    made, built = type(sample).make(**fields), type(sample)(**fields)
+    assert as_dict(made) == as_dict(built)
+    assert made == built
+    assert repr(made) == repr(built)
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
+def test_evolve_equals_replace_and_leaves_the_original(sample: Any, data: st.DataObject) -> None:
+    before = as_dict(sample)
+    chosen = data.draw(st.sets(st.sampled_from(fields_of(sample))))
+    changes = {name: data.draw(values) for name in sorted(chosen)}
+    evolved = sample.evolve(**changes)
+    assert as_dict(evolved) == as_dict(dataclasses.replace(sample, **changes))
+    assert type(evolved) is type(sample)
+    assert as_dict(sample) == before
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
+def test_a_made_or_evolved_record_is_frozen(sample: Any) -> None:
+    for record in (type(sample).make(**vars(sample)), sample.evolve()):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, fields_of(record)[0], "other")
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            delattr(record, fields_of(record)[0])
+
+
+@pytest.mark.parametrize("kind", [type(sample) for sample in SAMPLES], ids=lambda kind: kind.__name__)
+def test_every_default_is_a_class_attribute_that_serves_absent_fields(kind: Any) -> None:
+    for field in dataclasses.fields(kind):
+        assert field.default_factory is dataclasses.MISSING
+        if field.default is not dataclasses.MISSING:
+            assert getattr(kind, field.name) == field.default
+
+
+@pytest.mark.parametrize("record", [a_call(undo_of="c0"), an_approval(reason="late")])
+def test_copies_and_pickles_of_a_record_equal_it(record: Call | Approval) -> None:
+    made = type(record).make(**vars(record))
+    assert copy.copy(made) == copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == record
+
+
+def test_two_records_made_of_the_same_mapping_share_no_state() -> None:
+    fields = {"principal": "agent:a"}
+    first, second = Context.make(**fields), Context.make(**fields)
+    fields["principal"] = "agent:b"
+    assert vars(first) is not vars(second)
+    assert first.principal == second.principal == "agent:a"
