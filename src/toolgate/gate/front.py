@@ -24,9 +24,10 @@ from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
-from toolgate.pipeline.driver import Driver, new_id
+from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import Walk
@@ -55,8 +56,7 @@ class Gate:
         self.registry = ToolRegistry(tools)
         self._runners = runners
         self._readers: list[Callable[[], None]] = []
-        owner = new_id()
-        self._background = Background(f"toolgate-{owner[-6:]}")
+        self._background = Background(f"toolgate-{store.owner[-6:]}")
         self._driver = Driver(
             store=store,
             bus=bus,
@@ -67,7 +67,7 @@ class Gate:
             policy=policy or Policy(),
             limits=limits,
             undo_ttl_s=undo_ttl_s,
-            owner=owner,
+            owner=store.owner,
         )
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
@@ -75,9 +75,12 @@ class Gate:
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
-        sweeper = Sweeper(self._driver, self._attendance.offer)
+        self._recovery = Recovery(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
+        if store.is_shared:
+            self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
 
     @property
     def sync(self) -> SyncGate:
@@ -262,6 +265,11 @@ class Gate:
             Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(("policy.changed", None, data),))
         )
         driver.policy = policy
+
+    async def recover(self) -> None:
+        """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
+        self._check_open()
+        await self._recovery.recover()
 
     async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
         """Return the approvals that wait for a person, oldest first."""

@@ -134,6 +134,9 @@ class SyncGate:
     def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
         return self._run(self._gate.approval(approval_id, project=project))
 
+    def recover(self) -> None:
+        self._run(self._gate.recover())
+
     def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
         return self._run(self._gate.pending(project=project, limit=limit))
 

@@ -62,6 +62,10 @@ class Performer:
             self._watch(job, started)
         return started
 
+    def restart(self, call: Call, tool: ToolDefinition, mode: Mode) -> Result | asyncio.Task[Result]:
+        """Make another attempt at a call whose owner died while it ran; only for tools that may be retried."""
+        return self.start(call, tool, mode, self._driver.now(), (), None)
+
     def _watch(self, job: Job, task: asyncio.Task[Result]) -> None:
         """Keep the handle of a run that waits, and a timer for it."""
         job.task, job.loop = task, asyncio.get_running_loop()

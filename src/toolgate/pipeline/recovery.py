@@ -18,7 +18,6 @@ from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.pipeline import record
 from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.eager import finish
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
 from toolgate.ports.store import CallQuery
@@ -52,14 +51,10 @@ class Recovery:
         retriable = not call.has_effects or call.idempotent
         if retriable and call.undo_of is None:
             if tool is not None and tool.can_retry and tool.hash == call.definition_hash:
-                started = self._performer.restart(call, tool, driver.store.mode)
-                if isinstance(started, asyncio.Task):
-                    await finish(started)
+                self._performer.restart(call, tool, driver.store.mode)
             return  # a process that holds this very tool will try it again
         error = "The process that ran this call died; whether its effect happened is unknown."
-        await driver.commit(
-            record.failed(call, now=driver.now(), status=Status.UNKNOWN, code="unknown", error=error)
-        )
+        await driver.commit(record.failed(call, now=driver.now(), status=Status.UNKNOWN, code="unknown", error=error))
 
     async def _reconcile_all(self) -> None:
         query = CallQuery(statuses=frozenset({Status.UNKNOWN}), limit=BATCH)

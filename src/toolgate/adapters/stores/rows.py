@@ -6,10 +6,10 @@ Readable columns are masked already; `sealed_*` columns hold the real arguments,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import orjson
@@ -42,6 +42,12 @@ _IN_COLUMNS = frozenset(
 )  # fmt: skip
 
 
+class Columns(Protocol):
+    """A row whose columns are found by name."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
 def uuid_hex(text: str) -> str:
     """The UUID of an id as 32 hex digits: its own where it is one, else one derived from it."""
     if _UUID.match(text):
@@ -72,7 +78,7 @@ def time_of(text: str | None) -> datetime | None:
 def call_row(call: Call, sealer: Sealer) -> list[Any]:
     """Every column of a call, in the order of CALL_COLUMNS."""
     context = call.context
-    row = [
+    row: list[Any] = [
         call.project,
         uuid_hex(call.id),
         call.id,
@@ -131,9 +137,7 @@ def _row_name(project: str, call_id: str, what: str) -> bytes:
 
 def seal_params(call: Call, sealer: Sealer) -> bytes:
     """Arguments and preconditions, sealed together for this call."""
-    return sealer.seal(
-        _pack(call.arguments, call.preconditions), _row_name(call.project, call.id, "params")
-    )
+    return sealer.seal(_pack(call.arguments, call.preconditions), _row_name(call.project, call.id, "params"))
 
 
 def _seal_result(call: Call, sealer: Sealer) -> bytes:
@@ -151,7 +155,7 @@ def _unpack(packed: bytes) -> tuple[bytes, bytes | None]:
     return packed[9 : 9 + size], packed[9 + size :] if packed[0] else None
 
 
-def call_of(row: Mapping[str, Any], sealer: Sealer) -> Call:
+def call_of(row: Columns, sealer: Sealer) -> Call:
     """The call a row holds."""
     detail: dict[str, Any] = _loads(row["detail"])
     context = detail.pop("context")
@@ -237,7 +241,7 @@ def approval_row(approval: Approval) -> list[Any]:
     ]
 
 
-def approval_of(row: Mapping[str, Any]) -> Approval:
+def approval_of(row: Columns) -> Approval:
     """The approval a row holds."""
     detail: dict[str, Any] = _loads(row["detail"])
     detail["reasons"] = tuple(detail["reasons"])
@@ -280,7 +284,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> list[Any]:
     ]
 
 
-def undo_of(row: Mapping[str, Any], sealer: Sealer) -> UndoRecord:
+def undo_of(row: Columns, sealer: Sealer) -> UndoRecord:
     """The undo record a row holds."""
     return UndoRecord.make(
         project=row["project_id"],

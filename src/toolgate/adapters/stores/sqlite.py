@@ -44,7 +44,10 @@ Waiting = tuple[Change, "asyncio.Future[None]"]
 class SqliteStore:
     """Keeps every guarantee of the Store port, durably."""
 
+    is_shared = True
+
     def __init__(self, path: str | Path, *, owner: str) -> None:
+        self.owner = owner
         self._path = Path(path)
         self._pid = os.getpid()
         new = prepare(self._path)
@@ -53,8 +56,9 @@ class SqliteStore:
         self._check_key()
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
         self._connection = connect(self._path, busy_s=BUSY_S)
+        self._note_key()
         self._writer = Writer(self._connection, self._sealer)
-        self._mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
+        self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
         self._writing = threading.Lock()
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._queued = 0
@@ -72,13 +76,13 @@ class SqliteStore:
                     "Nothing was changed; bring the right key file."
                 )
 
-    @property
-    def owner(self) -> str:
-        return self._lock.owner
-
-    @property
-    def mode(self) -> Mode:
-        return self._mode
+    def _note_key(self) -> None:
+        known = (self._reader.setting("keys") or "").split()
+        if self._sealer.current not in known:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO settings (name, value) VALUES ('keys', ?)",
+                (" ".join([*known, self._sealer.current]),),
+            )
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
@@ -165,7 +169,7 @@ class SqliteStore:
         return group.outcomes
 
     def _after(self, group: Group) -> None:
-        self._mode = group.mode or self._mode
+        self.mode = group.mode or self.mode
         self._groups += 1
         if self._groups % CHECKPOINT_EVERY == 0:
             threading.Thread(target=self._checkpoint, name="toolgate-checkpoint", daemon=True).start()
@@ -179,6 +183,10 @@ class SqliteStore:
                 connection.close()
         except (sqlite3.Error, StoreError) as error:
             log.warning("a checkpoint was put off: %s", error)
+
+    def open_news(self) -> Reader:
+        """Return a reader of its own for whoever watches the file."""
+        return Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
 
     async def call(self, project: str, call_id: str) -> Call | None:
         return self._reader.call(project, call_id)
@@ -250,7 +258,9 @@ def _failure(error: sqlite3.Error) -> StoreError:
     if "full" in text:
         return StoreError("The disk is full: nothing was written and nothing runs. Free some space.")
     if "readonly" in text or "read-only" in text:
-        return StoreError("The database file is read-only: nothing was written and nothing runs. Check its permissions.")
+        return StoreError(
+            "The database file is read-only: nothing was written and nothing runs. Check its permissions."
+        )
     if "locked" in text or "busy" in text:
         return StoreError(f"The database stayed locked by another process for {BUSY_S:g} s; nothing was written.")
     return StoreError(f"The database cannot be written: {text}. Nothing was written and nothing runs.")

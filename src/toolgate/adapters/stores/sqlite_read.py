@@ -82,9 +82,7 @@ class Reader:
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:
-        found = self._all(
-            "SELECT * FROM undo_records WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id))
-        )
+        found = self._all("SELECT * FROM undo_records WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
         return undo_of(found[0], self._sealer) if found else None
 
     def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
@@ -98,9 +96,7 @@ class Reader:
         return [event_of(row) for row in found]
 
     def due(self, now: datetime, limit: int) -> Due:
-        found = self._all(
-            "SELECT * FROM tool_executions WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit)
-        )
+        found = self._all("SELECT * FROM tool_executions WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))
         next_row = self._all("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL", ())
         return Due([call_of(row, self._sealer) for row in found], time_of(next_row[0][0]))
 

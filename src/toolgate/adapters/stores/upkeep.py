@@ -31,7 +31,9 @@ def _looking(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection to a database of ours, of this version's schema."""
     found = revision_of(path)
     if found != HEAD:
-        raise StoreError(f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`.")
+        raise StoreError(
+            f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`."
+        )
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)
         try:

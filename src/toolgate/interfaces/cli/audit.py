@@ -28,9 +28,7 @@ def verify(
     reports = verify_chains(existing(database))
     broken = [report for report in reports if report.problem is not None]
     if json:
-        chains = [
-            {"project": report.project, "events": report.events, "problem": report.problem} for report in reports
-        ]
+        chains = [{"project": report.project, "events": report.events, "problem": report.problem} for report in reports]
         as_json({"ok": not broken, "chains": chains})
     else:
         for report in reports:

@@ -14,7 +14,9 @@ from toolgate.kernel.call import Call, Status
 
 def recover(
     database: Annotated[Path, typer.Argument(help="Path of the database file.")],
-    call_id: Annotated[str | None, typer.Argument(help="The call to settle; without it, unknown calls are listed.")] = None,
+    call_id: Annotated[
+        str | None, typer.Argument(help="The call to settle; without it, unknown calls are listed.")
+    ] = None,
     happened: Annotated[
         bool | None, typer.Option("--happened/--did-not-happen", help="What you found out about its effect.")
     ] = None,
