@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 
@@ -35,7 +35,7 @@ BORN = 9
 
 _IN_COLUMNS = frozenset(
     {
-        "project", "id", "tool_name", "context", "created_at", "approval_id", "arguments", "shown", "preconditions",
+        "project", "id", "tool_name", "context", "created_at", "arguments", "shown", "preconditions",
         "result", "shown_result", "artifacts", "risk", "status", "error", "error_code", "started_at", "approved_at",
         "completed_at", "due_at", "version", "owner",
     }
@@ -184,7 +184,6 @@ def call_of(row: Columns, sealer: Sealer) -> Call:
         status=Status(row["status"]),
         version=row["version"],
         risk=row["risk_level"].lower(),
-        approval_id=_id_of(row["approval_id"]),
         approved_at=time_of(row["approved_at"]),
         owner=row["owner"],
         due_at=time_of(row["due_at"]),
@@ -200,10 +199,6 @@ def call_of(row: Columns, sealer: Sealer) -> Call:
 
 def _json(text: str | None) -> Any:
     return None if text is None else _loads(text)
-
-
-def _id_of(hex_digits: str | None) -> str | None:
-    return None if hex_digits is None else str(UUID(hex_digits))
 
 
 APPROVAL_COLUMNS = (
@@ -222,6 +217,7 @@ def approval_row(approval: Approval) -> list[Any]:
     detail: dict[str, Any] = {name: getattr(approval, name) for name in _APPROVAL_DETAIL}
     detail["reasons"] = list(approval.reasons)
     detail["warn_at"] = moment(approval.warn_at)
+    detail["id"] = approval.id
     return [
         uuid_hex(approval.id),
         approval.project,
@@ -248,7 +244,6 @@ def approval_of(row: Columns) -> Approval:
     detail["warn_at"] = time_of(detail["warn_at"])
     return Approval.make(
         **detail,
-        id=_id_of(row["id"]),
         project=row["project_id"],
         call_id=row["call_id"],
         tool_name=row["tool_name"],

@@ -78,7 +78,7 @@ class Reader:
             if value is not None:
                 where.append(f"{column}=?")
                 values.append(value)
-        sql = f"SELECT * FROM approval_requests WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT ?"  # noqa: S608  # names are ours
+        sql = f"SELECT * FROM approval_requests WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # noqa: S608  # names are ours
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:

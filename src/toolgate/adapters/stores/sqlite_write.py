@@ -41,7 +41,11 @@ _UPDATE_CALL = (
     "WHERE project_id=? AND id=? AND version=?"
 )
 _UPDATE_PARAMS = "UPDATE tool_executions SET sealed_params=? WHERE project_id=? AND id=?"
-_PUT_APPROVAL = _insert("approval_requests", APPROVAL_COLUMNS, verb="INSERT OR REPLACE")
+_PUT_APPROVAL = (
+    _insert("approval_requests", APPROVAL_COLUMNS)
+    + " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:])
+)
 _PUT_UNDO = _insert("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
 _INSERT_RUN = "INSERT OR IGNORE INTO runs (id, project_id, name, created_at) VALUES (?,?,?,?)"
 _INSERT_EVENT = _insert("events", ("project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
@@ -134,8 +138,20 @@ class Writer:
             ).fetchone()
             if row is None or row[0] != change.undo_expect.value:
                 raise ConflictError(f"Call {change.undo.call_id} is not {change.undo_expect} for undo any more.")
+        if change.reservations:
+            self._check_version(change)  # whoever comes second hears of that, not of the rate
         for reservation in change.reservations:
             self._check_rate(change, reservation)
+
+    def _check_version(self, change: Change) -> None:
+        call = change.call
+        if call is None:
+            return
+        row = self._connection.execute(
+            "SELECT version FROM tool_executions WHERE project_id=? AND id=?", (call.project, uuid_hex(call.id))
+        ).fetchone()
+        if (None if row is None else row[0]) != change.expect:
+            raise ConflictError(f"Call {call.id} was changed by somebody else.")
 
     def _check_rate(self, change: Change, reservation: Reservation) -> None:
         start = change.at.timestamp() - reservation.window_s
