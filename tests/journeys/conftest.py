@@ -31,4 +31,6 @@ def open_remote(*, approver: Any = None, secrets: Any = (), undo_ttl_seconds: fl
 
 @pytest.fixture(params=["memory", "remote"])
 def open_gate(request: pytest.FixtureRequest) -> Open:
-    return toolgate.open if request.param == "memory" else open_remote
+    opening: dict[str, Any] = {"memory": toolgate.open, "remote": open_remote}
+    opened: Open = opening[request.param]
+    return opened

@@ -18,6 +18,8 @@ from toolgate.pipeline.waiting import Key, Waiters
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.bus import Hint
 
+_APPROVED = Status.APPROVED
+
 
 class Attendance:
     """Waits for calls and runs approved ones."""
@@ -55,18 +57,14 @@ class Attendance:
                     raise GateClosedError(f"The gate was closed; call {key[1]} stays {call.status}.")
                 await future
             except asyncio.CancelledError:
-                self._leave(key, future)
+                if not self._waiters.discard(key, future):
+                    self._dispatch(key)  # a wake-up may have reached only the one who leaves: pass it on
                 raise
             finally:
                 self._waiters.discard(key, future)
 
-    def _leave(self, key: Key, future: asyncio.Future[None]) -> None:
-        """The one who waited goes away; if a wake-up reached only them, pass it on."""
-        if future.done() and not future.cancelled():
-            self._dispatch(key)
-
     def _on_hint(self, hint: Hint) -> None:
-        if not self._waiters.wake(hint) and hint.status is Status.APPROVED:
+        if not self._waiters.wake(hint) and hint.status is _APPROVED:
             self._dispatch((hint.project, hint.call_id))
 
     def offer(self, call: Call) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
 
 from toolgate.errors import GateClosedError, NotFoundError, UsageError
 from toolgate.gate.attendance import Attendance
@@ -30,7 +31,7 @@ from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
-from toolgate.pipeline.walk import Walk
+from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
@@ -75,7 +76,7 @@ class Gate:
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
-        self._recovery = Recovery(self._driver, self._performer)
+        self._recovery = Recovery(self._driver, self._walk)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
@@ -100,6 +101,12 @@ class Gate:
         if self._attendance.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
+    def _wishes(self, approval_timeout_s: float | None, message: str | None) -> dict[str, Any]:
+        if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
+            raise UsageError("approval_timeout_s must be a positive number of seconds.")
+        shown = None if message is None else self._driver.masker.text(message)
+        return {"approval_timeout_s": approval_timeout_s, "message": shown}
+
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
         if not isinstance(tool, ToolDefinition):
@@ -121,23 +128,24 @@ class Gate:
         call_id: str | None = None,
         wait: bool = True,
         approval_timeout_s: float | None = None,
+        message: str | None = None,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
         Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
-        call with it joins the first.
+        call with it joins the first. `message` is what an approver is asked instead of the tool's own words.
         """
         self._check_open()
-        name = self._name_of(tool)
-        if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
-            raise UsageError("approval_timeout_s must be a positive number of seconds.")
+        name = tool if type(tool) is str else self._name_of(tool)
         result = await self._walk.submit(
             name,
             {} if arguments is None else arguments,
             context,
             call_id=call_id,
-            approval_timeout_s=approval_timeout_s,
+            wishes=NO_WISHES
+            if approval_timeout_s is None and message is None
+            else self._wishes(approval_timeout_s, message),
         )
         if result.status.is_final:
             return result
@@ -289,6 +297,10 @@ class Gate:
         """Return the rows that fit, oldest first."""
         return await self._driver.store.calls(query)
 
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        """Return the approvals that fit, oldest first."""
+        return await self._driver.store.approvals(query)
+
     async def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
         """Return one approval; raise NotFoundError."""
         found = await self._driver.store.approvals(ApprovalQuery(id=approval_id, project=project))
@@ -337,6 +349,7 @@ class Gate:
         if self._attendance.is_closed:
             return
         self._attendance.close()
+        self._messenger.close()
         for news in tuple(self._readers):
             news()
         await self._performer.drain()

@@ -29,6 +29,7 @@ class Messenger:
         self._answers = answers
         self._spawn = spawn
         self._asking: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
@@ -56,7 +57,8 @@ class Messenger:
             )
         except asyncio.CancelledError:
             # The loop the question was asked on ends; the question does not.
-            self._spawn(self._ask(channel, approval))
+            if not self._is_closed:
+                self._spawn(self._ask(channel, approval))
             raise
         except DecisionConflictError as error:
             log.debug("the answer to approval %s came second: %s", approval.id, error.code)
@@ -67,3 +69,10 @@ class Messenger:
                 approval.id,
                 type(error).__name__,
             )
+
+    def close(self) -> None:
+        """Stop asking; the questions stay open."""
+        self._is_closed = True
+        for task in tuple(self._asking):
+            if not task.get_loop().is_closed():
+                task.get_loop().call_soon_threadsafe(task.cancel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import GateClosedError, UsageError
@@ -16,7 +17,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
-from toolgate.ports.store import CallQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery
 
 if TYPE_CHECKING:
     from toolgate.gate.front import Gate
@@ -43,6 +44,8 @@ class SyncGate:
         except KeyboardInterrupt:
             future.cancel()
             raise
+        except CancelledError:
+            raise GateClosedError("The gate was closed while this waited.") from None
 
     def call(
         self,
@@ -53,6 +56,7 @@ class SyncGate:
         call_id: str | None = None,
         wait: bool = True,
         approval_timeout_s: float | None = None,
+        message: str | None = None,
     ) -> Result:
         return self._run(
             self._gate.call(
@@ -62,6 +66,7 @@ class SyncGate:
                 call_id=call_id,
                 wait=wait,
                 approval_timeout_s=approval_timeout_s,
+                message=message,
             )
         )
 
@@ -130,6 +135,9 @@ class SyncGate:
 
     def register(self, tool: ToolDefinition) -> None:
         self._gate.register(tool)
+
+    def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        return self._run(self._gate.approvals(query))
 
     def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
         return self._run(self._gate.approval(approval_id, project=project))

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolgate.errors import ConflictError
 from toolgate.kernel.context import Context
-from toolgate.kernel.record import Record
+from toolgate.kernel.record import Record, build
 
 
 class Status(StrEnum):
@@ -82,6 +82,7 @@ class Call(Record):
     confidence: int | None = None
     level: str = "auto"
     approval_timeout_s: float | None = None
+    message: str | None = None
     approval_id: str | None = None
     approved_by: str | None = None
     approved_at: datetime | None = None
@@ -113,7 +114,11 @@ class Call(Record):
         """Do what `to` does with a dictionary of changes, sparing the hot path keyword arguments."""
         if status not in TRANSITIONS[self.status]:
             raise ConflictError(f"Call {self.id} is {self.status} and cannot become {status}.")
-        return self.of({**self.__dict__, **changes, "status": status, "version": self.version + 1})
+        fields = self.__dict__.copy()
+        fields.update(changes)
+        fields["status"] = status
+        fields["version"] = self.version + 1
+        return build(Call, fields)
 
     def stay(self, **changes: Any) -> Call:
         """Return the next version of this call in the same status."""

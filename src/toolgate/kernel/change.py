@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
+from typing import Any, NamedTuple
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
-from toolgate.kernel.record import Record
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 
@@ -31,8 +31,7 @@ class Reservation:
     window_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Change(Record):
+class Change(NamedTuple):
     """All or nothing. `expect` is the version the row must have (None: the row must not exist).
 
     `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is).
@@ -44,10 +43,40 @@ class Change(Record):
     events: tuple[Draft, ...] = ()
     call: Call | None = None
     expect: int | None = None
+    mode_seen: Mode | None = None
+    durability: Durability = Durability.FSYNCED
     approvals: tuple[Approval, ...] = ()
     undo: UndoRecord | None = None
     undo_expect: UndoState | None = None
     reservations: tuple[Reservation, ...] = ()
-    mode_seen: Mode | None = None
     set_mode: Mode | None = None
-    durability: Durability = Durability.FSYNCED
+
+    @classmethod
+    def make(cls, **fields: Any) -> Change:
+        """Return a change with these fields, as every record is made."""
+        return cls(**fields)
+
+    def evolve(self, **changes: Any) -> Change:
+        """Return a copy with these fields changed."""
+        return self._replace(**changes)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it writes a call and events only: no approval, undo record, reservation or mode."""
+        return self[7:] == _NOTHING_ELSE
+
+
+_NOTHING_ELSE = ((), None, None, (), None)
+_new = tuple.__new__
+
+
+def step(
+    call: Call,
+    expect: int | None,
+    at: datetime,
+    events: tuple[Draft, ...],
+    durability: Durability,
+    mode_seen: Mode | None = None,
+) -> Change:
+    """Return the plain change that moves one call; every call makes two, so it skips the keyword arguments."""
+    return _new(Change, (call.project, at, events, call, expect, mode_seen, durability, *_NOTHING_ELSE))

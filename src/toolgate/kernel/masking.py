@@ -1,7 +1,7 @@
 """Hide secrets in any value before it is logged, published, shown or stored in readable form.
 
-This file owns the walk over values, values registered as secret, and command lines. What a key name says is
-judged in `masking_keys`; what text looks like in `masking_shapes`.
+This file owns the walk over values, and secrets in URLs and command lines. What counts as a secret beside a key,
+or because it was registered, is judged in `masking_keys`; what text looks like in `masking_shapes`.
 
 Under a key that names a secret the whole value becomes `MASK`; booleans, `None` and empty values stay, because
 they are flags. Ordinary data comes out equal to what went in, and masking twice changes nothing.
@@ -10,29 +10,31 @@ they are flags. Ordinary data comes out equal to what went in, and masking twice
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, cast
+from uuid import UUID
 
 from toolgate.kernel.masking_keys import (
-    PAIR_NAMES,
+    MASK,
+    MAX_KEY,
+    Registered,
     Style,
     Verdict,
-    is_location,
-    is_ordinary,
+    is_harmless,
+    is_named_pair,
+    is_placeholder,
     judge,
+    pair_names,
     reads_as_secret,
 )
-from toolgate.kernel.masking_shapes import (
-    MASK,
-    is_suspect,
-    mask_assignments,
-    mask_schemes,
-    mask_shapes,
-    mask_urls,
-)
+from toolgate.kernel.masking_shapes import find_names, mask_assignments, mask_shapes
 
 __all__ = ["MASK", "TOO_DEEP", "Masker"]
 
@@ -41,24 +43,12 @@ TOO_DEEP: Final = "<too deep>"
 
 _MAX_DEPTH: Final = 64
 _MAX_PASSES: Final = 6
-_SHORT: Final = 4
-"""A registered secret shorter than this hides only a value equal to it: inside longer text it would hit words."""
-_QUICK: Final = 15
-"""Letters and digits alone, fewer than this, match no rule."""
-
-_MAX_KEY: Final = 128
+_SHORT: Final = 4  # a shorter registered secret hides only a value equal to it: in text it would hit words
+_QUICK: Final = 15  # letters and digits alone, fewer than this, match no rule
 _MAX_KEYS: Final = 4096
+_SCALARS: Final = (date, time, timedelta, Decimal, UUID, Enum)
 _CONSTANTS: Final[frozenset[type]] = frozenset({int, float, bool, type(None)})
 """Never masked by themselves, unless a registered secret could be a number."""
-_SCHEMA_KEYS: Final = frozenset(
-    "type title description format minLength maxLength minimum maximum pattern writeOnly readOnly nullable items "
-    "required properties additionalProperties deprecated".split()
-)
-_SCHEMA_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
-_FIELD_NAMES: Final = frozenset(
-    "email username user name login id host url role admin phone address title type status enabled config settings "
-    "profile account port database db file path value label count text data expires created updated".split()
-)
 
 
 class Masker:
@@ -73,7 +63,7 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
-        self._registered: tuple[_Registered, ...] = ()
+        self._registered: tuple[Registered, ...] = ()
         self._short: frozenset[str] = frozenset()
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
@@ -88,7 +78,7 @@ class Masker:
                 self._short |= {secret}
             elif secret and all(secret != known.secret for known in self._registered):
                 # The longest first: one secret may be part of another.
-                known = (*self._registered, _Registered(secret))
+                known = (*self._registered, Registered(secret))
                 self._registered = tuple(sorted(known, key=lambda one: -len(one.secret)))
             if secret:
                 self._quick = min(self._quick, len(secret))
@@ -109,8 +99,8 @@ class Masker:
     def _any(self, value: object, depth: int, seen: dict[int, object]) -> object:
         kind = type(value)
         if kind is str:
-            return self._text(value, depth)  # type: ignore[arg-type] # `kind` is the exact type
-        if kind is dict:
+            return self._text(cast(str, value), depth)
+        if kind is dict or kind is list:
             return self._once(value, depth, seen)
         if value is None or kind is bool:
             return value
@@ -127,12 +117,14 @@ class Masker:
             text = bytes(value).decode("utf-8", "backslashreplace")
             masked = self._text(text, depth)
             return bytes(value) if masked == text else masked.encode("utf-8", "surrogatepass")
-        return self._text(_describe(value), depth)
+        text = _describe(value)
+        masked = self._text(text, depth)
+        return value if masked == text and isinstance(value, _SCALARS) else masked
 
     def _number(self, value: object) -> object:
         if not self._registered and not self._short:
             return value
-        text = str(value)
+        text = _describe(value)
         return value if self._text(text, 0) == text else MASK
 
     def _once(self, value: object, depth: int, seen: dict[int, object]) -> object:
@@ -149,7 +141,7 @@ class Masker:
         elif isinstance(value, (set, frozenset)):
             masked = self._set(value, depth + 1, seen)
         else:
-            masked = self._sequence(value, depth + 1, seen)  # type: ignore[arg-type]
+            masked = self._sequence(cast(Sequence[object], value), depth + 1, seen)
         seen[identity] = masked
         return masked
 
@@ -167,7 +159,7 @@ class Masker:
                 if len(item) >= quick or not item.isalnum():
                     item = self._text(item, depth)
             elif kind is list and key in _LISTINGS:
-                item = [self._any(part, depth, seen) for part in item]
+                item = self._sequence(item, depth + 1, seen, pairs=False)
             elif kind not in constants:
                 item = self._any(item, depth, seen)
             masked[key] = item
@@ -183,7 +175,7 @@ class Masker:
         masked = name = self._text(str.__str__(key), _MAX_DEPTH)
         verdict = max(judge(key), judge(name))
         if masked == key:
-            if len(key) <= _MAX_KEY:
+            if len(key) <= MAX_KEY:
                 if len(keys) >= _MAX_KEYS:
                     keys.clear()
                 keys[key] = verdict
@@ -203,8 +195,8 @@ class Masker:
         seen: dict[int, object],
     ) -> object:
         if verdict is Verdict.VALUE:
-            verdict = max(judge(name) for name in (*_pair_names(mapping), None))
-        if verdict < Verdict.WEAK or _is_harmless(verdict, item):
+            verdict = max(judge(name) for name in (*pair_names(mapping), None))
+        if verdict < Verdict.WEAK or is_harmless(verdict, item):
             return self._any(item, depth, seen)
         return MASK
 
@@ -215,10 +207,12 @@ class Masker:
         except TypeError:
             return masked
 
-    def _sequence(self, items: list[object] | tuple[object, ...], depth: int, seen: dict[int, object]) -> object:
+    def _sequence(
+        self, items: Sequence[object], depth: int, seen: dict[int, object], pairs: bool = True
+    ) -> list[object] | tuple[object, ...]:
         masked = [self._any(item, depth, seen) for item in items]
         if len(items) > 1 and any(type(item) is str for item in items):
-            if len(items) == 2 and _is_named_pair(items[0], items[1]):
+            if pairs and len(items) == 2 and is_named_pair(*items):
                 masked[1] = MASK
             for index, value in _mask_argv(items).items():
                 masked[index] = value
@@ -244,13 +238,16 @@ class Masker:
         masked = text
         for registered in self._registered:
             masked = registered.hide(masked)
-        if is_suspect(masked):
-            document = self._document(masked, depth)
-            masked = _mask_text(masked) if document is None else document
+        names = find_names(masked)
+        document = self._document(masked, depth) if names or '"-' in masked else None
+        if document is not None:
+            masked = document
+        elif names:
+            masked = mask_assignments(_mask_commands(_mask_schemes(_mask_urls(mask_shapes(masked))), True), names)
         elif len(masked) > _QUICK:
-            masked = _mask_commands(mask_urls(mask_shapes(masked)))
-        elif "@" in masked:
-            masked = mask_urls(masked)
+            masked = _mask_commands(_mask_urls(mask_shapes(masked)), False)
+        else:
+            masked = _mask_urls(masked)
         return text if masked == text else masked
 
     def _document(self, text: str, depth: int) -> str | None:
@@ -275,10 +272,6 @@ _LISTINGS: Final = frozenset("required fields columns scopes tags keywords names
 _JSON_ENDS: Final = frozenset({"{}", "[]", '""'})
 
 
-def _mask_text(text: str) -> str:
-    return mask_assignments(_mask_commands(mask_schemes(mask_urls(mask_shapes(text)))))
-
-
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Build a JSON object; a repeated key would hide its first value from the rules, so it is refused."""
     built = dict(pairs)
@@ -297,147 +290,58 @@ def _describe(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _pair_names(mapping: Mapping[object, object]) -> list[object]:
-    """Return what a name/value pair is called; a path such as `/prod/db/password` is called by its end."""
-    names = [item for key, item in mapping.items() if isinstance(key, str) and key.lower() in PAIR_NAMES]
-    return [name.rsplit("/", 1)[-1] if isinstance(name, str) else name for name in names]
-
-
-def _is_harmless(verdict: Verdict, item: object) -> bool:
-    """Say whether a value beside a key that names a secret is a flag, a placeholder or a description."""
-    if isinstance(item, (bool, type(None))) or item == MASK:
-        return True
-    if isinstance(item, str):
-        return not item or is_ordinary(item) or (verdict is Verdict.WEAK and is_location(item))
-    if isinstance(item, (int, float)):
-        return verdict is Verdict.WEAK and -1000 < item < 1000
-    if isinstance(item, Mapping):
-        return _is_schema(item) or all(_is_flag(part) for part in item.values())
-    return isinstance(item, (list, tuple, set, frozenset, bytes, bytearray)) and all(map(_is_flag, item))
-
-
-def _is_flag(item: object) -> bool:
-    return isinstance(item, (bool, type(None))) or item in ("", MASK)
-
-
-def _is_schema(item: Mapping[object, object]) -> bool:
-    kind = item.get("type")
-    return isinstance(kind, str) and kind in _SCHEMA_TYPES and all(key in _SCHEMA_KEYS for key in item)
-
-
-def _is_named_pair(name: object, value: object) -> bool:
-    if not isinstance(name, str) or len(name) > _MAX_KEY or name.startswith("-"):
-        return False
-    verdict = judge(name)
-    if verdict < Verdict.WEAK or _is_harmless(verdict, value):
-        return False
-    if not isinstance(value, str):
-        return True
-    if value.lower() in _FIELD_NAMES or (value.replace("_", "").isalpha() and judge(value)):
-        return False
-    return reads_as_secret(value, "", verdict, Style.QUOTED if verdict is Verdict.WEAK else Style.COLON)
-
-
-class _Registered:
-    """One secret and the spellings it is looked for in."""
-
-    __slots__ = ("_forms", "_spelled", "secret")
-
-    def __init__(self, secret: str) -> None:
-        self.secret = secret
-        raw = secret.encode("utf-8", "surrogatepass")
-        forms = {secret, raw.hex(), raw.hex().upper(), *_base64_forms(raw)}
-        self._forms = tuple(sorted(forms, key=len, reverse=True))
-        self._spelled = re.compile("".join(map(_spellings, secret)))
-
-    def hide(self, text: str) -> str:
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, MASK)
-        if "%" in text or "\\" in text or "+" in text or "&" in text:
-            text = self._spelled.sub(MASK, text)
-        return text
-
-
-def _base64_forms(raw: bytes) -> set[str]:
-    """Return what stays the same of the secret's base64 wherever it lies in what was encoded."""
-    forms = set()
-    for shift in range(3):
-        encoded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-        first, last = -(-shift * 8 // 6), (shift + len(raw)) * 8 // 6
-        core = encoded[first:last]
-        if len(core) >= _MIN_BASE64:
-            forms |= {core, core.replace("+", "-").replace("/", "_")}
-    return forms
-
-
-def _spellings(char: str) -> str:
-    """Return a pattern for one character: as it is, percent-encoded, JSON-escaped or as an HTML entity."""
-    ways = [re.escape(char)]
-    raw = char.encode("utf-8", "surrogatepass")
-    ways.append("".join(f"(?i:%{byte:02x})" for byte in raw))
-    units = char.encode("utf-16-be", "surrogatepass")
-    ways.append("".join(rf"\\{{1,8}}u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)))
-    ways += [rf"\\{{1,8}}{re.escape(escape)}" for escape in _JSON_ESCAPES.get(char, "")]
-    ways += _ENTITIES.get(char, ())
-    return f"(?:{'|'.join(ways)})"
-
-
-_JSON_ESCAPES: Final = {
-    '"': '"',
-    "\\": "\\",
-    "/": "/",
-    "\n": "n",
-    "\r": "r",
-    "\t": "t",
-    "\b": "b",
-    "\f": "f",
-    "'": "'",
-}
-_ENTITIES: Final = {
-    " ": ("\\+",), "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;", "&#34;"), "'": ("&#x27;", "&#39;"),
-}  # fmt: skip
-_MIN_BASE64: Final = 6
-
-
-_VALUE: Final = r"(?P<quote>[\"']?)(?P<value>(?:(?<=\")[^\"\n]++|(?<=')[^'\n]++|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
+_VALUE: Final = (
+    r"(?P<quote>[\"']?)(?P<value>(?:(?<=\")[^\"\n]++|(?<=')[^'\n]++"
+    r"|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
+)
 _NEAR: Final = r"[ \t][^\n|;&]{0,80}?"
 _FLAG: Final = re.compile(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
+_ECHO: Final = r"\becho[ \t]+(?:-n[ \t]+)?(?=[^|\n]{1,200}\|[^|\n]{0,120}(?:--password-stdin|sudo -S|--with-token))"
+_IDENTIFIED: Final = r"\b(?i:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?by)\s{1,8}(?i:password\s{1,8})?(?=[\"'])"
 _NOUNS: Final = frozenset("flag flags option options argument arguments parameter switch value instead which".split())
-_COMMANDS: Final = tuple(
-    (flag, trigger, re.compile(pattern + _VALUE))
-    for flag, trigger, pattern in (
-        (" -p", "mysql", rf"\bmysql\w{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
-        (" -p", "mariadb", rf"\bmariadb[\w\-]{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
-        (" -p", "7z", r"\b7za?[ \t][^\n|;&]{0,120}?(?<=\s)-p(?=[^\s\-])"),
-        (" -p", "sshpass", r"\bsshpass[ \t]+-p[ \t]*"),
-        (" -p", "login", rf"\blogin{_NEAR}(?<=\s)-p(?:[ \t]+|=)"),
-        (" -p", "mongo", rf"\bmongo\w{{0,8}}{_NEAR}(?<=\s)-p[ \t]+"),
-        (" -p", "cqlsh", rf"\bcqlsh{_NEAR}(?<=\s)-p[ \t]+"),
-        (" -a", "redis-cli", rf"\bredis-cli{_NEAR}(?<=\s)-a[ \t]+"),
-        (" -w", "ldap", rf"\bldap\w{{3,10}}{_NEAR}(?<=\s)-w[ \t]+"),
-        (" -P", "sqlcmd", rf"\bsqlcmd{_NEAR}(?<=\s)-P[ \t]+"),
-        (" -P", "zip", rf"\b(?:un)?zip{_NEAR}(?<=\s)-P[ \t]+"),
-        (" -P", "mosquitto_", rf"\bmosquitto_\w{{3}}{_NEAR}(?<=\s)-P[ \t]+"),
-        (" -b", "curl", rf"\bcurl{_NEAR}(?<=\s)-b[ \t]*(?=[\"']?[\w\-]+=)"),
-        ("pass:", "pass:", r"-pass(?:in|out)?[ \t]+pass:"),
-        ("requirepass", "requirepass", r"\brequirepass[ \t]+"),
-        ("password", "password", r"\blogin[ \t\n]{1,8}\S{1,64}[ \t\n]{1,8}password[ \t\n]{1,8}"),
-        (
-            "echo ",
-            "echo",
-            r"\becho[ \t]+(?:-n[ \t]+)?(?=[^|\n]{1,200}\|[^|\n]{0,120}(?:--password-stdin|sudo -S|--with-token))",
+_COMMANDS: Final = {
+    trigger: tuple((command, re.compile(pattern + _VALUE)) for command, pattern in rows)
+    for trigger, rows in {
+        " -p": (
+            ("mysql", rf"\bmysql\w{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
+            ("mariadb", rf"\bmariadb[\w\-]{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
+            ("7z", rf"\b7za?{_NEAR}(?<=\s)-p(?=[^\s\-])"),
+            ("sshpass", r"\bsshpass[ \t]+-p[ \t]*"),
+            ("login", rf"\blogin{_NEAR}(?<=\s)-p(?:[ \t]+|=)"),
+            ("mongo", rf"\bmongo\w{{0,8}}{_NEAR}(?<=\s)-p[ \t]+"),
+            ("cqlsh", rf"\bcqlsh{_NEAR}(?<=\s)-p[ \t]+"),
+            ("openssl", r"-pass(?:in|out)?[ \t]+pass:"),
+            ("--password-stdin", _ECHO),
         ),
+        " -P ": (
+            ("sqlcmd", rf"\bsqlcmd{_NEAR}(?<=\s)-P[ \t]+"),
+            ("zip", rf"\b(?:un)?zip{_NEAR}(?<=\s)-P[ \t]+"),
+            ("mosquitto_", rf"\bmosquitto_\w{{3}}{_NEAR}(?<=\s)-P[ \t]+"),
+        ),
+        " -a ": (("redis-cli", rf"\bredis-cli{_NEAR}(?<=\s)-a[ \t]+"),),
+        " -w ": (("ldap", rf"\bldap\w{{3,10}}{_NEAR}(?<=\s)-w[ \t]+"),),
+        " -b": (("curl", rf"\bcurl{_NEAR}(?<=\s)-b[ \t]*(?=[\"']?[\w\-]+=)"),),
+        " -S": (("sudo", _ECHO),),
+        "pass": (
+            ("requirepass", r"\brequirepass[ \t]+"),
+            ("login", r"\blogin[ \t\n]{1,8}\S{1,64}[ \t\n]{1,8}password[ \t\n]{1,8}"),
+            ("--password-stdin", _ECHO),
+        ),
+        "dentified ": (("by", _IDENTIFIED),),
+        "DENTIFIED ": (("BY", _IDENTIFIED),),
+    }.items()
+}
+_SETTERS: Final = tuple(
+    (setter, re.compile(setter + where + r"[ \t]*(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE))
+    for setter, where in (
+        ("ENV ", ""),
+        ("setx ", ""),
+        (" set ", r"(?:(?<=config set )|(?<=configure set )|(?<=secret set )|(?<=secrets set ))"),
     )
 )
-_SPACED: Final = re.compile(
-    r"\b(?:ENV|setx|config(?:ure)? set|secrets? set)[ \t]+(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE
-)
-_IDENTIFIED: Final = re.compile(
-    r"\bidentified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?by\s{1,8}(?:password\s{1,8})?(?=[\"'])" + _VALUE, re.IGNORECASE
-)
 _USER: Final = re.compile(
-    r"-(?<![\w\-]-)(?:u|-user|U|-proxy-user|-auth)(?:[ \t]*|=)[\"']?(?P<user>[\w.@+\-\\]{1,64})(?P<colon>[:%])(?P<value>[^\s\"']+)"
+    r"-(?<![\w\-]-)(?:u|-user|U|-proxy-user|-auth)(?:[ \t]*|=)[\"']?"
+    r"(?P<user>[\w.@+\-\\]{1,64})(?P<colon>[:%])(?P<value>[^\s\"']+)"
 )
 _CONTAINERS: Final = re.compile(r"\b(?:docker|podman|kubectl|nerdctl|chown|install|rsync)\b")
 
@@ -448,21 +352,24 @@ _SHORT_FLAGS: Final = {
     "-P": frozenset({"sqlcmd", "bcp", "zip", "unzip", "mosquitto_pub", "mosquitto_sub"}),
     "-b": frozenset({"curl"}),
 }
+_WITH_USER: Final = ("curl", "http", "https", "smbclient")
 _IS_FLAG: Final = re.compile(r"--?[A-Za-z][\w\-]*(?:=.*)?|-|--")
 _ATTACHED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass", "7z", "7za"})
 
 
-def _mask_commands(text: str) -> str:
-    """Replace passwords given to well-known commands and after flags that name a secret."""
-    for flag, command, pattern in _COMMANDS:
-        if flag in text and command in text:
-            text = pattern.sub(_mask_value, text)
+def _mask_commands(text: str, named: bool) -> str:
+    """Replace passwords given to well-known commands and after flags; `named`: some word may name a secret."""
+    flagged = " -" in text
+    for trigger, patterns in _COMMANDS.items():
+        if (flagged if trigger[0] == " " else named) and trigger in text:
+            for command, pattern in patterns:
+                if command in text:
+                    text = pattern.sub(_mask_value, text)
     if "-" in text:
         text = _USER.sub(_mask_user, _FLAG.sub(_mask_named, text))
-    if "ENV " in text or "set " in text or "setx " in text:
-        text = _SPACED.sub(_mask_named, text)
-    if "dentified" in text or "DENTIFIED" in text:
-        text = _IDENTIFIED.sub(_mask_value, text)
+    for setter, spaced in _SETTERS:
+        if setter in text:
+            text = spaced.sub(_mask_named, text)
     return text
 
 
@@ -478,7 +385,8 @@ def _mask_value(match: re.Match[str]) -> str:
 def _mask_named(match: re.Match[str]) -> str:
     verdict, value = judge(match["name"]), match["value"]
     style = Style.QUOTED if match["quote"] else Style.EQUALS
-    if verdict < Verdict.WEAK or value.lower() in _NOUNS or value.startswith("id="):
+    described = value.lower() in _NOUNS or (value.isupper() and value.isalpha()) or value.startswith("id=")
+    if verdict < Verdict.WEAK or described:
         return match.group()
     return _replace(match) if reads_as_secret(value, "", verdict, style) else match.group()
 
@@ -512,9 +420,7 @@ def _mask_argv(items: Sequence[object]) -> dict[int, str]:
 
 
 def _argument(flag: str, value: str, commands: set[str]) -> str:
-    if flag in ("-u", "--user", "-U", "--proxy-user") and not commands.isdisjoint(
-        ("curl", "http", "https", "smbclient")
-    ):
+    if flag in ("-u", "--user", "-U", "--proxy-user") and not commands.isdisjoint(_WITH_USER):
         user, mark, secret = value.partition("%" if "smbclient" in commands else ":")
         return f"{user}{mark}{MASK}" if secret else value
     named = judge(flag.lstrip("-")) if len(flag) > 2 and "=" not in flag else Verdict.CLEAN
@@ -523,3 +429,70 @@ def _argument(flag: str, value: str, commands: set[str]) -> str:
     if _IS_FLAG.fullmatch(value) or not reads_as_secret(value, "", max(named, Verdict.TOKEN), Style.EQUALS):
         return value
     return MASK
+
+
+_URL: Final = re.compile(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
+_SPILLED: Final = re.compile(
+    r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
+)
+_TOKEN_USER: Final = re.compile(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
+_DRIVER: Final = re.compile(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
+_ORACLE: Final = re.compile(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
+_BEARER: Final = re.compile(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
+_BASIC: Final = re.compile(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
+_DASHED_WORDS: Final = re.compile(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
+
+
+def _mask_urls(text: str) -> str:
+    """Replace the password, or the token used as a user name, in every URL and database address."""
+    if "@" not in text:
+        return text
+    if "://" in text:
+        text = _SPILLED.sub(_mask_spilled, text)
+        text = _URL.sub(_mask_authority, text)
+    if "@tcp(" in text or "@unix(" in text:
+        text = _DRIVER.sub(rf"\1:{MASK}@", text)
+    if ":thin:" in text:
+        text = _ORACLE.sub(rf"\1{MASK}", text)
+    return text
+
+
+def _mask_spilled(match: re.Match[str]) -> str:
+    # A password holding `/`, `?` or `#` ends the authority early; what precedes the `@` is still a password.
+    secret = match.group()[len(match["user"]) + 1 : -1]
+    return match.group() if is_placeholder(secret) else f"{match['user']}:{MASK}@"
+
+
+def _mask_authority(match: re.Match[str]) -> str:
+    authority = match.group()
+    userinfo, at, host = authority.rpartition("@")
+    if not at:
+        return authority
+    user, colon, secret = userinfo.partition(":")
+    if colon:
+        return authority if not secret or is_placeholder(secret) else f"{user}:{MASK}@{host}"
+    return f"{MASK}@{host}" if _TOKEN_USER.fullmatch(user) else authority
+
+
+def _mask_schemes(text: str) -> str:
+    """Replace credentials that follow a `Bearer` or `Basic` scheme without any header name."""
+    if "earer " in text or "EARER " in text:
+        text = _BEARER.sub(_mask_bearer, text)
+    if "asic " in text or "ASIC " in text:
+        text = _BASIC.sub(_mask_basic, text)
+    return text
+
+
+def _mask_bearer(match: re.Match[str]) -> str:
+    if _DASHED_WORDS.fullmatch(match[2]) and len(match[2]) < 32:
+        return match.group()
+    return f"{match[1]}{MASK}"
+
+
+def _mask_basic(match: re.Match[str]) -> str:
+    blob = match[2].rstrip("=")
+    try:
+        decoded = base64.b64decode(blob + "=" * (-len(blob) % 4), altchars=b"-_")
+    except binascii.Error:
+        return match.group()
+    return f"{match[1]}{MASK}" if b":" in decoded and decoded.isascii() else match.group()

@@ -1,47 +1,49 @@
-"""Judge a key by its words: does it name a secret? Values and text belong to `masking` and `masking_shapes`.
+"""Judge what is a secret: by the words of the key beside it, by how the value reads, or because it was registered.
 
 A key is split into words (`dbPassword`, `DB_PASSWORD` and `db.password` are the same two words). It names a
 secret when one of its words, or a pair of neighbours, does, unless a later word says that the value merely
 describes the secret (`password_policy`, `token_count`) or an earlier one changes its meaning
-(`next_page_token`, `eos_token`).
+(`next_page_token`, `eos_token`). Finding keys and values in text belongs to `masking_shapes`.
 """
 
 from __future__ import annotations
 
+import base64
 import re
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
+
+MASK: Final = "***"
 
 
 class Verdict(IntEnum):
     """How strongly a key names a secret; `CLEAN` is the only false one."""
 
     CLEAN = 0
-    VALUE = 1
-    """The value half of a name/value pair: its sibling decides."""
-    WEAK = 2
-    """`auth`, `cookie`, `pass`, `pin`: small numbers and, in prose, plain words are not secrets."""
-    TOKEN = 3
-    """Machine-made secrets: in prose, a plain word after it is no secret."""
-    SECRET = 4
-    """Human-made secrets: a plain word may well be one."""
+    VALUE = 1  # the value half of a name/value pair: its sibling decides
+    WEAK = 2  # `auth`, `cookie`, `pass`, `pin`: small numbers and, in prose, plain words are not secrets
+    TOKEN = 3  # machine-made secrets: in prose, a plain word after it is no secret
+    SECRET = 4  # human-made secrets: a plain word may well be one
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-PAIR_NAMES: Final = _set("name key field header variable param parameter label option k n env")
-_PAIR_VALUES: Final = _set("value val values v")
+PAIR_NAMES: Final = _set(
+    "name key field header variable param parameter label option k n env parameterkey parametername"
+)
+_PAIR_VALUES: Final = _set("value val values v parametervalue")
 
 _SECRET_WORDS: Final = _set(
-    "password passwords passwd passwds passphrase passphrases pwd pwds pw psw pswd passwrd passcode passcodes "
-    "passwort kennwort contraseña contrasena senha wachtwoord hasło пароль 密码 密碼 パスワード 비밀번호 "
-    "secret secrets credential credentials cred creds mnemonic cvv cvc ssn"
+    "password passwords passwd passwds passphrase passphrases pwd pwds pw psw pswd passwrd passcode passcodes secret "
+    "secrets credential credentials cred creds mnemonic cvv cvc ssn"
 )
 _TOKEN_WORDS: Final = _set(
-    "token jwt jwts otp totp bearer csrf xsrf dsn pem apikey apikeys connstr sessionid phpsessid jsessionid "
-    "sessid aspsessionid"
+    "token jwt jwts otp totp bearer csrf xsrf dsn pem apikey apikeys connstr sessionid phpsessid jsessionid sessid "
+    "aspsessionid psk passwort kennwort contraseña contrasena senha wachtwoord hasło пароль 密码 密碼 パスワード "
+    "비밀번호"
 )
 _WEAK_WORDS: Final = _set("auth auths authorization cookie cookies")
 # Words written without a boundary: `PGPASSWORD`, `authtoken`, `secretkey`.
@@ -55,10 +57,10 @@ _PLURAL_TOKEN_OWNERS: Final = _set(
     "access refresh auth api bearer session id device csrf personal bot jwt security secret oauth deploy push"
 )
 _KEY_OWNERS: Final = _set(
-    "api access private signing sign encryption encrypt decryption secret ssh master account shared service "
-    "license auth app application hmac session subscription recovery activation admin root wrapping rsa dsa "
-    "ecdsa aes jwt crypto webhook deploy consumer bearer openai anthropic stripe github gitlab google aws azure "
-    "gemini sendgrid mailgun twilio datadog cohere mistral groq integration ssl tls gpg pgp wallet"
+    "api access private signing sign encryption encrypt decryption secret ssh master account shared service license "
+    "auth app application hmac session subscription recovery activation admin root wrapping rsa dsa ecdsa aes jwt "
+    "crypto webhook deploy consumer bearer openai anthropic stripe github gitlab google aws azure gemini sendgrid "
+    "mailgun twilio datadog cohere mistral groq integration ssl tls gpg pgp wallet"
 )
 _CODE_OWNERS: Final = _set(
     "mfa otp totp verification security backup recovery pin device access sms factor 2fa fa reset login auth "
@@ -74,8 +76,7 @@ _PAIRS: Final = frozenset(
     {
         ("connection", "string"), ("conn", "string"), ("conn", "str"), ("connection", "str"), ("seed", "phrase"),
         ("recovery", "phrase"), ("pass", "phrase"), ("social", "security"), ("card", "number"), ("pass", "word"),
-        ("credit", "card"), ("private", "seed"), ("de", "passe"), ("session", "cookie"), ("session", "secret"),
-        ("sas", "uri"), ("wallet", "seed"),
+        ("credit", "card"), ("private", "seed"), ("de", "passe"), ("wallet", "seed"),
     }
 )  # fmt: skip
 
@@ -88,20 +89,18 @@ _ABOUT: Final = _set(
     "manager managers store stores field fields label placeholder prompt column columns index kind format issuer "
     "audience scope scopes valid validity strength score used usage uses budget remaining cost price rate per window "
     "ratio parallelism stdin env envs var ref refs reference arn level error errors failed failure failures attempts "
-    "retries timeout seconds ms minutes hours days date time timestamp updated changed created last reset service "
-    "services server servers host port domain domains callback redirect page form input inputs visible set present "
-    "exists generator validator validation regex pattern chars characters bits bytes complexity template templates "
-    "module class backend backends middleware plugin handler handlers function group groups role roles consent "
-    "banner parser mechanism flow flows realm guard layer context result results event events log logs username "
-    "helper chain management scanning scan scanner detection detector source rules rule checker strategies encoder "
-    "hasher hashers change update sharing protection usage details info description summary title estimate "
-    "estimates total totals vault engine operator controller requests request response responses annotations "
-    "labels metadata budgets cap caps quota quotas speed throughput latency per text_length lifetime duration "
-    "ttft rotate rotated prefix suffix map probs logprobs logprob bias position positions offset offsets "
-    "samesite secure httponly lax maxage fd encryption hashing formatter lexer filter stream iterator constructor "
-    "normalize func compound terminator classes tests test case exception warning view views serializer widget dialog "
-    "button screen component hook adapter interface protocol repository bean converter processor mgr "
-    "end start variants idx kinds stack buffer queue sock socket"
+    "retries timeout seconds ms minutes hours days date time timestamp updated changed created reset service "
+    "services server servers host port domain domains callback redirect page input inputs visible present exists "
+    "generator validator validation regex pattern chars characters bits bytes complexity template templates module "
+    "class backend backends middleware plugin handler handlers function group groups role roles consent banner "
+    "parser mechanism flow flows realm guard layer event events log logs username helper chain management scanning "
+    "scan scanner detection detector source rules rule checker strategies encoder hasher hashers sharing protection "
+    "description summary title estimate estimates total totals vault engine operator controller annotations labels "
+    "metadata budgets cap caps quota quotas speed throughput latency lifetime duration ttft rotate rotated prefix "
+    "suffix probs logprobs logprob bias position positions offset offsets samesite secure httponly lax maxage fd "
+    "encryption hashing formatter lexer filter stream iterator constructor normalize func compound terminator "
+    "classes exception warning view views serializer widget dialog button screen component hook adapter interface "
+    "protocol repository bean converter processor mgr end start variants idx kinds stack buffer queue sock socket"
 )
 _AUTH_ABOUT: Final = _set("sock user users client clients roles check checks needed failed ok success")
 # Before `token`, these make it a cursor or a unit of text.
@@ -111,7 +110,8 @@ _TOKEN_OTHER: Final = _set(
     "syntax lexer parser design delimiter previous prev skip"
 )
 _CLAIMS: Final = _set("has is needs need requires require forgot num max min count total no skip without n allow")
-_ID_SECRETS: Final = frozenset({("secret", "id")})
+# Words before `secret` that make it the name of one.
+_SECRET_NAMED: Final = _set("existing pull")
 
 _WORD: Final = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|[0-9]+")
 _OAUTH: Final = re.compile(r"[oO]Auth")
@@ -122,9 +122,9 @@ _FILE: Final = re.compile(
 # In a program, `token.kind` belongs to a parser.
 _ATTRIBUTE: Final = re.compile(r"token\.(?!value|secret|key|raw|access|refresh|auth|id)[a-z_]+")
 _MAX_CACHED: Final = 4096
-_MAX_KEY: Final = 128
+MAX_KEY: Final = 128
 
-_cache: dict[object, Verdict] = {}
+_cache: dict[str, Verdict] = {}
 
 
 def words_of(key: str) -> list[str]:
@@ -134,16 +134,15 @@ def words_of(key: str) -> list[str]:
 
 def judge(key: object) -> Verdict:
     """Return the verdict on a key; anything but a string is clean. Verdicts on short keys are remembered."""
-    verdict = _cache.get(key) if type(key) is str else None
-    if verdict is not None:
-        return verdict
     if not isinstance(key, str):
         return Verdict.CLEAN
-    verdict = _judge(key)
-    if len(key) <= _MAX_KEY:
+    verdict = _cache.get(key)
+    if verdict is None:
+        verdict = _judge(key)
         if len(_cache) >= _MAX_CACHED:
             _cache.clear()
-        _cache[key] = verdict
+        if len(key) <= MAX_KEY:
+            _cache[key] = verdict
     return verdict
 
 
@@ -155,6 +154,8 @@ def _judge(key: str) -> Verdict:
     words = words_of(key)
     if key in ("PWD", "OLDPWD"):
         return Verdict.WEAK
+    if key.lower().endswith("secret_id"):
+        return Verdict.TOKEN
     for index in range(len(words) - 1, -1, -1):
         verdict = _judge_word(words, index)
         if verdict:
@@ -198,8 +199,8 @@ def _is_short_word(words: list[str], index: int) -> bool:
 
 def _is_about(words: list[str], index: int) -> bool:
     word, after = words[index], words[index + 1 :]
-    if tuple(words[index:]) in _ID_SECRETS:
-        return False
+    if word in ("secret", "secrets") and index and words[index - 1] in _SECRET_NAMED:
+        return True
     if not _ABOUT.isdisjoint(after) or (index and words[0] in _CLAIMS):
         return True
     if word == "token":
@@ -218,7 +219,8 @@ class Style(IntEnum):
 
 
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{[\w.!:()\[\]'\", \-]{0,80}\}|%\(\w{1,64}\)[sdr]|\$\(\(?[^()]{0,200}\)?\)"
+    r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{(?:[A-Za-z_][\w.]{0,60}(?:[\[(][\w'\".\-]{0,40}[\])])?(?:!\w)?(?::\w{0,9})?|\d?)\}|%\(\w{1,64}\)[sdr]"
+    r"|\$\(\(?[^()]{0,200}\)?\)"
     r"|<[^<>\n]{1,80}>|%[sdrv]|\$[A-Z_][A-Z0-9_]*\b|%[A-Z_][A-Z0-9_]*%|(?i:\[(?:redacted|hidden|masked|filtered|secret)\])"
     r"|\*{3,}|•+|(?<![A-Za-z])(?:x{3,}|X{3,})(?![A-Za-z])|\.{3}|…"
 )
@@ -237,14 +239,14 @@ _STATES: Final = _set(
     "invalid valid expired incorrect wrong unknown ok okay success succeeded failed failure error denied granted "
     "accepted rejected refreshed rotated revoked hidden masked filtered encrypted hashed plaintext pending active "
     "inactive unauthorized forbidden enabled disabled default changed updated created deleted blocked verified "
-    "unverified confirmed unconfirmed weak strong good bad correct mismatch match matched present absent found "
-    "set sent received used unused reused empty blank always never prompt ask auto manual internal external "
-    "include omit same-origin inherit basic bearer digest oauth oauth2 jwt apikey api-key api_key ntlm kerberos saml "
-    "ldap sso mtls iam token password anonymous guest local http https plain cookie session header query "
-    "str string strings int integer number bool boolean bytes byte text object any char varchar float type array "
-    "list dict map tuple unknown void never nullable secret secretstr "
-    "self this await new const let var return function lambda if not and or else async import from class def "
-    "public private protected static readonly final typeof instanceof in of for while try yield raise throw"
+    "unverified confirmed unconfirmed weak strong good bad correct mismatch match matched present absent found set "
+    "sent received used unused reused empty blank always never prompt ask auto manual internal external include omit "
+    "same-origin inherit basic bearer digest oauth oauth2 jwt apikey api-key api_key ntlm kerberos saml ldap sso "
+    "mtls iam token password anonymous guest local http https plain cookie session header query str string strings "
+    "int integer number bool boolean bytes byte text object any char varchar float type array list dict map tuple "
+    "void nullable secret secretstr self this await new const let var return function lambda if not and or else "
+    "async import from class def !vault !secret !ref !sub !env !getatt !importvalue public private protected static "
+    "readonly final typeof instanceof in of for while try yield raise throw"
 )
 _PROSE: Final = _set(
     "must should shall can cannot may might will would is are was were be been has have had the this that these "
@@ -260,8 +262,8 @@ _PROSE: Final = _set(
 _REFERENCE_WORDS: Final = (
     _set(
         "new old user db current input next raw plain hashed encrypted client access refresh api auth id admin root "
-        "default key str string value type config options params data the get set read load info provider manager field "
-        "header headers service store error handler response request base abstract custom session access bot resolver "
+        "default key str string value type config options params data the get set read load info provider manager "
+        "field header headers service store error handler response request base abstract custom session bot resolver "
         "factory builder model schema entity dto context state props pass tokens"
     )
     | _SECRET_WORDS
@@ -271,10 +273,10 @@ _REFERENCE_WORDS: Final = (
 _ROOTS: Final = _set(
     "self this os sys process settings config conf args arg env environ ctx context request req res response options "
     "opts cfg var vars secrets data local module vault params props state user session app app_settings client "
-    "kwargs values values.yaml item row obj import credentials creds event body form cls parsed result resp "
-    "github inputs steps matrix runner http models types typing pydantic std schema fields db account"
+    "kwargs values values.yaml item row obj import credentials creds event body form cls parsed result resp github "
+    "inputs steps matrix runner http models types typing pydantic std schema fields db account"
 )
-_PLAIN: Final = re.compile(r"[^\W\d_]['’]?[^\W\d_A-Z]*(?:['’\-][^\W\d_]+)*", re.ASCII)
+_PLAIN: Final = re.compile(r"[^\W\d_]['\u2019]?[^\W\d_A-Z]*(?:['\u2019\-][^\W\d_]+)*")
 _VERSION: Final = re.compile(
     r"#[0-9a-fA-F]{3,8}|#[a-z]+(?:-[a-z]+)+|(?:workspace:)?[\^~><=v]{0,2}\d{1,4}\.(?:\d{1,4}|x|\*)(?:\.(?:\d{1,6}|x|\*))?(?:[-+.][a-z]+[.\-]?\d*)?"
     r"|(?:~|\.{1,2})?/(?:home|etc|var|run|usr|opt|root|secrets|mnt|tmp|Users|app|srv|work|workspace|vault)/[\w./\-]+"
@@ -318,9 +320,8 @@ def reads_as_secret(value: str, rest: str, verdict: Verdict, style: Style) -> bo
     `rest` is what follows the value on its line.
     """
     word = value.strip().rstrip(_TRAIL).lower()
-    if word in _NOTHING or is_ordinary(value.rstrip(_TRAIL)) or is_ordinary(value):
-        return False
-    if verdict is Verdict.WEAK and is_location(value):
+    ordinary = is_ordinary(value.rstrip(_TRAIL)) or is_ordinary(value)
+    if word in _NOTHING or ordinary or (verdict is Verdict.WEAK and is_location(value)):
         return False
     if not any(map(str.isalnum, value)):
         return style < Style.SPACED and len(value) > _MAX_OPERATOR
@@ -341,13 +342,19 @@ def _is_bare_secret(value: str, word: str, rest: str, verdict: Verdict, style: S
     bare = value.rstrip(_TRAIL)
     if style is Style.SPACED and _NAME.fullmatch(bare) and (verdict is Verdict.TOKEN or rest[:1] not in _COMMENT):
         return len(word) >= _MIN_RANDOM and "_" not in word
-    if style is Style.COLON and _TYPE.fullmatch(bare) and rest[:1] in _AFTER_TYPE:
+    if style is Style.COLON and _is_annotation(bare, rest, verdict):
         return False
     if not _PLAIN.fullmatch(bare) or len(word) >= _MIN_RANDOM:
         return True
     if verdict is not Verdict.SECRET or word in _PROSE:
         return verdict is Verdict.TOKEN and style is Style.EQUALS and word not in _PROSE
     return style is not Style.COLON or not rest.strip(_TRAIL) or rest[0] in "#,;|)"
+
+
+def _is_annotation(bare: str, rest: str, verdict: Verdict) -> bool:
+    if verdict is Verdict.TOKEN and bare.isupper() and bare.isalpha():
+        return len(bare) < _MIN_RANDOM
+    return _TYPE.fullmatch(bare) is not None and rest[:1] in _AFTER_TYPE
 
 
 def _is_quoted_secret(value: str, verdict: Verdict) -> bool:
@@ -383,3 +390,109 @@ def is_passphrase(line: str) -> bool:
     """Say whether a line is three or more plain words without any of the small words prose is held together by."""
     words = line.split()
     return len(words) > 2 and all(map(_PLAIN.fullmatch, words)) and _PROSE.isdisjoint(map(str.lower, words))
+
+
+_SCHEMA_KEYS: Final = frozenset(
+    "type title description format minLength maxLength minimum maximum pattern writeOnly readOnly nullable items "
+    "required properties additionalProperties deprecated".split()
+)
+_SCHEMA_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_FIELD_NAMES: Final = frozenset(
+    "email username user name login id host url role admin phone address title type status enabled config settings "
+    "profile account port database db file path value label count text data expires created updated".split()
+)
+
+
+def pair_names(mapping: Mapping[object, object]) -> list[object]:
+    """Return what a name/value pair is called; a path such as `/prod/db/password` is called by its end."""
+    names = [item for key, item in mapping.items() if isinstance(key, str) and key.lower() in PAIR_NAMES]
+    return [name.rsplit("/", 1)[-1] if isinstance(name, str) else name for name in names]
+
+
+def is_harmless(verdict: Verdict, item: object) -> bool:
+    """Say whether a value beside a key that names a secret is a flag, a placeholder or a description."""
+    if isinstance(item, str):
+        return not item or is_ordinary(item) or (verdict is Verdict.WEAK and is_location(item))
+    if item is None or isinstance(item, bool):
+        return True
+    if isinstance(item, (int, float)):
+        return verdict is Verdict.WEAK and -1000 < item < 1000
+    if isinstance(item, Mapping):
+        return _is_schema(item) or all(map(_is_flag, item.values()))
+    return isinstance(item, (list, tuple, set, frozenset, bytes, bytearray)) and all(map(_is_flag, item))
+
+
+def _is_flag(item: object) -> bool:
+    return item is None or isinstance(item, bool) or (isinstance(item, str) and item in ("", MASK))
+
+
+def _is_schema(item: Mapping[object, object]) -> bool:
+    kind = item.get("type")
+    return isinstance(kind, str) and kind in _SCHEMA_TYPES and all(key in _SCHEMA_KEYS for key in item)
+
+
+def is_named_pair(name: object, value: object) -> bool:
+    if not isinstance(name, str) or len(name) > MAX_KEY or name.startswith("-"):
+        return False
+    verdict = judge(name)
+    if verdict < Verdict.WEAK or is_harmless(verdict, value):
+        return False
+    if not isinstance(value, str):
+        return True
+    if value.lower() in _FIELD_NAMES or (value.replace("_", "").isalpha() and judge(value)):
+        return False
+    return reads_as_secret(value, "", verdict, Style.QUOTED if verdict is Verdict.WEAK else Style.COLON)
+
+
+class Registered:
+    """One secret and the spellings it is looked for in."""
+
+    __slots__ = ("_forms", "_spelled", "secret")
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+        raw = secret.encode("utf-8", "surrogatepass")
+        forms = {secret, raw.hex(), raw.hex().upper(), *_base64_forms(raw)}
+        self._forms = tuple(sorted(forms, key=len, reverse=True))
+        self._spelled = re.compile("".join(map(_spellings, secret)))
+
+    def hide(self, text: str) -> str:
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        if "%" in text or "\\" in text or "+" in text or "&" in text:
+            text = self._spelled.sub(MASK, text)
+        return text
+
+
+def _base64_forms(raw: bytes) -> set[str]:
+    """Return what stays the same of the secret's base64 wherever it lies in what was encoded."""
+    forms = set()
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
+        first, last = -(-shift * 8 // 6), (shift + len(raw)) * 8 // 6
+        core = encoded[first:last]
+        if len(core) >= _MIN_BASE64:
+            forms |= {core, core.replace("+", "-").replace("/", "_")}
+    return forms
+
+
+def _spellings(char: str) -> str:
+    """Return a pattern for one character: as it is, percent-encoded, JSON-escaped or as an HTML entity."""
+    ways = [re.escape(char)]
+    raw = char.encode("utf-8", "surrogatepass")
+    ways.append("".join(f"(?i:%{byte:02x})" for byte in raw))
+    units = char.encode("utf-16-be", "surrogatepass")
+    ways.append("".join(rf"\\{{1,8}}u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)))
+    ways += [rf"\\{{1,8}}{re.escape(escape)}" for escape in _JSON_ESCAPES.get(char, "")]
+    ways += _ENTITIES.get(char, ())
+    return f"(?:{'|'.join(ways)})"
+
+
+_JSON_ESCAPES: Final = {
+    '"': '"', "\\": "\\", "/": "/", "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "'": "'",
+}  # fmt: skip
+_ENTITIES: Final = {
+    " ": ("\\+",), "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;", "&#34;"), "'": ("&#x27;", "&#39;"),
+}  # fmt: skip
+_MIN_BASE64: Final = 6

@@ -6,14 +6,13 @@ bounded or possessive wherever a required part follows, so that each rule is lin
 
 from __future__ import annotations
 
-import base64
-import binascii
 import heapq
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from toolgate.kernel.masking_keys import (
+    MASK,
     Style,
     Verdict,
     is_passphrase,
@@ -22,80 +21,45 @@ from toolgate.kernel.masking_keys import (
     reads_as_secret,
 )
 
-MASK: Final = "***"
-
 # A token starts at a boundary; `%3D` and `\\n` before it glue on a digit or a letter and still count as one.
 _EDGED: Final = (
-    ("AKIA", "[0-9A-Z]{16}(?![0-9A-Za-z])"),
-    ("ASIA", "[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    ("AKIA", "[0-9A-Z]{16}(?![0-9A-Za-z])"), ("ASIA", "[0-9A-Z]{16}(?![0-9A-Za-z])"),
     ("gl", r"(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|ffct|imt)-[\w\-]{16,}"),
     ("sk-", r"(?:ant|proj|or|svcacct|admin|lf|None)-(?=[\w\-]*[0-9A-Z])[\w\-]{16,}"),
-    ("sk-", r"(?=[A-Za-z0-9_\-]{0,64}[0-9A-Z])[A-Za-z0-9]{20,}[\w\-]*"),
-    ("AIza", r"[\w\-]{30,}"),
-    ("ya29.", r"[\w\-.]{20,}"),
-    ("1//0", r"[\w\-]{30,}"),
-    ("npm_", "[A-Za-z0-9]{30,}"),
-    ("pypi-A", r"[\w\-]{30,}"),
-    ("hf_", "[A-Za-z0-9]{20,}"),
-    ("SG.", r"[\w\-]{16,64}\.[\w\-]{16,}"),
-    ("SK", "[0-9a-f]{32}(?![0-9A-Za-z])"),
-    ("doo_v1_", "[a-f0-9]{32,}"),
-    ("dop_v1_", "[a-f0-9]{32,}"),
-    ("dor_v1_", "[a-f0-9]{32,}"),
-    ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{24,}"),
-    ("eyJ", r"[\w\-]{8,}+\.[\w\-]{4,}+(?:\.[\w\-]*+){0,3}"),
-    ("hv", r"[sbr]\.[\w\-]{20,}"),
-    ("dapi", "[a-f0-9]{32}(?:-[0-9])?"),
-    ("lin_", "(?:api|oauth)_[A-Za-z0-9]{30,}"),
-    ("secret_", "[A-Za-z0-9]{40,}"),
-    ("ntn_", "[A-Za-z0-9]{40,}"),
-    ("key-", "[0-9a-f]{32}(?![0-9A-Za-z])"),
-    ("EAAA", r"[\w\-]{56,}"),
-    ("sbp_", "[a-f0-9]{32,}"),
-    ("pul-", "[0-9a-f]{40}"),
-    ("r8_", "[A-Za-z0-9]{30,}"),
-    ("gsk_", "[A-Za-z0-9]{30,}"),
-    ("xai-", "[A-Za-z0-9]{40,}"),
-    ("pplx-", "[A-Za-z0-9]{32,}"),
-    ("AT", r"(?:ATT3|CTT3|BB)[\w\-=]{24,}"),
-    ("AKCp", "[A-Za-z0-9]{20,}"),
-    ("oy2", "[a-z0-9]{43}(?![a-z0-9])"),
-    ("fm2_", r"[\w+/=]{40,}"),
-)
+    ("sk-", r"(?=[A-Za-z0-9_\-]{0,64}[0-9A-Z])[A-Za-z0-9]{20,}[\w\-]*"), ("AIza", r"[\w\-]{30,}"),
+    ("ya29.", r"[\w\-.]{20,}"), ("1//0", r"[\w\-]{30,}"), ("npm_", "[A-Za-z0-9]{30,}"),
+    ("pypi-A", r"[\w\-]{30,}"), ("hf_", "[A-Za-z0-9]{20,}"), ("SG.", r"[\w\-]{16,64}\.[\w\-]{20,}"),
+    ("SK", "[0-9a-f]{32}(?![0-9A-Za-z])"), ("doo_v1_", "[a-f0-9]{32,}"), ("dop_v1_", "[a-f0-9]{32,}"),
+    ("dor_v1_", "[a-f0-9]{32,}"), ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{24,}"),
+    ("eyJ", r"[\w\-]{17,}+\.[\w\-]{4,}+(?:\.[\w\-]*+){0,3}"), ("hv", r"[sbr]\.[\w\-]{20,}"),
+    ("dapi", "[a-f0-9]{32}(?:-[0-9])?"), ("lin_", "(?:api|oauth)_[A-Za-z0-9]{30,}"),
+    ("secret_", "[A-Za-z0-9]{40,}"), ("ntn_", "[A-Za-z0-9]{40,}"), ("key-", "[0-9a-f]{32}(?![0-9A-Za-z])"),
+    ("EAAA", r"[\w\-]{56,}"), ("sbp_", "[a-f0-9]{32,}"), ("pul-", "[0-9a-f]{40}"),
+    ("r8_", "[A-Za-z0-9]{30,}"), ("gsk_", "[A-Za-z0-9]{30,}"), ("xai-", "[A-Za-z0-9]{40,}"),
+    ("pplx-", "[A-Za-z0-9]{32,}"), ("AT", r"(?:ATT3|CTT3|BB)[\w\-=]{24,}"), ("AKCp", "[A-Za-z0-9]{20,}"),
+    ("oy2", "[a-z0-9]{43}(?![a-z0-9])"), ("fm2_", r"[\w+/=]{40,}"),
+)  # fmt: skip
 _ANYWHERE: Final = (
-    ("gh", "gh[pousr]_[A-Za-z0-9]{20,}"),
-    ("github_pat_", "github_pat_[A-Za-z0-9_]{20,}"),
-    ("xox", r"xox[abceoprsd](?:\.xox[bp])?-[\w\-]{10,}"),
-    ("xapp-", r"xapp-[0-9]-[\w\-]{10,}"),
+    ("gh", "gh[pousr]_[A-Za-z0-9]{20,}"), ("github_pat_", "github_pat_[A-Za-z0-9_]{20,}"),
+    ("xox", r"xox[abceoprsd](?:\.xox[bp])?-[\w\-]{15,}"), ("xapp-", r"xapp-[0-9]-[\w\-]{12,}"),
     ("hooks.slack.com/", r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[\w/+\-]{8,}"),
     ("/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{5,}/[\w\-]{20,}"),
     ("webhook.office.com/", r"(?<=webhook\.office\.com/)[\w\-@/]{20,}"),
-    ("k_live_", "(?:sk|rk)_live_[A-Za-z0-9]{10,}"),
-    ("k_test_", "(?:sk|rk)_test_[A-Za-z0-9]{10,}"),
-    ("whsec_", "whsec_[A-Za-z0-9+/=]{16,}"),
-    ("GOCSPX-", r"GOCSPX-[\w\-]{20,}"),
+    ("k_live_", "(?:sk|rk)_live_[A-Za-z0-9]{12,}"), ("k_test_", "(?:sk|rk)_test_[A-Za-z0-9]{12,}"),
+    ("whsec_", "whsec_[A-Za-z0-9+/=]{16,}"), ("GOCSPX-", r"GOCSPX-[\w\-]{20,}"),
     (":A", r"(?:(?<![0-9A-Za-z])|(?<=bot))[0-9]{8,10}:A[\w\-]{32,40}(?![\w\-])"),
-    (
-        ".",
-        r"[MNO](?<![\w\-][MNO])[\w\-]{22,27}\.[\w\-]{6}\.(?=[\w\-]*[0-9])(?=[\w\-]*[A-Z])[\w\-]{27,45}(?![\w\-.])",
-    ),
+    (".", r"[MNO](?<![\w\-][MNO])[\w\-]{22,27}\.[\w\-]{6}\.(?=[\w\-]*[0-9])(?=[\w\-]*[A-Z])[\w\-]{27,45}(?![\w\-.])"),
     ("AGE-SECRET-KEY-1", "AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
     ("-us", "(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"),
-    ("sq0", r"sq0(?:csp|atp)-[\w\-]{20,}"),
-    ("rubygems_", "rubygems_[a-f0-9]{40,}"),
-    ("dckr_", r"dckr_(?:pat|oat)_[\w\-]{20,}"),
-    ("glsa_", "glsa_[A-Za-z0-9]{20,}[_a-f0-9]*"),
-    ("glc_", "glc_[A-Za-z0-9+/=]{32,}"),
-    ("NRAK-", "NRAK-[A-Z0-9]{20,}"),
-    ("PMAK-", "PMAK-[a-f0-9]{20,}-[a-f0-9]{20,}"),
-    ("figd_", r"figd_[\w\-]{20,}"),
+    ("sq0", r"sq0(?:csp|atp)-[\w\-]{20,}"), ("rubygems_", "rubygems_[a-f0-9]{40,}"),
+    ("dckr_", r"dckr_(?:pat|oat)_[\w\-]{20,}"), ("glsa_", "glsa_[A-Za-z0-9]{20,}[_a-f0-9]*"),
+    ("glc_", "glc_[A-Za-z0-9+/=]{32,}"), ("NRAK-", "NRAK-[A-Z0-9]{20,}"),
+    ("PMAK-", "PMAK-[a-f0-9]{20,}-[a-f0-9]{20,}"), ("figd_", r"figd_[\w\-]{20,}"),
     (".atlasv1.", r"(?<=[A-Za-z0-9]{14})\.atlasv1\.[\w\-]{40,}"),
-    ("dt0", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"),
-    ("sntry", r"sntry[su]_[\w\-+/=]{32,}"),
-    ("tskey-", r"tskey-[a-z]+-[\w\-]{16,}"),
-    ("pscale_", r"pscale_(?:tkn|pw|oauth)_[\w\-.]{24,}"),
+    ("dt0", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}"), ("sntry", r"sntry[su]_[\w\-+/=]{32,}"),
+    ("tskey-", r"tskey-[a-z]+-[\w\-]{16,}"), ("pscale_", r"pscale_(?:tkn|pw|oauth)_[\w\-.]{24,}"),
     ("CFPAT-", r"CFPAT-[\w\-]{32,}"),
-)
+)  # fmt: skip
 
 
 def _edged(literal: str, rest: str) -> re.Pattern[str]:
@@ -110,47 +74,45 @@ _SHAPES: Final = (
     *((trigger, re.compile(pattern)) for trigger, pattern in _ANYWHERE),
 )
 # Every shape holds a run of this many letters, digits, `_` and `-`.
-_RUN: Final = b"a" * 15
-_RUNS: Final = bytes(
-    ord("a") if (chr(code).isalnum() and code < 128) or chr(code) in "_-" else 32 for code in range(256)
-)
-_LONG: Final = bytes(
-    code if (chr(code).isalnum() and code < 128) or chr(code) in "_-./:" else 32 for code in range(256)
-)
+_RUN: Final = b"a" * 20
+_RUNS: Final = bytes(97 if code < 128 and (chr(code).isalnum() or chr(code) in "_-") else 32 for code in range(256))
+_BEFORE_RUN: Final = 64
 
 _PEM: Final = re.compile(
     r"(?P<head>-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\+[nr])*+)"
     r"(?:(?P<whole>(?:(?!-----)[\s\S])++)(?=-----END )"
     r"|(?P<cut>(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}\s*+)*+[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*+))"
 )
-_PPK: Final = re.compile(r"(Private-Lines: [0-9]{1,4}\s)([A-Za-z0-9+/=\s]+)")
-
-_URL: Final = re.compile(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
-_SPILLED: Final = re.compile(
-    r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
-)
-_TOKEN_USER: Final = re.compile(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
-_DRIVER: Final = re.compile(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
-_ORACLE: Final = re.compile(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
-_BEARER: Final = re.compile(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
-_BASIC: Final = re.compile(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
-_DASHED_WORDS: Final = re.compile(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
+_PPK: Final = re.compile(r"(Private-Lines: [0-9]{1,4}\s{1,2})((?:[A-Za-z0-9+/=]{1,76}\s{1,2})+)")
 
 
 def mask_shapes(text: str) -> str:
     """Replace every well-known token and private key block in the text."""
-    raw = text.encode("ascii", "replace")
-    if _RUN not in raw.translate(_RUNS):
-        return text
     if "PRIVATE KEY" in text:
         text = _PEM.sub(_mask_pem, text)
-    if "Private-Lines: " in text:
+    near = _near_runs(text)
+    if not near:
+        return text
+    if "Private-Lines: " in near:
         text = _PPK.sub(rf"\1{MASK}", text)
-    long = " ".join([run.decode() for run in raw.translate(_LONG).split() if len(run) >= len(_RUN)])
     for trigger, pattern in _SHAPES:
-        if trigger in long:
+        if trigger in near:
             text = pattern.sub(MASK, text)
     return text
+
+
+def _near_runs(text: str) -> str:
+    """Return the parts of the text around long runs of token characters, where alone a token can be."""
+    raw = text.encode("ascii", "replace")
+    runs = raw.translate(_RUNS)
+    near = []
+    at = runs.find(_RUN)
+    while at >= 0:
+        stop = runs.find(b" ", at)
+        stop = len(runs) if stop < 0 else stop
+        near.append(raw[max(0, at - _BEFORE_RUN) : stop])
+        at = runs.find(_RUN, stop)
+    return b" ".join(near).decode()
 
 
 def _mask_pem(match: re.Match[str]) -> str:
@@ -160,79 +122,28 @@ def _mask_pem(match: re.Match[str]) -> str:
     return f"{match['head']}{MASK}"
 
 
-def mask_urls(text: str) -> str:
-    """Replace the password, or the token used as a user name, in every URL and database address."""
-    if "@" not in text:
-        return text
-    if "://" in text:
-        text = _SPILLED.sub(_mask_spilled, text)
-        text = _URL.sub(_mask_authority, text)
-    if "@tcp(" in text or "@unix(" in text:
-        text = _DRIVER.sub(rf"\1:{MASK}@", text)
-    if ":thin:" in text:
-        text = _ORACLE.sub(rf"\1{MASK}", text)
-    return text
-
-
-def _mask_spilled(match: re.Match[str]) -> str:
-    # A password holding `/`, `?` or `#` ends the authority early; what precedes the `@` is still a password.
-    secret = match.group()[len(match["user"]) + 1 : -1]
-    return match.group() if is_placeholder(secret) else f"{match['user']}:{MASK}@"
-
-
-def _mask_authority(match: re.Match[str]) -> str:
-    authority = match.group()
-    userinfo, at, host = authority.rpartition("@")
-    if not at:
-        return authority
-    user, colon, secret = userinfo.partition(":")
-    if colon:
-        return authority if not secret or is_placeholder(secret) else f"{user}:{MASK}@{host}"
-    return f"{MASK}@{host}" if _TOKEN_USER.fullmatch(user) else authority
-
-
-def mask_schemes(text: str) -> str:
-    """Replace credentials that follow a `Bearer` or `Basic` scheme without any header name."""
-    if "earer " in text or "EARER " in text:
-        text = _BEARER.sub(_mask_bearer, text)
-    if "asic " in text or "ASIC " in text:
-        text = _BASIC.sub(_mask_basic, text)
-    return text
-
-
-def _mask_bearer(match: re.Match[str]) -> str:
-    if _DASHED_WORDS.fullmatch(match[2]) and len(match[2]) < 32:
-        return match.group()
-    return f"{match[1]}{MASK}"
-
-
-def _mask_basic(match: re.Match[str]) -> str:
-    blob = match[2].rstrip("=")
-    try:
-        decoded = base64.b64decode(blob + "=" * (-len(blob) % 4), altchars=b"-_")
-    except binascii.Error:
-        return match.group()
-    return f"{match[1]}{MASK}" if b":" in decoded and decoded.isascii() else match.group()
-
-
 # Read backwards, a key is the word after an operator: the search can then skip from operator to operator.
 _BACKWARDS: Final = re.compile(
-    r"(?:=|:|>|：|,[\"'])[ \t=?+|:]{0,9}+[\"'`\]\\]{0,9}+([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
+    r"[=:>,](?:(?<!,)|(?=[\"']))[ \t=?+|:]{0,9}+[\"'`\]\\;]{0,9}+([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
 )
-# These may name a secret without an operator, or stand far from it.
-_OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified", "%3", "value", "\\u00")
+_PAIR_BACKWARDS: Final = re.compile(r"eulav[\"'\\]{0,8}[\s,]{1,24}[\"'\\]{0,8}([\w.\-]{2,48})")
+# These may name a secret, or hold one, without an operator.
+_OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified")
 _STEMS: Final = (
     "pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "cookie", "jwt", "otp", "pin", "cvv", "cvc",
     "dsn", "sess", "sig", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
-    "string",     "contrase", "senha", "kennwort", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
+    "string", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード",
+    "비밀번호",
 )  # fmt: skip
 _ASCII_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _TAIL: Final = (
     r"[\w.\-]{0,48}+(?P<tail>"
-    r"(?:\\{0,7}[\"'`]|%22|&quot;)?\]?[ \t]{0,16}(?P<op>=>|[?+|]{0,2}=(?![=>]|~[ \t/])|={2,3}(?=[ \t]*[\"'])|\??:=?(?![:/])|：|%3[ADad])"
+    r"(?:\\{0,7}[\"'`]|%22|&quot;)?\]?[ \t]{0,16}"
+    r"(?P<op>=>|[?+|]{0,2}=(?![=>]|~[ \t/])|={2,3}(?=[ \t]*[\"'])|\??:=?(?![:/])|\uff1a|%3[ADad])"
     r"|\\{0,7}[\"']?,?\s{1,24}(?:\\{0,7}[\"'])?[Vv]alue(?:\\{0,7}[\"'])?[ \t]{0,8}(?P<pair>[:=])"
     r"|(?P<xml>>)(?=[^<>]{1,4096}</)"
     r"|(?P<call>\\{0,7}[\"'],)(?=\s{0,8}[\"'])"
+    r"|(?P<setter>\()(?=[\"'])"
     r"|(?P<said>(?:[ \t]{1,4}(?:is|was|to|of))?:?[ \t]{1,4})(?=[\"'`][^\s\"'`]|\S{0,40}[\d@#$%^&*_+=])"
     r")"
 )
@@ -247,6 +158,7 @@ _BLOCK: Final = re.compile(r"[|>][\-+0-9]{0,2}[ \t]*\n(?P<indent>[ \t]+)(?P<body
 _LITERAL: Final = re.compile(
     r"(?P<b>\\{0,7})(?P<q>[\"'])(?P<body>(?:(?!(?P=b)(?P=q))[^\n]){0,1000})(?P=b)(?P=q)(?P<key>\s{0,4}(?::|=>))?"
 )
+_SETTER: Final = re.compile(r"(?:set|with|[^\w])_?(?:password|passwd|pwd|passphrase)\Z")
 _SCHEMA: Final = re.compile(r"[\"']type\\*[\"']\s?:\s?\\*[\"'](?:string|integer|number|object|array|boolean)\\*[\"']")
 _BRACKET: Final = re.compile(r"[\[\](){}]")
 _QUERY: Final = re.compile(r"[^\s&#\"'<>\\`]+")
@@ -291,12 +203,13 @@ _DIGITS_UNQUOTED: Final = re.compile(r"[^\d\"'`]*\d[^\"'`]*")
 _BRACKETS: Final = frozenset({"()", "[]", "{}"})
 _OPEN_BRACKETS: Final = frozenset("([{")
 _CONTAINER: Final = 2000
+_LONGEST_LINES: Final = 400
 _QUOTES: Final = frozenset("\"'`\\")
 _REACH: Final = 448
 _MAX_QUIET: Final = 64
 # A text with thousands of secrets is shown up to there only: its cost stays bounded.
 _MAX_PIECES: Final = 6000
-_SAID: Final = re.compile(r"(?:is|was|to)[ \t]{1,4}\Z")
+_SAID: Final = re.compile(r"(?:is|was|to):?[ \t]{1,4}\Z")
 _ALGORITHM: Final = re.compile(
     r"(?:(?:sha|md|base|utf|aes|rsa|v|oauth|https?|pbkdf|argon|b?crypt|scrypt|ed|es|hs|rs|py|s)[-_]?\d{1,4}|\d{1,4})"
     r"(?:[-_][A-Za-z]+)*[.,;:!?]*",
@@ -323,23 +236,30 @@ def lower(text: str) -> str:
     return low if len(low) == len(text) else text.translate(_ASCII_LOWER)
 
 
-def is_suspect(text: str) -> bool:
-    """Say cheaply whether the text may hold a key that names a secret."""
+def find_names(text: str) -> str:
+    """Return, cheaply, all words of the text that could be keys naming a secret; empty when there are none."""
     low = lower(text)
-    if any(map(low.__contains__, _OUTRIGHT)):
-        return True
-    keys = " ".join(set(_BACKWARDS.findall(low[::-1])))[::-1]
-    return any(map(keys.__contains__, _STEMS))
+    if not low.isascii() or ("%" in low and "%3" in low) or ("\\" in low and "\\u00" in low):
+        return low
+    backwards = low[::-1]
+    found = {*_BACKWARDS.findall(backwards), *[word[::-1] for word in _OUTRIGHT if word in low]}
+    if "eulav" in found:
+        found.update(_PAIR_BACKWARDS.findall(backwards))
+    names = " ".join(found)[::-1]
+    return names if any(map(names.__contains__, _STEMS)) or "basic " in names or "identified" in names else ""
 
 
-def mask_assignments(text: str) -> str:
-    """Replace each value that stands beside a key naming a secret, in whatever notation."""
+def mask_assignments(text: str, names: str) -> str:
+    """Replace each value that stands beside a key naming a secret, in whatever notation.
+
+    `names` is what `find_names` found.
+    """
     low = lower(text)
     pieces: list[str] = []
     # Surroundings in which nothing was found: a text that repeats itself is judged once.
     quiet: set[tuple[int, str]] = set()
     cursor = container_from = 0
-    for match in _find_keys(low):
+    for match in _find_keys(low, names):
         seen = (match.end() - match.start(), text[max(0, match.start() - _HEAD - 2) : match.end() + _REACH])
         claim = None if match.start() < cursor or seen in quiet else _claim(text, low, match)
         if claim is None or claim.start < cursor:
@@ -360,9 +280,9 @@ def mask_assignments(text: str) -> str:
     return "".join(pieces) + text[cursor:] if pieces else text
 
 
-def _find_keys(low: str) -> Iterator[re.Match[str]]:
+def _find_keys(low: str, names: str) -> Iterator[re.Match[str]]:
     """Yield, in order, the ends of all words that may name a secret; each end once."""
-    finders = [finder.finditer(low) for stem, finder in _FINDERS if stem in low]
+    finders = [finder.finditer(low) for stem, finder in _FINDERS if stem in names]
     last = -1
     for match in heapq.merge(*finders, key=re.Match.end):
         if match.end() != last:
@@ -409,6 +329,8 @@ def _operator(match: re.Match[str], before: str, further: str) -> str:
         return "xml" if before in ("<", ":") else ""
     if match["call"]:
         return "call" if before in ("'", '"') and further in ("(", "[", "\\") else ""
+    if match["setter"]:
+        return "call" if _SETTER.search(match.string, match.start() - 8, match.start("tail")) else ""
     return "said"
 
 
@@ -444,7 +366,7 @@ def _pattern_span(pattern: re.Pattern[str], text: str, claim: _Claim) -> Spans:
 def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
     begin, quote, depth = opening.end(), opening["quote"], len(opening["escape"])
     stop = _closing(text, begin, quote, depth)
-    if len(quote) == 1 and "\n" in text[begin:stop]:
+    if len(quote) == 1 and "\n" in text[begin:stop] and ("=" not in claim.op or stop - begin > _LONGEST_LINES):
         stop = text.index("\n", begin)
     inner = text[begin:stop]
     if claim.op == "call" and _FIELD_NAME.fullmatch(inner):
@@ -458,7 +380,7 @@ def _quoted_span(text: str, claim: _Claim, opening: re.Match[str]) -> Spans:
 
 def _is_closing(text: str, claim: _Claim, opening: re.Match[str]) -> bool:
     """Say whether the quote ends the string the key itself is in, as in `prompt='Password: ', x=1`."""
-    keyed = text[claim.value_at - 1] == " " and text[claim.start + len(claim.key) : claim.value_at].strip() == ":"
+    keyed = text[claim.start + len(claim.key) : claim.value_at].strip() == ":"
     return keyed and text[opening.end() : opening.end() + 1] in _AFTER_CLOSING
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolgate import errors
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.record import Record
+from toolgate.kernel.record import Record, build
 
 
 @dataclass(slots=True)
@@ -119,7 +119,8 @@ _ERRORS["undo_conflict"] = errors.ToolUndoError
 
 def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:
     """Return the caller's view of a call; `data` is a copy nobody else holds."""
-    result = Result.of(
+    result = build(
+        Result,
         {
             "call_id": call.id,
             "tool_name": call.tool_name,
@@ -128,9 +129,9 @@ def result_of(call: Call, *, data: Any = None, cause: BaseException | None = Non
             "approval_id": call.approval_id,
             "approved_by": call.approved_by,
             "duration_ms": call.duration_ms,
-        }
+        },
     )
-    if call.error is None and not call.artifacts and call.undo_of is None:
+    if call.error is None and call.undo_of is None and not call.artifacts:
         return result
     return result.evolve(
         error=call.error,

@@ -7,7 +7,7 @@ Fields left at their default are not stored at all: the class attribute serves t
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 _new = object.__new__
 _set = object.__setattr__
@@ -22,13 +22,6 @@ class Record:
     """Mix-in for `@dataclass(frozen=True, kw_only=True)` classes without slots."""
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> Self:
-        """Return an instance that owns this dictionary of its fields; nobody else may keep it."""
-        new = _new(cls)
-        _set(new, "__dict__", fields)
-        return new
-
-    @classmethod
     def make(cls, **fields: Any) -> Self:
         """Return an instance with these fields; the caller vouches for names and required fields."""
         new = _new(cls)
@@ -40,3 +33,16 @@ class Record:
         new = _new(self.__class__)
         _set(new, "__dict__", {**self.__dict__, **changes})
         return new
+
+
+R = TypeVar("R", bound=Record)
+
+
+def build(kind: type[R], fields: dict[str, Any]) -> R:
+    """Return a record that owns this dictionary of its fields; the caller vouches for it and keeps no reference.
+
+    It does what `make` does without keyword arguments, for what is made on every call's way.
+    """
+    new = _new(kind)
+    _set(new, "__dict__", fields)
+    return new

@@ -10,6 +10,8 @@ import typing
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Union, overload
 
+import orjson
+
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
@@ -241,11 +243,12 @@ def _is_told_by_schema(mark: object) -> bool:
 def _binder(converters: dict[str, Any]) -> Bind:
     from pydantic import TypeAdapter
 
+    # In JSON mode: what arrives is JSON, and strict types take less of it in Python mode.
     adapters = {name: TypeAdapter(annotation) for name, annotation in converters.items()}
 
     def bind(payload: dict[str, Any]) -> dict[str, Any]:
         return {
-            name: adapters[name].validate_python(value) if name in adapters else value
+            name: adapters[name].validate_json(orjson.dumps(value)) if name in adapters else value
             for name, value in payload.items()
         }
 

@@ -57,7 +57,11 @@ class Driver:
     on_due: Callable[[datetime], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
+    mask: Callable[[object], Any] = field(init=False)
     _routes: dict[str, Route] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.mask = self.masker.__call__  # bound once: calling the object itself looks this up every time
 
     async def commit(self, change: Change) -> None:
         """Write the change, then tell those who wait. Raises what `Store.commit` raises."""
@@ -98,5 +102,5 @@ class Driver:
         """Return what is known about a tool under the current policy before any call is looked at."""
         known = self._routes.get(tool.name)
         if known is None or known.tool is not tool or known.policy is not self.policy:
-            known = self._routes[tool.name] = lay_out(tool, self.policy)
+            known = self._routes[tool.name] = lay_out(tool, self.policy, owner=self.owner, placements=self.runners)
         return known

@@ -28,10 +28,10 @@ def _start_native(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
 _NOTHING: Final = object()
 
 
-async def finish(task: asyncio.Task[T]) -> T:
-    """Return the task's result; cancelling this wait leaves the task alone."""
-    await asyncio.wait({task})
-    return task.result()
+async def finish(work: asyncio.Future[T]) -> T:
+    """Return the result of a future or task; cancelling this wait leaves it alone."""
+    await asyncio.wait({work})
+    return work.result()
 
 
 class _Spare(Coroutine[Any, Any, Any]):
@@ -62,7 +62,6 @@ class _Spare(Coroutine[Any, Any, Any]):
             return self.work.send(value)
         pending, self.pending = self.pending, _NOTHING
         if hasattr(pending, "_asyncio_future_blocking"):
-            # Another task may have awaited the same future meanwhile and cleared the flag.
             pending._asyncio_future_blocking = True
         return pending
 
@@ -93,17 +92,15 @@ class _Spare(Coroutine[Any, Any, Any]):
     def take_over(self, work: Coroutine[Any, Any, Any], pending: Any) -> asyncio.Task[Any]:
         """Let the task run the rest of `work`, whose first step yielded `pending`."""
         self.work, self.pending = work, pending
+        if hasattr(pending, "_asyncio_future_blocking"):
+            pending._asyncio_future_blocking = False  # raised again in `send`; meanwhile others may await it too
         _register_task(self.task)
         if not self.gate.done():
             self.gate.set_result(None)
         return self.task
 
 
-class _Slot(threading.local):
-    spare: _Spare | None = None
-
-
-_slot = _Slot()
+_slot = threading.local()
 _get_loop = asyncio.get_running_loop
 _current: dict[Any, Any] = asyncio.tasks._current_tasks  # type: ignore[attr-defined]  # by loop, as 3.11 keeps them
 _register_task = asyncio.tasks._register_task
@@ -113,7 +110,8 @@ _unregister_task = asyncio.tasks._unregister_task
 def _start_spare(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
     loop = _get_loop()
     caller = copy_context()
-    spare, _slot.spare = _slot.spare, None
+    mine = _slot.__dict__  # this thread's own
+    spare: _Spare | None = mine.pop("spare", None)
     if spare is None or not spare.suits(loop, caller):
         spare = _Spare(loop, caller)
     current = _current.get(loop)
@@ -121,7 +119,7 @@ def _start_spare(coroutine: Coroutine[Any, Any, T]) -> T | asyncio.Task[T]:
     try:
         pending = spare.context.run(coroutine.send, None)
     except StopIteration as stop:
-        _slot.spare = spare
+        mine["spare"] = spare
         value: T = stop.value
         return value
     finally:

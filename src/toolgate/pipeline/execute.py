@@ -9,7 +9,7 @@ import orjson
 
 from toolgate.errors import ToolOutputError
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change, Durability, Reservation
+from toolgate.kernel.change import Change, Durability, Reservation, step
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
@@ -21,10 +21,11 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 HOUR_S = 3600.0
+BY_POLICY = "policy:auto"
+"""Who approved a call nobody had to be asked about."""
 
 # Bound once, for every call comes through here: an enum's attributes are slow to look up.
 _EXECUTING, _COMPLETED = Status.EXECUTING, Status.COMPLETED
-_COMMITTED, _FSYNCED = Durability.COMMITTED, Durability.FSYNCED
 
 
 class Outcome(NamedTuple):
@@ -57,30 +58,33 @@ def claim(
     made and that must be durable before the effect. `fence` and `due_at` are for a call whose result
     comes from elsewhere: who may report it, and until when.
     """
-    attempt, approver = call.attempt + 1, call.approved_by or "policy:auto"
-    changes = {"owner": owner, "attempt": attempt, "started_at": now, "approved_by": approver}
+    approver = call.approved_by or BY_POLICY
+    changes = {"owner": owner, "attempt": call.attempt + 1, "started_at": now, "approved_by": approver}
     if fence is not call.fence:
         changes["fence"] = fence
     if due_at is not call.due_at:
         changes["due_at"] = due_at
     claimed = call.advance(_EXECUTING, changes)
-    name = "tool.started" if call.undo_of is None else "tool.undo_started"
-    event = tell(claimed, name, {"approved_by": approver, "approval_id": call.approval_id, "attempt": attempt})
-    change = Change.of(
-        {
-            "project": call.project,
-            "at": now,
-            "call": claimed,
-            "expect": call.version or None,
-            "events": (*first, event),
-            "mode_seen": mode,
-            "durability": _COMMITTED if tool.can_retry else _FSYNCED,
-        }
-    )
+    change = step(claimed, call.version or None, now, (*first, _started(claimed)), durability_of(tool), mode)
     if undo is None and tool.rate_limit_per_hour is None:
         return change
     expected = UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None
     return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool))
+
+
+def claim_at_birth(call: Call, invoked: Draft, *, now: datetime, mode: Mode, durability: Durability) -> Change:
+    """The claim of a call that is stored for the first time as EXECUTING, since nobody had to be asked."""
+    return step(call, None, now, (invoked, _started(call)), durability, mode)
+
+
+def _started(call: Call) -> Draft:
+    told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": call.attempt}
+    return tell(call, "tool.started" if call.undo_of is None else "tool.undo_started", told)
+
+
+def durability_of(tool: ToolDefinition) -> Durability:
+    """How safe a claim must be before the tool's effect may begin."""
+    return Durability.COMMITTED if tool.can_retry else Durability.FSYNCED
 
 
 def _rates(call: Call, tool: ToolDefinition) -> tuple[Reservation, ...]:
@@ -101,7 +105,7 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
     result = keep(encode(raw))
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
-    return Outcome(_COMPLETED, result, undo=b"{}" if tool.undoable else None)
+    return Outcome(_COMPLETED, result, undo=b"{}") if tool.undoable else Outcome(_COMPLETED, result)
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:

@@ -9,15 +9,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from time import perf_counter
 from typing import Any
 
 from toolgate.errors import ConflictError, StoreError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
-from toolgate.kernel.event import Draft
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode, summarize
 from toolgate.kernel.signature import keywords
@@ -26,7 +24,7 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import Outcome, claim, decode, interpret, interrupted
+from toolgate.pipeline.execute import Outcome, decode, interpret, interrupted
 from toolgate.ports.runner import PARKED, Job
 
 STOP_GRACE_S = 1.0
@@ -45,30 +43,25 @@ class Performer:
 
     def start(
         self,
-        call: Call,
+        claim: Change,
         tool: ToolDefinition,
-        mode: Mode,
-        now: datetime,
-        first: tuple[Draft, ...],
         undo: UndoRecord | None,
-    ) -> Result | asyncio.Task[Result]:
-        """Run this call once: its result, or the task that goes on without whoever waits for it.
+        payload: dict[str, Any] | None = None,
+    ) -> Result | asyncio.Future[Result]:
+        """Claim and run a call once: its result, or the future of a run that goes on without whoever waits for it.
 
-        Where the claim fails, ConflictError is raised here or by the task, and nothing ran.
+        `payload` is a copy of the arguments for the handler alone, if there is one already. Where the
+        claim fails, ConflictError is raised here or by the future, and nothing ran.
         """
-        job = Job(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
-        started = eager.start(self._run(job, mode, now, first))
-        if isinstance(started, asyncio.Task):
-            self._watch(job, started)
-        return started
+        job = Job(claim.call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
+        job.payload = payload
+        started = eager.start(self._run(job, claim))
+        return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
-    def restart(self, call: Call, tool: ToolDefinition, mode: Mode) -> Result | asyncio.Task[Result]:
-        """Make another attempt at a call whose owner died while it ran; only for tools that may be retried."""
-        return self.start(call, tool, mode, self._driver.now(), (), None)
-
-    def _watch(self, job: Job, task: asyncio.Task[Result]) -> None:
-        """Keep the handle of a run that waits, and a timer for it."""
+    def _watch(self, job: Job, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
+        """Keep the handle of a run that waits, and a timer for it; return the future of its end."""
         job.task, job.loop = task, asyncio.get_running_loop()
+        end = job.end = job.loop.create_future()
         key = (job.call.project, job.call.id)
         self._running[key] = job
         timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
@@ -76,8 +69,11 @@ class Performer:
         def forget(_task: object) -> None:
             timer.cancel()
             self._running.pop(key, None)
+            if not end.done():
+                _pass_on(task, end)
 
         task.add_done_callback(forget)
+        return end
 
     def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
@@ -116,20 +112,23 @@ class Performer:
             job.loop.call_later(STOP_GRACE_S, self._on_grace_over, job)
 
     def _on_grace_over(self, job: Job) -> None:
-        if job.task is not None and not job.task.done() and job.loop is not None:
-            outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False, detail=job.detail)
-            self._driver.spawn(self._finish(job, outcome, (perf_counter() - job.started) * 1000))
+        if job.task is None or job.task.done() or not job.started:
+            return
+        outcome = interrupted(job.tool, why=job.stop or "timeout", stopped=False, detail=job.detail)
+        self._driver.spawn(self._give_up(job, outcome, (perf_counter() - job.started) * 1000))
 
-    async def _run(self, job: Job, mode: Mode, now: datetime, first: tuple[Draft, ...]) -> Result:
+    async def _give_up(self, job: Job, outcome: Outcome, duration_ms: float) -> None:
+        """Record that a handler ignores its cancellation, and let go those who wait for it."""
+        result = await self._finish(job, outcome, duration_ms)
+        end = job.end
+        if end is not None and not end.get_loop().is_closed():
+            end.get_loop().call_soon_threadsafe(_let_go, end, result)
+
+    async def _run(self, job: Job, claim: Change) -> Result:
         driver, tool, call = self._driver, job.tool, job.call
-        if call.placement == "inline":
-            change = claim(call, tool, now=now, owner=driver.owner, mode=mode, first=first, undo=job.undo)
-        else:
-            change = self._lease(job, mode, now, first)
-        writing = driver.write(change)
+        writing = driver.write(claim)
         if writing is not None:
             await writing
-        call = job.call = change.call  # type: ignore[assignment]  # a claim has a call
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
@@ -145,6 +144,7 @@ class Performer:
             outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
             outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call), cause=error)
+        job.started = 0.0  # nobody can stop it any more: what happened must be written down
         return await self._finish(job, outcome, (perf_counter() - began) * 1000)
 
     def _cut_short(self, job: Job) -> Outcome:
@@ -162,7 +162,7 @@ class Performer:
             job.hook, job.is_async = tool.undo_handler, is_async(tool.undo_handler)
             job.args = (metadata_of(job.undo),)
         elif tool.function is not None and tool.inject is None:
-            payload = decode(call.arguments)
+            payload = decode(call.arguments) if job.payload is None else job.payload
             job.kwargs = payload if tool.bind is None else tool.bind(payload)
         else:
             given = input_of(call)
@@ -191,7 +191,7 @@ class Performer:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
         driver, call = self._driver, job.call
         data = decode(outcome.result)
-        shown = driver.masker(data)
+        shown = driver.mask(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
         if outcome.status is _COMPLETED:
@@ -247,24 +247,23 @@ class Performer:
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
-    def _lease(self, job: Job, mode: Mode, now: datetime, first: tuple[Draft, ...]) -> Change:
-        """Claim a call that does not run in this process: by when its result is due, and whose result counts."""
-        driver = self._driver
-        return claim(
-            job.call,
-            job.tool,
-            now=now,
-            owner=driver.owner,
-            mode=mode,
-            first=first,
-            undo=job.undo,
-            fence=driver.new_id(),
-            due_at=now + timedelta(seconds=job.tool.timeout_seconds),
-        )
-
     async def _late(self, call: Call, error: BaseException | None) -> None:
         summary = {"raised": None if error is None else type(error).__name__}
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
+
+
+def _let_go(end: asyncio.Future[Result], result: Result) -> None:
+    if not end.done():
+        end.set_result(result)
+
+
+def _pass_on(task: asyncio.Task[Result], end: asyncio.Future[Result]) -> None:
+    if task.cancelled():
+        end.cancel()
+    elif (error := task.exception()) is not None:
+        end.set_exception(error)
+    else:
+        end.set_result(task.result())
 
 
 def _undone(raw: object) -> Outcome:

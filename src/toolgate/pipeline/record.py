@@ -7,7 +7,7 @@ from typing import Any
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.change import Change, Durability, step
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, tell
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -43,16 +43,7 @@ def completed(
             data["artifact_type"] = artifact_type
     else:
         name = "tool.undone"
-    change = Change.of(
-        {
-            "project": call.project,
-            "at": now,
-            "call": ended,
-            "expect": call.version,
-            "events": (tell(ended, name, data),),
-            "durability": _COMMITTED,
-        }
-    )
+    change = step(ended, call.version, now, (tell(ended, name, data),), _COMMITTED)
     return change if undo is None else change.evolve(undo=undo)
 
 

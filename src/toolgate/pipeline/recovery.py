@@ -19,7 +19,7 @@ from toolgate.pipeline import record
 from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
-from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
 
 BATCH = 100
@@ -30,9 +30,9 @@ log = logging.getLogger("toolgate.recovery")
 class Recovery:
     """Looks after the calls of dead owners. Several processes may do so at once: the first commit wins."""
 
-    def __init__(self, driver: Driver, performer: Performer) -> None:
+    def __init__(self, driver: Driver, walk: Walk) -> None:
         self._driver = driver
-        self._performer = performer
+        self._walk = walk
         self._reconciled: set[tuple[str, str]] = set()
 
     async def recover(self) -> None:
@@ -51,10 +51,16 @@ class Recovery:
         retriable = not call.has_effects or call.idempotent
         if retriable and call.undo_of is None:
             if tool is not None and tool.can_retry and tool.hash == call.definition_hash:
-                self._performer.restart(call, tool, driver.store.mode)
+                driver.spawn(self._retry(call, tool))
             return  # a process that holds this very tool will try it again
         error = "The process that ran this call died; whether its effect happened is unknown."
         await driver.commit(record.failed(call, now=driver.now(), status=Status.UNKNOWN, code="unknown", error=error))
+
+    async def _retry(self, call: Call, tool: ToolDefinition) -> None:
+        try:
+            await self._walk.retry(call, tool)
+        except ConflictError:
+            log.debug("call %s is retried by another process", call.id)
 
     async def _reconcile_all(self) -> None:
         query = CallQuery(statuses=frozenset({Status.UNKNOWN}), limit=BATCH)

@@ -24,14 +24,16 @@ class Waiters:
             self._waiting.setdefault(key, []).append(future)
         return future
 
-    def discard(self, key: Key, future: asyncio.Future[None]) -> None:
-        """Stop waiting."""
+    def discard(self, key: Key, future: asyncio.Future[None]) -> bool:
+        """Stop waiting; False where a wake-up was sent already."""
         with self._lock:
             waiting = self._waiting.get(key)
-            if waiting is not None and future in waiting:
-                waiting.remove(future)
-                if not waiting:
-                    del self._waiting[key]
+            if waiting is None or future not in waiting:
+                return False
+            waiting.remove(future)
+            if not waiting:
+                del self._waiting[key]
+            return True
 
     def __contains__(self, key: Key) -> bool:
         return key in self._waiting

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from toolgate.errors import (
     ConflictError,
@@ -19,21 +20,22 @@ from toolgate.kernel.approval import Approval, digest_of
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.canonical import Arguments
+from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode, summarize
+from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.policy import Facts, Verdict, Word
-from toolgate.kernel.record import keep
-from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
+from toolgate.kernel.record import build, keep
+from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.assess import assess
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.execute import claim, claim_at_birth, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
 from toolgate.pipeline.resolve import resolve
@@ -42,6 +44,10 @@ from toolgate.pipeline.validate import revalidate, validate
 from toolgate.ports.store import ApprovalQuery
 
 _LEVELS = list(ApprovalLevel)
+
+
+NO_WISHES: Mapping[str, Any] = {}
+"""What the caller asks for about its own approval (`message`, `approval_timeout_s`): nothing."""
 
 
 class Walk:
@@ -58,7 +64,7 @@ class Walk:
         context: Context,
         *,
         call_id: str | None = None,
-        approval_timeout_s: float | None = None,
+        wishes: Mapping[str, Any] = NO_WISHES,
     ) -> Result:
         """Take a new call as far as it goes without a person: to its end, or to its question."""
         driver = self._driver
@@ -72,9 +78,17 @@ class Walk:
         except ToolInputError as error:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
         route = driver.route(tool)
-        call = self._new(route, context, call_id, now, arguments, approval_timeout_s)
-        summary = summarize(call.shown, len(call.arguments))
-        invoked = tell(call, "tool.invoked", {"payload_summary": summary, "behavior": context.behavior})
+        mode = driver.store.mode
+        if mode in route.free_modes:
+            call = self._new(route.claimed, context, call_id, now, arguments, wishes)
+            claimed = claim_at_birth(call, _invoked(call), now=now, mode=mode, durability=route.durability)
+            try:
+                started = self._performer.start(claimed, tool, None, arguments.value)
+                return await finish(started) if isinstance(started, asyncio.Future) else started
+            except ConflictError:
+                pass  # the mode changed or the id is taken, and nothing ran: the long way finds out which
+        call = self._new(route.born, context, call_id, now, arguments, wishes)
+        invoked = _invoked(call)
         if tool.prepare is None:
             return await self._proceed(call, route, now, (invoked,), None)
         try:
@@ -106,28 +120,38 @@ class Walk:
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
         return await self._proceed(fresh, driver.route(tool), driver.now(), (), undo, ask_again=changed)
 
+    async def retry(self, call: Call, tool: ToolDefinition) -> Result:
+        """Make another attempt at a call whose owner died while it ran; for tools that may be run again."""
+        driver = self._driver
+        mode, now = driver.store.mode, driver.now()
+        verdict = self._judge(call, driver.route(tool), Facts(mode, now))
+        if isinstance(verdict, Verdict):
+            return await self._end(call, Status.FAILED, "denied", _denied(call, verdict.reason, verdict.rule), ())
+        started = self._performer.start(self._claim(call, tool, mode, now, (), None), tool, None)
+        return await finish(started) if isinstance(started, asyncio.Future) else started
+
     def _new(
         self,
-        route: Route,
+        born: dict[str, Any],
         context: Context,
         call_id: str | None,
         now: datetime,
         arguments: Arguments,
-        approval_timeout_s: float | None,
+        wishes: Mapping[str, Any],
     ) -> Call:
         driver = self._driver
-        call = Call.of(
-            {
-                **route.born,
-                "id": call_id or driver.new_id(),
-                "project": context.project,
-                "context": context,
-                "created_at": now,
-                "arguments": keep(arguments.canonical),
-                "shown": driver.masker(arguments.value),
-            }
-        )
-        return call if approval_timeout_s is None else call.evolve(approval_timeout_s=approval_timeout_s)
+        fields = born.copy()
+        if "status" in born:
+            fields["started_at"] = now
+        fields["id"] = call_id or driver.new_id()
+        fields["project"] = context.project
+        fields["context"] = context
+        fields["created_at"] = now
+        fields["arguments"] = keep(arguments.canonical)
+        fields["shown"] = driver.mask(arguments.value)
+        if wishes:
+            fields.update(wishes)
+        return build(Call, fields)
 
     async def _proceed(
         self,
@@ -152,15 +176,39 @@ class Walk:
                         return await self._deny(call, verdict, first)
                     if self._must_ask(call, verdict, ask_again):
                         return await self._ask(call, tool, verdict, first, mode)
-                    ready = call if call.status is Status.APPROVED else _assessed(call, verdict)
-                started = self._performer.start(ready, tool, mode, now, first, undo)
-                return await finish(started) if isinstance(started, asyncio.Task) else started
+                    ready = call if call.status is Status.APPROVED else self._assessed(call, verdict)
+                started = self._performer.start(self._claim(ready, tool, mode, now, first, undo), tool, undo)
+                return await finish(started) if isinstance(started, asyncio.Future) else started
             except ModeChangedError:
                 ready, now = call, driver.now()
             except RateLimitError as error:
                 return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
             except ConflictError:
                 return await self._outrun(call, first)
+
+    def _claim(
+        self,
+        call: Call,
+        tool: ToolDefinition,
+        mode: Mode,
+        now: datetime,
+        first: tuple[Draft, ...],
+        undo: UndoRecord | None,
+    ) -> Change:
+        """Claim a call; where its result comes from elsewhere, with a fence and the time by which it is due."""
+        driver = self._driver
+        is_here = call.placement == Placement.INLINE
+        return claim(
+            call,
+            tool,
+            now=now,
+            owner=driver.owner,
+            mode=mode,
+            first=first,
+            undo=undo,
+            fence=None if is_here else driver.new_id(),
+            due_at=None if is_here else now + timedelta(seconds=tool.timeout_seconds),
+        )
 
     def _judge(self, call: Call, route: Route, facts: Facts) -> Assessment | Verdict:
         """Return how a call is routed, or the verdict that denies it."""
@@ -174,6 +222,16 @@ class Walk:
             return Verdict(Word.DENY, assessment.denied, "default", "default_deny")
         return assessment
 
+    def _assessed(self, call: Call, assessment: Assessment) -> Call:
+        if assessment == UNREMARKABLE:
+            return call  # a call is born with these values
+        return call.evolve(
+            level=assessment.level.value,
+            risk=assessment.risk.value,
+            confidence=assessment.confidence,
+            reasons=tuple(map(self._driver.masker.text, assessment.reasons)),
+        )
+
     @staticmethod
     def _must_ask(call: Call, assessment: Assessment, ask_again: bool) -> bool:
         """Whether a person must answer: the level asks, and no approval of at least this level is at hand."""
@@ -186,7 +244,7 @@ class Walk:
     ) -> Result:
         driver = self._driver
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
-        asking = _assessed(call, assessment._replace(level=level))
+        asking = self._assessed(call, assessment._replace(level=level))
         change = approve.request(
             asking,
             tool,
@@ -328,21 +386,15 @@ class Walk:
         return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 
+def _invoked(call: Call) -> Draft:
+    summary = call.shown if len(call.arguments) <= SUMMARY_BYTES else summarize(call.shown, len(call.arguments))
+    return tell(call, "tool.invoked", {"payload_summary": summary, "behavior": call.context.behavior})
+
+
 def _no_runner(call: Call) -> str:
     return (
         f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
         "nothing ran. Configure the runner or change the tool's placement."
-    )
-
-
-def _assessed(call: Call, assessment: Assessment) -> Call:
-    if assessment == UNREMARKABLE:
-        return call  # a call is born with these values
-    return call.evolve(
-        level=assessment.level.value,
-        risk=assessment.risk.value,
-        confidence=assessment.confidence,
-        reasons=assessment.reasons,
     )
 
 

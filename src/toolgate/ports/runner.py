@@ -22,9 +22,11 @@ PARKED: Final = Parked()
 class Job:
     """One claimed execution, and the handle by which others may end it.
 
-    `started` is the monotonic time at which the hook was entered, 0.0 before. `stop` says why somebody
-    wants it to end. A runner whose hook cannot be stopped clears `stoppable`, and calls `late` if the
-    hook ends after its `run` was cancelled. `undo` is the undo record claimed or prepared with the call.
+    `started` is the monotonic time at which the hook was entered, 0.0 while it does not run. `stop` says why
+    somebody wants it to end, and `end` is what those who wait for it wait for. A runner whose hook cannot be
+    stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled. `payload` are
+    the call's arguments where they are at hand as a copy nobody else holds. `undo` is the undo record claimed
+    or prepared with the call.
     """
 
     args: tuple[Any, ...] = ()
@@ -35,7 +37,10 @@ class Job:
     started: float = 0.0
     task: asyncio.Task[Any] | None = None
     loop: asyncio.AbstractEventLoop | None = None
+    end: asyncio.Future[Any] | None = None
     late: Callable[[BaseException | None], None] | None = None
+
+    payload: dict[str, Any] | None = None
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
         self.call = call

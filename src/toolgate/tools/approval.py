@@ -84,7 +84,9 @@ class ApprovalService:
 
     async def request_approval(self, action: Any, ctx: Any, tool: Any) -> ApprovalRequest:
         """Ask about an action of a tool, in the shape document 000 uses."""
-        run_id = getattr(ctx, "pipeline_run_id", None) or (ctx.get("pipeline_run_id") if isinstance(ctx, dict) else None)
+        run_id = getattr(ctx, "pipeline_run_id", None) or (
+            ctx.get("pipeline_run_id") if isinstance(ctx, dict) else None
+        )
         return await self.request(
             ApprovalRequest(
                 action_id=getattr(action, "id", None) or uuid4(),
@@ -119,9 +121,7 @@ class ApprovalService:
         """Record a person's answer; raise DecisionConflictError where it is decided or too late."""
         approval = await self._find(request_id)
         who = Principal.of(user_id)
-        await self._gate.decide(
-            approval.id, "approve" if granted else "deny", by=who, reason=reason, project=PROJECT
-        )
+        await self._gate.decide(approval.id, "approve" if granted else "deny", by=who, reason=reason, project=PROJECT)
         return ApprovalDecision(granted, approval.id, who.name, reason)
 
     async def get_status(self, id: UUID | str) -> ApprovalStatus:

@@ -21,6 +21,22 @@ def test_a_bare_name_or_uuid_is_a_person() -> None:
     assert Principal.of(AN_ID).name == str(AN_ID)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("agent:local", "agent"),
+        ("runner:laptop", "runner"),
+        ("policy:auto", "policy"),
+        ("agent", "person"),
+        ("agents:x", "person"),
+        ("mail:ann", "person"),
+        ("", "person"),
+    ],
+)
+def test_a_name_may_say_that_it_is_no_person(name: str, kind: str) -> None:
+    assert Principal.of(name) == Principal(name=name, kind=PrincipalKind(kind))
+
+
 def test_a_principal_is_taken_as_it_is() -> None:
     agent = Principal(name="agent:1", kind=PrincipalKind.AGENT, roles=frozenset({"writer"}))
     assert Principal.of(agent) is agent

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.kernel.samples import NOW
 
 from toolgate.errors import ToolgateError
-from toolgate.kernel.event import EVENTS, ChainError, Event, genesis, seal, verify
+from toolgate.kernel.event import EVENTS, HASH_BYTES, ChainError, Event, genesis, link, seal, verify
 
 SIZE = 5
 
@@ -65,6 +65,14 @@ def test_an_event_has_its_columns_and_a_body_that_tells_the_same() -> None:
         "type": "tool.started",
     }
     assert event.hash == hashlib.sha256(event.prev + event.body).digest()
+
+
+def test_a_link_is_what_is_hashed_and_its_hash() -> None:
+    draft = ("tool.started", "c1", {"attempt": 1})
+    hashed, digest = link(draft, "p", 1, NOW, genesis("p"))
+    event = seal(draft, "p", 1, NOW, genesis("p"))
+    assert (hashed[:HASH_BYTES], hashed[HASH_BYTES:], digest) == (event.prev, event.body, event.hash)
+    assert len(digest) == HASH_BYTES
 
 
 def test_each_reader_of_the_data_gets_its_own_copy() -> None:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from toolgate.errors import UsageError
+from toolgate.kernel.context import Context
 from toolgate.kernel.input import Action, ToolInput
 
 AN_ID = UUID(int=7)
@@ -30,6 +31,13 @@ def test_an_input_is_built_from_fields() -> None:
     assert (given.action_id, given.tool_name, given.payload) == (AN_ID, "edit", {"a": 1})
     assert given.ctx is ctx
     assert given.action == Action(id=AN_ID, type="edit", payload={"a": 1})
+
+
+def test_the_gates_context_stands_beside_the_hosts_own() -> None:
+    context = Context(principal="agent:x")
+    given = ToolInput(ctx={"mine": 1}, context=context)
+    assert (given.ctx, given.context) == ({"mine": 1}, context)
+    assert ToolInput().context == Context()
 
 
 def test_fields_may_be_given_by_position() -> None:

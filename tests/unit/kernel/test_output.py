@@ -95,6 +95,7 @@ def test_a_pending_result_has_no_data_yet_and_says_how_to_wait(status: Status) -
         (Status.FAILED, "timeout", errors.ToolTimeoutError),
         (Status.FAILED, "invalid_output", errors.ToolOutputError),
         (Status.FAILED, "undo_failed", errors.ToolUndoError),
+        (Status.FAILED, "undo_conflict", errors.ToolUndoError),
         (Status.DENIED, "behavior_not_allowed", errors.ToolDeniedError),
         (Status.DENIED, None, errors.ToolDeniedError),
         (Status.REJECTED, "approval_denied", errors.ToolApprovalDeniedError),
@@ -137,6 +138,12 @@ def test_the_result_carries_errors_artifacts_and_what_was_undone(fields: dict[st
     result = result_of(a_call(status=Status.FAILED, **fields), cause=cause)
     assert result == a_result(status=Status.FAILED, **fields)
     assert result.cause is cause
+
+
+def test_changing_a_results_artifacts_does_not_change_the_call() -> None:
+    call = a_call(status=Status.COMPLETED, artifacts=({"id": 1},))
+    result_of(call).artifacts[0]["id"] = 2
+    assert call.artifacts == ({"id": 1},)
 
 
 def test_the_masked_view_of_a_call_is_not_what_the_caller_gets() -> None:

@@ -296,7 +296,7 @@ def test_any_other_large_value_is_outlined_by_its_type(value: Any, kind: str) ->
     assert summarize(value, SUMMARY_BYTES + 1) == {"truncated": True, "bytes": SUMMARY_BYTES + 1, "type": kind}
 
 
-@given(st.dictionaries(st.text(min_size=100, max_size=200) | st.integers(), st.none(), max_size=50))
+@given(st.dictionaries(st.sampled_from(["é" * 100, "x" * 64, "y" * 65]) | st.integers(), st.none(), max_size=50))
 def test_an_outline_stays_small_however_long_the_keys(masked: dict[Any, None]) -> None:
     summary = summarize(masked, 10**6)
     assert len(summary["keys"]) <= 32

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.kernel.samples import NOW, a_call, an_approval
 
@@ -18,7 +19,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy
-from toolgate.kernel.record import Record
+from toolgate.kernel.record import Record, keep
 from toolgate.kernel.undo import UndoRecord
 
 SAMPLES: list[Record] = [
@@ -46,18 +47,21 @@ def test_every_kind_of_record_is_sampled_here() -> None:
     assert {type(sample) for sample in SAMPLES} == ours
 
 
+@settings(max_examples=30)
 @given(data=st.data())
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
 def test_make_equals_the_constructor_for_any_fields(sample: Any, data: st.DataObject) -> None:
     required = {field.name for field in dataclasses.fields(sample) if field.default is dataclasses.MISSING}
     chosen = data.draw(st.sets(st.sampled_from(fields_of(sample)))) | required
     fields = {name: data.draw(values) for name in sorted(chosen)}
-    made, built = type(sample).make(**fields), type(sample)(**fields)
-    assert as_dict(made) == as_dict(built)
-    assert made == built
-    assert repr(made) == repr(built)
+    built = type(sample)(**fields)
+    for made in (type(sample).make(**fields), type(sample).of(dict(fields))):
+        assert as_dict(made) == as_dict(built)
+        assert made == built
+        assert repr(made) == repr(built)
 
 
+@settings(max_examples=30)
 @given(data=st.data())
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
 def test_evolve_equals_replace_and_leaves_the_original(sample: Any, data: st.DataObject) -> None:
@@ -91,6 +95,14 @@ def test_every_default_is_a_class_attribute_that_serves_absent_fields(kind: Any)
 def test_copies_and_pickles_of_a_record_equal_it(record: Call | Approval) -> None:
     made = type(record).make(**vars(record))
     assert copy.copy(made) == copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == record
+
+
+@given(st.binary(max_size=5000))
+def test_what_is_kept_is_equal_and_another_object(encoded: bytes) -> None:
+    kept = keep(encoded)
+    assert kept == encoded
+    assert type(kept) is bytes
+    assert sys.getsizeof(kept) == sys.getsizeof(b"") + len(encoded)
 
 
 def test_two_records_made_of_the_same_mapping_share_no_state() -> None:

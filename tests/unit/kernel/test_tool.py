@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import subprocess
+import sys
 from types import MappingProxyType
 from typing import Any
 
@@ -234,6 +236,13 @@ def test_undeclared_effects_count_and_only_the_harmless_is_retried(
     assert (tool.has_effects, tool.can_retry) == (has_effects, can_retry)
 
 
+@pytest.mark.parametrize("placement", Placement)
+def test_a_tool_that_requires_a_sandbox_never_runs_inline(placement: Placement) -> None:
+    assert a_tool(placement=placement).runs_in is placement
+    sandboxed = a_tool(placement=placement, requires_sandbox=True).runs_in
+    assert sandboxed is (Placement.SANDBOX if placement is Placement.INLINE else placement)
+
+
 @pytest.mark.parametrize("mode", Mode)
 def test_a_tool_that_lists_no_mode_runs_in_all_but_lockdown(mode: Mode) -> None:
     assert a_tool().allows_mode(mode) is (mode is not Mode.LOCKDOWN)
@@ -331,19 +340,10 @@ def test_definitions_that_say_the_same_have_one_hash(chosen: dict[str, None]) ->
 
 
 def test_the_hash_does_not_depend_on_spelling_or_order() -> None:
-    one = a_tool(
-        risk_level="HIGH",
-        allowed_behaviors=("a", "b"),
-        allowed_modes=("NORMAL", "ALERT"),
-        input_schema={"a": 1, "b": 2},
-    )
-    other = a_tool(
-        risk_level="high",
-        allowed_behaviors={"b", "a"},
-        allowed_modes=("ALERT", "NORMAL"),
-        input_schema={"b": 2, "a": 1},
-    )
+    one = a_tool(risk_level="HIGH", allowed_behaviors=("a", "b"), allowed_modes=("NORMAL", "ALERT"))
+    other = a_tool(risk_level="high", allowed_behaviors=["b", "a"], allowed_modes=("ALERT", "NORMAL"))
     assert one.hash == other.hash
+    assert a_tool(input_schema={"a": 1, "b": 2}).hash == a_tool(input_schema={"b": 2, "a": 1}).hash
     assert a_tool(action_type="edit").hash == a_tool().hash
 
 
@@ -360,12 +360,18 @@ def test_code_counts_by_where_it_lives() -> None:
     assert a_tool(handler=SyncObject().method).hash != a_tool(handler=SyncObject()).hash
 
 
-def test_the_hash_is_stable_between_processes() -> None:
-    tool = ToolDefinition("edit", SCHEMA, sync_hook, allowed_behaviors=("b", "a"), effects="read")
-    here = f"{sync_hook.__module__}.sync_hook"
-    assert len(tool.hash) == 64
-    assert here.endswith("test_tool.sync_hook")
-    assert dataclasses.replace(tool).hash == tool.hash
+def test_the_hash_is_the_same_in_every_process() -> None:
+    code = (
+        "from toolgate import ToolDefinition;"
+        "print(ToolDefinition('edit', {}, len, {'a', 'b', 'c'}, allowed_modes={'NORMAL', 'ALERT'}).hash)"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True
+        ).stdout
+        for seed in "1234"
+    }
+    assert len(printed) == 1
 
 
 def test_a_replaced_definition_derives_everything_anew() -> None:

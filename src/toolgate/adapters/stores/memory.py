@@ -30,8 +30,6 @@ Row = tuple[int, str, datetime, str | None, bytes, bytes]
 """An event as kept: seq, type, at, call, what was hashed, hash. Plain tuples are cheap for the garbage collector."""
 
 _UNKNOWN = Status.UNKNOWN
-_COMPANIONS = frozenset({"approvals", "undo", "undo_expect", "reservations", "set_mode"})
-"""The fields of a Change beside the call and its events; most changes set none of them."""
 
 
 class MemoryStore:
@@ -58,7 +56,7 @@ class MemoryStore:
 
     def commit(self, change: Change) -> None:
         call = change.call
-        alone = _COMPANIONS.isdisjoint(change.__dict__)
+        plain = change.is_plain
         with self._lock:
             if self._closed:
                 raise StoreError("The store is closed.")
@@ -70,14 +68,14 @@ class MemoryStore:
                 standing = self._calls.get(key)
                 if (None if standing is None else standing.version) != change.expect:
                     raise ConflictError(f"Call {key[1]} was changed by somebody else.")
-            if not alone:
+            if not plain:
                 self._check_companions(change)
             if change.events:
                 self._seal(change)
             # From here on nothing can fail: everything was checked.
             if call is not None and key is not None:
                 self._keep_call(call, key)
-            if not alone:
+            if not plain:
                 self._keep_companions(change)
 
     def _check_companions(self, change: Change) -> None:

@@ -154,7 +154,7 @@ def forget_before(path: Path, cut: datetime) -> int:
     try:
         connection.execute("BEGIN IMMEDIATE")
         done = connection.execute(
-            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "  # noqa: S608  # marks are ours
+            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "  # marks are ours
             f"WHERE completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})",
             (moment(cut), *_FORGETTABLE),
         ).rowcount

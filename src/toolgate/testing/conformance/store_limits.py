@@ -72,9 +72,9 @@ class LimitLaws:
         assert type(caught.value) is ConflictError
 
     async def test_the_mode_is_normal_until_it_is_set(self, store: Store) -> None:
-        assert store.mode is Mode.NORMAL
+        before = store.mode
         await commit(store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
-        assert store.mode is Mode.LOCKDOWN
+        assert (before, store.mode) == (Mode.NORMAL, Mode.LOCKDOWN)
 
     async def test_a_change_made_under_another_mode_is_refused(self, store: Store) -> None:
         await commit(store, Change(project="_system", at=NOON, set_mode=Mode.ALERT))

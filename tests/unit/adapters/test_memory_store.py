@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from toolgate.adapters.stores.memory import EVENTS_PER_CALL, MemoryStore
+from toolgate.kernel.approval import ApprovalStatus
+from toolgate.kernel.call import Status
+from toolgate.kernel.change import Change
+from toolgate.kernel.event import verify
+from toolgate.ports.store import ApprovalQuery, CallQuery
+from toolgate.testing.clock import NOON
+from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, an_approval, commit, insert, step
+
+
+async def test_finished_calls_are_forgotten_beyond_what_is_retained() -> None:
+    store = MemoryStore(retain=3)
+    for number in range(5):
+        await commit(store, insert(a_call(f"c{number}", status=Status.COMPLETED)))
+    assert [call.id for call in await store.calls(CallQuery())] == ["c2", "c3", "c4"]
+
+
+async def test_the_approval_of_a_forgotten_call_is_forgotten_too() -> None:
+    store = MemoryStore(retain=1)
+    closed = an_approval(status=ApprovalStatus.DENIED)
+    await commit(store, insert(a_call(status=Status.REJECTED, approval_id="a1"), approvals=(closed,)))
+    await commit(store, insert(a_call("c2", status=Status.COMPLETED)))
+    assert await store.approvals(ApprovalQuery()) == []
+
+
+async def test_calls_that_are_not_finished_are_never_forgotten() -> None:
+    store = MemoryStore(retain=1)
+    for number, status in enumerate((Status.AWAITING_APPROVAL, Status.EXECUTING, Status.UNKNOWN, Status.COMPLETED)):
+        await commit(store, insert(a_call(f"c{number}", status=status)))
+    await commit(store, insert(a_call("last", status=Status.COMPLETED)))
+    assert [call.id for call in await store.calls(CallQuery())] == ["c0", "c1", "c2", "last"]
+
+
+async def test_a_settled_call_is_forgotten_in_its_turn() -> None:
+    store = MemoryStore(retain=1)
+    unknown = a_call(status=Status.UNKNOWN)
+    await commit(store, insert(unknown))
+    await commit(store, step(unknown, Status.COMPLETED))
+    await commit(store, insert(a_call("c2", status=Status.COMPLETED)))
+    assert await store.call(PROJECT, "c1") is None
+
+
+async def test_old_events_are_forgotten_and_the_rest_still_verifies() -> None:
+    store = MemoryStore(retain=2)
+    kept = 2 * EVENTS_PER_CALL
+    everything = []
+    for _ in range(kept + 5):
+        await commit(store, Change(project=PROJECT, at=NOON, events=(a_fact(),)))
+        everything.append((await store.events(PROJECT))[-1])
+    events = await store.events(PROJECT)
+    assert [event.seq for event in events] == list(range(6, kept + 6))
+    assert verify(events, after=(5, everything[4].hash)) == kept
+    assert [event.seq for event in await store.events(PROJECT, after=2, limit=2)] == [6, 7]
+
+
+async def test_a_page_after_a_call_that_is_gone_starts_over() -> None:
+    store = MemoryStore()
+    await commit(store, insert(a_call()))
+    assert [call.id for call in await store.calls(CallQuery(after="gone"))] == ["c1"]
+
+
+async def test_deadlines_that_no_longer_count_are_dropped() -> None:
+    store = MemoryStore()
+    call = a_call(due_at=NOON)
+    await commit(store, insert(call))
+    for number in range(1, 50):
+        moved = call.stay(due_at=NOON + timedelta(seconds=number))
+        await commit(store, Change(project=PROJECT, at=NOON, call=moved, expect=call.version))
+        call = moved
+    assert (await store.due(NOON + timedelta(seconds=48))).calls == []
+    assert len(store._due) == 1
+
+

@@ -1,0 +1,77 @@
+"""A pipeline without a gate: a driver on fakes, with the clock in the test's hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from itertools import count
+from typing import Any
+
+from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.runners.inline import InlineRunner
+from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.kernel.call import Call
+from toolgate.kernel.masking import Masker
+from toolgate.kernel.policy import Policy
+from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.answers import Answers
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.sweeper import Sweeper
+from toolgate.pipeline.undoing import Undoing
+from toolgate.pipeline.walk import Walk
+from toolgate.ports.runner import PARKED, Job
+from toolgate.testing.clock import FakeClock
+from toolgate.testing.stores import RemoteStore
+
+
+class Park:
+    """A runner whose results come later."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    async def run(self, job: Job) -> object:
+        self.jobs.append(job)
+        return PARKED
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class Rig:
+    def __init__(self, *tools: ToolDefinition, policy: Policy | None = None) -> None:
+        self.clock = FakeClock()
+        self.store = RemoteStore(MemoryStore())
+        self.offered: list[Call] = []
+        self.spawned: set[asyncio.Task[Any]] = set()
+        self.inline, self.client = InlineRunner(), Park()
+        numbers = count(1)
+        self.driver = Driver(
+            store=self.store,
+            bus=MemoryBus(),
+            registry=ToolRegistry(tools),
+            masker=Masker(),
+            runners={"inline": self.inline, "client": self.client},
+            spawn=self.spawn,
+            policy=policy or Policy(),
+            now=self.clock.now,
+            new_id=lambda: f"id-{next(numbers)}",
+        )
+        self.performer = Performer(self.driver)
+        self.walk = Walk(self.driver, self.performer)
+        self.answers = Answers(self.driver, self.performer)
+        self.undoing = Undoing(self.driver, self.walk)
+        self.sweeper = Sweeper(self.driver, self.offered.append)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self.spawned.add(task)
+        task.add_done_callback(self.spawned.discard)
+
+    async def names(self, call_id: str) -> list[str]:
+        return [event.type for event in await self.store.events("default", call_id=call_id)]
+
+    async def close(self) -> None:
+        await self.inline.close()
