@@ -67,8 +67,7 @@ class ApprovalService:
     async def request(self, request: ApprovalRequest, *, timeout_seconds: float = DEFAULT_TIMEOUT_S) -> ApprovalRequest:
         """Ask; return the request with its id. The same action id asks once."""
         gate = self._gate
-        if request.tool_name not in gate.registry:
-            gate.register(_question(request.tool_name))
+        self._hold(request.tool_name)
         result = await gate.call(
             request.tool_name,
             request.payload,
@@ -140,8 +139,14 @@ class ApprovalService:
         for query in (ApprovalQuery(project=PROJECT, id=text), ApprovalQuery(project=PROJECT, call_id=text)):
             found = await self._gate.approvals(query)
             if found:
+                self._hold(found[-1].tool_name)
                 return found[-1]
         raise NotFoundError(f"There is no approval request {text[:64]}, by request id or action id.")
+
+    def _hold(self, tool_name: str) -> None:
+        """Offer the question's tool here, so that an approved request comes to its end in this process."""
+        if tool_name not in self._gate.registry:
+            self._gate.register(_question(tool_name))
 
     @staticmethod
     def _fill(request: ApprovalRequest, approval: Approval) -> ApprovalRequest:

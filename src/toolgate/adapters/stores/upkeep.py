@@ -48,9 +48,8 @@ def verify_chains(path: Path) -> list[ChainReport]:
     """Check the chain of every project against its events and its recorded head."""
     with _looking(path) as connection:
         connection.execute("BEGIN")  # one moment in time, however long it takes
-        heads = dict(
-            (row[0], (row[1], row[2])) for row in connection.execute("SELECT project_id, seq, hash FROM chain_heads")
-        )
+        rows = connection.execute("SELECT project_id, seq, hash FROM chain_heads")
+        heads = {row[0]: (row[1], row[2]) for row in rows}
         told = {row[0] for row in connection.execute("SELECT DISTINCT project_id FROM events")}
         return [_verify(connection, project, heads.get(project)) for project in sorted(heads.keys() | told)]
 
@@ -154,7 +153,7 @@ def forget_before(path: Path, cut: datetime) -> int:
     try:
         connection.execute("BEGIN IMMEDIATE")
         done = connection.execute(
-            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "  # marks are ours
+            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "
             f"WHERE completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})",
             (moment(cut), *_FORGETTABLE),
         ).rowcount
