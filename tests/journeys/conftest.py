@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.journeys.scene import Open
 
 import toolgate
-from tests.journeys.scene import Open
 from toolgate.adapters.buses.memory import MemoryBus
 from toolgate.adapters.channels.callback import CallbackChannel
 from toolgate.adapters.runners.inline import InlineRunner

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.journeys.scene import Open, names, park, saying
+
 from toolgate import Gate, ToolDefinition, tool
 from toolgate.errors import DecisionConflictError, ToolApprovalDeniedError, UsageError
 from toolgate.kernel.call import Status

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.journeys.scene import Open, park
+
 from toolgate import ToolInput, ToolOutput, tool
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.tool import ToolDefinition

@@ -5,8 +5,8 @@ import threading
 from typing import Any
 
 import pytest
-
 from tests.journeys.scene import Open, names, park
+
 from toolgate import Context, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import ConflictError, NotFoundError, ToolCancelledError
 from toolgate.kernel.approval import ApprovalStatus

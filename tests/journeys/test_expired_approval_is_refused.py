@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-
 from tests.journeys.scene import Open, names, park, saying
+
 from toolgate import ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import DecisionConflictError, ToolApprovalTimeoutError, UsageError
 from toolgate.kernel.approval import ApprovalStatus

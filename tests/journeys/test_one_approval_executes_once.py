@@ -4,8 +4,8 @@ import asyncio
 import threading
 
 import pytest
-
 from tests.journeys.scene import Open, names, park
+
 from toolgate import Context, Principal, tool
 from toolgate.errors import DecisionConflictError, NotAllowedError, NotFoundError
 from toolgate.kernel.call import Status

@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-
 from tests.journeys.scene import Open, names, park
+
 from toolgate import Context, tool
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Status

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-
 from tests.journeys.scene import Open, names, park, saying
+
 from toolgate import Policy, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.approval import ApprovalStatus
@@ -36,9 +36,7 @@ class Desk:
         return ToolOutput.ok("written")
 
     def tool(self, **options: Any) -> ToolDefinition:
-        return ToolDefinition(
-            name="write", handler=self.write, requires_approval=True, prepare=self.prepare, **options
-        )
+        return ToolDefinition(name="write", handler=self.write, requires_approval=True, prepare=self.prepare, **options)
 
     async def at_the_door(self) -> None:
         """Wait until the approved call is about to run."""

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-
 from tests.journeys.scene import Open, names, saying
+
 from toolgate import Context, Gate, Result, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import NotAllowedError, NotFoundError, ToolUndoError
 from toolgate.kernel.call import Status
@@ -258,9 +258,7 @@ async def test_undo_data_of_prepare_is_used_when_the_handler_gives_none(open_gat
         register.value = given.payload["value"]
         return ToolOutput.ok()
 
-    tool = ToolDefinition(
-        name="write", handler=handler, undoable=True, undo_handler=register.put_back, prepare=prepare
-    )
+    tool = ToolDefinition(name="write", handler=handler, undoable=True, undo_handler=register.put_back, prepare=prepare)
     async with open_gate(tools=[tool]) as gate:
         written = await write(gate)
         assert (await gate.undo(written.call_id)).success

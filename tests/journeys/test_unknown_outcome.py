@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from tests.journeys.scene import Open, names
+
 from toolgate import Gate, Principal, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import ConflictError, NotAllowedError, ToolTimeoutError, ToolUnknownOutcomeError, UsageError
 from toolgate.kernel.call import Status

@@ -32,7 +32,7 @@ async def test_a_call_made_without_waiting_says_what_it_waits_for(open_gate: Ope
         assert parked.is_pending
         assert parked.status is Status.AWAITING_APPROVAL
         assert (await gate.get(parked.call_id)).approval_id == parked.approval_id
-        with pytest.raises(UsageError, match="gate.wait"):
+        with pytest.raises(UsageError, match=r"gate\.wait"):
             parked.unwrap()
 
 
@@ -91,7 +91,7 @@ async def test_changes_of_mode_and_policy_are_told_in_the_system_project(open_ga
 
 async def _collect(gate: Gate, into: list[Event], **options: Any) -> None:
     async for event in gate.follow(**options):
-        into.append(event)
+        into.append(event)  # noqa: PERF401  # one by one, as they come
 
 
 async def test_a_follower_sees_what_was_and_what_comes(open_gate: Open) -> None:

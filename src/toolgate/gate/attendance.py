@@ -7,6 +7,7 @@ lives, else on the gate's own. However many try, the claim lets one through.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from toolgate.errors import GateClosedError
 from toolgate.kernel.call import Call, Status
@@ -14,19 +15,23 @@ from toolgate.kernel.output import Result, result_of
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.waiting import Key, Waiters
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.bus import Hint
 
 _APPROVED = Status.APPROVED
+LOOK_AFTER_S = 0.25
+"""How often the gate looks whether the loop of a call nobody waits for is still there."""
 
 
 class Attendance:
     """Waits for calls and runs approved ones."""
 
-    def __init__(self, driver: Driver, walk: Walk, background: Background) -> None:
+    def __init__(self, driver: Driver, walk: Walk, performer: Performer, background: Background) -> None:
         self._driver = driver
         self._walk = walk
+        self._performer = performer
         self._background = background
         self._waiters = Waiters()
         self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
@@ -64,6 +69,8 @@ class Attendance:
                 self._waiters.discard(key, future)
 
     def _on_hint(self, hint: Hint) -> None:
+        if self._homes and hint.status.is_final:
+            self._homes.pop((hint.project, hint.call_id), None)
         if not self._waiters.wake(hint) and hint.status is _APPROVED:
             self._dispatch((hint.project, hint.call_id))
 
@@ -78,7 +85,9 @@ class Attendance:
             return
         home = self._homes.pop(key, None)
         if home is not None and home.is_running():
-            home.call_soon_threadsafe(self._start_at_home, home, key)
+            with contextlib.suppress(RuntimeError):  # it was closed just now
+                home.call_soon_threadsafe(self._start_at_home, home, key)
+            self._background.spawn(self._look_after(home, key))
         else:
             self._background.spawn(self._run_approved(key))
 
@@ -86,6 +95,16 @@ class Attendance:
         task = home.create_task(self._run_approved(key), name=f"toolgate-call-{key[1]}")
         self._strays.add(task)
         task.add_done_callback(self._strays.discard)
+
+    async def _look_after(self, home: asyncio.AbstractEventLoop, key: Key) -> None:
+        """Take over from a loop that is closed before its call is through: one that is ending still looks alive."""
+        while not home.is_closed():
+            call = await self._driver.read(*key)
+            if call.status not in (_APPROVED, Status.EXECUTING):
+                return
+            await asyncio.sleep(LOOK_AFTER_S)
+        if not await self._performer.bury(*key):
+            await self._run_approved(key)
 
     async def _run_approved(self, key: Key) -> None:
         call = await self._driver.read(*key)

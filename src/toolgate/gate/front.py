@@ -74,7 +74,7 @@ class Gate:
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
         self._undoing = Undoing(self._driver, self._walk)
-        self._attendance = Attendance(self._driver, self._walk, self._background)
+        self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
         self._recovery = Recovery(self._driver, self._walk)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
@@ -151,7 +151,10 @@ class Gate:
             return result
         key = (context.project, result.call_id)
         self._attendance.settle_in(key)
-        return await self._attendance.follow(key) if wait else result
+        if not wait:
+            return result
+        del result  # thousands may wait here for hours
+        return await self._attendance.follow(key)
 
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return the final result of a call that was made before, by this process or another."""

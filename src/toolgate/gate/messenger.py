@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
 from collections.abc import Callable, Coroutine, Iterable
@@ -14,6 +15,8 @@ from toolgate.pipeline.answers import Answers
 from toolgate.ports.channel import Channel, Decision
 
 log = logging.getLogger("toolgate.channels")
+ENDING_S = 5.0
+"""How long an event loop that cancelled a question has to close before the question is asked elsewhere anyway."""
 
 
 class Messenger:
@@ -58,7 +61,7 @@ class Messenger:
         except asyncio.CancelledError:
             # The loop the question was asked on ends; the question does not.
             if not self._is_closed:
-                self._spawn(self._ask(channel, approval))
+                self._spawn(self._ask_again(asyncio.get_running_loop(), channel, approval))
             raise
         except DecisionConflictError as error:
             log.debug("the answer to approval %s came second: %s", approval.id, error.code)
@@ -69,6 +72,14 @@ class Messenger:
                 approval.id,
                 type(error).__name__,
             )
+
+    async def _ask_again(self, ending: asyncio.AbstractEventLoop, channel: Channel, approval: Approval) -> None:
+        """Ask once the loop that ends is gone: an answer before would send the call back to it."""
+        with contextlib.suppress(TimeoutError):  # somebody cancelled the question on a loop that lives on
+            async with asyncio.timeout(ENDING_S):
+                while not ending.is_closed():  # noqa: ASYNC110  # a loop tells nobody that it is closed
+                    await asyncio.sleep(0.01)
+        await self._ask(channel, approval)
 
     def close(self) -> None:
         """Stop asking; the questions stay open."""

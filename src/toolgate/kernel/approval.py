@@ -79,6 +79,7 @@ def digest_of(call: Call, *, nonce: str) -> str:
     content = {
         "arguments": call.arguments.decode(),
         "definition": call.definition_hash,
+        "forced": call.forced,
         "nonce": nonce,
         "preconditions": call.preconditions.decode() if call.preconditions is not None else None,
         "project": call.project,

@@ -60,11 +60,6 @@ class Change(NamedTuple):
         """Return a copy with these fields changed."""
         return self._replace(**changes)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it writes a call and events only: no approval, undo record, reservation or mode."""
-        return self[7:] == _NOTHING_ELSE
-
 
 _NOTHING_ELSE = ((), None, None, (), None)
 _new = tuple.__new__
@@ -78,5 +73,5 @@ def step(
     durability: Durability,
     mode_seen: Mode | None = None,
 ) -> Change:
-    """Return the plain change that moves one call; every call makes two, so it skips the keyword arguments."""
+    """Return the change that moves one call and does nothing else: cheap, since every call makes two."""
     return _new(Change, (call.project, at, events, call, expect, mode_seen, durability, *_NOTHING_ELSE))

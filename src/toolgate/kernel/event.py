@@ -78,24 +78,37 @@ _dumps = orjson.dumps
 _OPTIONS = orjson.OPT_UTC_Z
 
 
-def link(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> tuple[bytes, bytes]:
-    """Return exactly what is hashed for the event after `prev`, its `HASH_BYTES` and the body, and the hash."""
-    name, call_id, data = draft
-    if name not in EVENTS:
-        raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
-    body = _dumps(
-        {"at": at, "call_id": call_id, "data": data, "project": project, "seq": seq, "type": name},
-        None,
-        _OPTIONS,
-    )
-    hashed = prev + body
-    return hashed, _sha256(hashed).digest()
+Link = tuple[int, str, datetime, str | None, bytes, bytes]
+"""A sealed event without its project: seq, type, at, call, exactly what was hashed, and the hash.
+
+What was hashed is the hash before, `HASH_BYTES` long, followed by the body. A plain tuple costs the
+garbage collector nothing, which matters to who keeps many.
+"""
+
+
+def link(drafts: Iterable[Draft], project: str, at: datetime, seq: int, last: bytes) -> list[Link]:
+    """Return the drafts as the events after `seq`, whose hash is `last`, each hashed over its exact body."""
+    linked: list[Link] = []
+    for name, call_id, data in drafts:
+        if name not in EVENTS:
+            raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
+        seq += 1
+        told = {"at": at, "call_id": call_id, "data": data, "project": project, "seq": seq, "type": name}
+        hashed = last + _dumps(told, None, _OPTIONS)
+        last = _sha256(hashed).digest()
+        linked.append((seq, name, at, call_id, hashed, last))
+    return linked
+
+
+def unlink(project: str, linked: Link) -> Event:
+    """Return a link as the event it stands for."""
+    seq, name, at, call_id, hashed, digest = linked
+    return Event(project, seq, name, at, call_id, hashed[HASH_BYTES:], hashed[:HASH_BYTES], digest)
 
 
 def seal(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> Event:
-    """Return the draft as the event after `prev`, hashed over its exact body."""
-    hashed, digest = link(draft, project, seq, at, prev)
-    return Event(project, seq, draft[0], at, draft[1], hashed[HASH_BYTES:], prev, digest)
+    """Return the draft as event `seq`, after the one whose hash is `prev`."""
+    return unlink(project, link((draft,), project, at, seq - 1, prev)[0])
 
 
 def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -> int:
@@ -105,8 +118,12 @@ def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -
     the project's first. Raises ChainError naming the first event that does not fit.
     """
     seq, prev = after if after is not None else (0, None)
+    project: str | None = None
     count = 0
     for event in events:
+        if project is not None and event.project != project:
+            raise ChainError(f"Event {event.seq} belongs to project '{event.project}', not to '{project}'.")
+        project = event.project
         expected_prev = genesis(event.project) if prev is None else prev
         if event.seq != seq + 1:
             raise ChainError(f"Event {seq + 1} of project '{event.project}' is missing: found {event.seq}.")
@@ -121,7 +138,10 @@ def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -
 
 
 def _check_columns(event: Event) -> None:
-    told = orjson.loads(event.body)
-    shown = (event.project, event.seq, event.type, event.call_id)
-    if (told["project"], told["seq"], told["type"], told["call_id"]) != shown:
+    try:
+        told = orjson.loads(event.body)
+        body = (told["project"], told["seq"], told["type"], told["call_id"], datetime.fromisoformat(told["at"]))
+    except (ValueError, KeyError, TypeError):
+        raise ChainError(f"Event {event.seq} of project '{event.project}' has a body that is not an event.") from None
+    if body != (event.project, event.seq, event.type, event.call_id, event.at):
         raise ChainError(f"Event {event.seq} of project '{event.project}' shows columns that its body contradicts.")

@@ -219,7 +219,7 @@ class Style(IntEnum):
 
 
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{(?:[A-Za-z_][\w.]{0,60}(?:[\[(][\w'\".\-]{0,40}[\])])?(?:!\w)?(?::\w{0,9})?|\d?)\}|%\(\w{1,64}\)[sdr]"
+    r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{(?:[A-Za-z_.]{1,60}(?:[\[(][\w'\".\-]{0,40}[\])])?(?:!\w)?(?::\w{0,9})?|\d?)\}|%\(\w{1,64}\)[sdr]"
     r"|\$\(\(?[^()]{0,200}\)?\)"
     r"|<[^<>\n]{1,80}>|%[sdrv]|\$[A-Z_][A-Z0-9_]*\b|%[A-Z_][A-Z0-9_]*%|(?i:\[(?:redacted|hidden|masked|filtered|secret)\])"
     r"|\*{3,}|•+|(?<![A-Za-z])(?:x{3,}|X{3,})(?![A-Za-z])|\.{3}|…"
@@ -439,7 +439,7 @@ def is_named_pair(name: object, value: object) -> bool:
         return False
     if not isinstance(value, str):
         return True
-    if value.lower() in _FIELD_NAMES or (value.replace("_", "").isalpha() and judge(value)):
+    if value.lower() in _FIELD_NAMES or (judge(value) and all(len(word) > 2 for word in words_of(value))):
         return False
     return reads_as_secret(value, "", verdict, Style.QUOTED if verdict is Verdict.WEAK else Style.COLON)
 

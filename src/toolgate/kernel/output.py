@@ -85,7 +85,7 @@ class Result(Record):
 
     def to_error(self) -> errors.ToolgateError:
         """Return the error this result stands for."""
-        if not self.status.is_final and self.status is not Status.UNKNOWN:
+        if not self.status.is_final:
             return errors.UsageError(
                 f"Call {self.call_id} is {self.status}; wait for it with `gate.wait` or call with wait=True."
             )

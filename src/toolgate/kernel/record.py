@@ -7,10 +7,12 @@ Fields left at their default are not stored at all: the class attribute serves t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 _new = object.__new__
 _set = object.__setattr__
+_NO_DEFAULT = object()
 
 
 def keep(encoded: bytes) -> bytes:
@@ -25,7 +27,8 @@ class Record:
     def make(cls, **fields: Any) -> Self:
         """Return an instance with these fields; the caller vouches for names and required fields."""
         new = _new(cls)
-        _set(new, "__dict__", fields)
+        stored = {name: value for name, value in fields.items() if value is not getattr(cls, name, _NO_DEFAULT)}
+        _set(new, "__dict__", stored)
         return new
 
     def evolve(self, **changes: Any) -> Self:
@@ -36,13 +39,14 @@ class Record:
 
 
 R = TypeVar("R", bound=Record)
+_put: Callable[[Record, dict[str, Any]], None] = Record.__dict__["__dict__"].__set__  # past the frozen __setattr__
 
 
 def build(kind: type[R], fields: dict[str, Any]) -> R:
     """Return a record that owns this dictionary of its fields; the caller vouches for it and keeps no reference.
 
-    It does what `make` does without keyword arguments, for what is made on every call's way.
+    It does what `make` does, for what is made on every call's way: no keyword arguments, nothing left out.
     """
     new = _new(kind)
-    _set(new, "__dict__", fields)
+    _put(new, fields)
     return new

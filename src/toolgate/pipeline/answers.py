@@ -89,6 +89,8 @@ class Answers:
             if call.status is Status.EXECUTING:
                 if self._performer.stop(project, call_id, "cancelled", masked):
                     return result_of(call)
+                if await self._performer.bury(project, call_id):
+                    continue
                 raise ConflictError(f"Call {call_id} is executing elsewhere and cannot be stopped from here.")
             try:
                 change = await self._cancellation(call, masked)

@@ -31,6 +31,7 @@ from toolgate.ports.store import Store
 
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 _EXECUTING = Status.EXECUTING
+_new = tuple.__new__  # what a named tuple's own constructor does, without its Python frame
 
 
 def new_id() -> str:
@@ -74,7 +75,9 @@ class Driver:
         writing = self.store.commit(change)
         if writing is not None:
             return self._announce_after(writing, change)
-        self._announce(change)
+        call = change.call
+        if self.listeners or call is None or call.due_at is not None or call.status is not _EXECUTING:
+            self._announce(change)  # a claim of a call that runs here is nobody's news
         return None
 
     async def _announce_after(self, writing: Awaitable[None], change: Change) -> None:
@@ -85,7 +88,7 @@ class Driver:
         call = change.call
         if call is not None:
             if call.status is not _EXECUTING:
-                self.bus.publish(Hint(call.project, call.id, call.status))
+                self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
         for listener in self.listeners:

@@ -80,7 +80,7 @@ class _Spare(Coroutine[Any, Any, Any]):
 
     def suits(self, loop: asyncio.AbstractEventLoop, caller: Context) -> bool:
         """Take the caller's contextvars; False where this spare cannot serve (other loop, stray variables)."""
-        if self.loop is not loop or self.task.done():
+        if self.loop is not loop or self.task.cancelling():
             return False
         context = self.context
         if caller:

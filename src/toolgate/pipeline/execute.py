@@ -26,6 +26,7 @@ BY_POLICY = "policy:auto"
 
 # Bound once, for every call comes through here: an enum's attributes are slow to look up.
 _EXECUTING, _COMPLETED = Status.EXECUTING, Status.COMPLETED
+_outcome = tuple.__new__
 
 
 class Outcome(NamedTuple):
@@ -105,7 +106,7 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
     result = keep(encode(raw))
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
-    return Outcome(_COMPLETED, result, undo=b"{}") if tool.undoable else Outcome(_COMPLETED, result)
+    return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None))
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:

@@ -84,14 +84,26 @@ class Performer:
         job.loop.call_soon_threadsafe(self._stop, job, why)
         return True
 
+    async def bury(self, project: str, call_id: str) -> bool:
+        """Record the end of a call whose event loop was closed under it; False where there is no such call."""
+        job = self._running.get((project, call_id))
+        if job is None or job.loop is None or not job.loop.is_closed():
+            return False
+        self._running.pop((project, call_id), None)
+        await self._finish(job, interrupted(job.tool, why="shutdown", stopped=False), 0.0)
+        return True
+
     async def drain(self) -> None:
         """Ask everything that runs here to stop and wait until it is recorded how each ended."""
         for project, call_id in tuple(self._running):
             self.stop(project, call_id, "shutdown")
         with contextlib.suppress(TimeoutError):  # what ignores its cancellation is recorded as unknown by then
             async with asyncio.timeout(STOP_GRACE_S * 2):
-                while any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values())):
+                while self._is_busy():  # noqa: ASYNC110  # the jobs run on other loops, which set no event of ours
                     await asyncio.sleep(0.005)
+
+    def _is_busy(self) -> bool:
+        return any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values()))
 
     def _on_timeout(self, job: Job) -> None:
         if job.task is None or job.task.done() or job.loop is None:

@@ -40,8 +40,7 @@ class Waiters:
 
     def wake(self, hint: Hint) -> bool:
         """Wake everybody who waits for this call; False where nobody does."""
-        key = (hint.project, hint.call_id)
-        if key not in self._waiting:
+        if not self._waiting or (key := (hint.project, hint.call_id)) not in self._waiting:
             return False
         with self._lock:
             waiting = self._waiting.pop(key, [])

@@ -73,5 +73,3 @@ async def test_deadlines_that_no_longer_count_are_dropped() -> None:
         call = moved
     assert (await store.due(NOON + timedelta(seconds=48))).calls == []
     assert len(store._due) == 1
-
-

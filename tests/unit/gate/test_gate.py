@@ -11,6 +11,8 @@ import pytest
 import toolgate
 from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import UsageError
+from toolgate.gate import messenger
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
 from toolgate.pipeline import approve
 from toolgate.testing.patience import until
@@ -136,3 +138,77 @@ async def test_a_closed_gate_dispatches_nothing() -> None:
     await gate.aclose()
     gate._attendance._dispatch(("default", parked.call_id))
     assert not gate._attendance._strays
+
+
+class DyingLoop:
+    """An event loop that looks alive when asked and is gone when used."""
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return True
+
+    def call_soon_threadsafe(self, *_work: Any) -> None:
+        raise RuntimeError("Event loop is closed")
+
+
+def test_a_call_whose_loop_dies_while_it_is_sent_there_runs_on_the_gates_own() -> None:
+    with toolgate.open(tools=[ASKING]) as gate:
+        parked = gate.sync.call("write", wait=False)
+        gate._attendance._homes[("default", parked.call_id)] = DyingLoop()  # type: ignore[assignment]
+        gate.sync.decide(str(parked.approval_id), "approve", by="ann")
+        assert gate.sync.wait(parked.call_id).data == "written"
+
+
+@pytest.mark.parametrize(("effects", "status"), [(None, Status.UNKNOWN), ("read", Status.CANCELLED)])
+def test_a_call_whose_loop_was_closed_under_it_can_be_ended(effects: str | None, status: Status) -> None:
+    async def wait(_given: ToolInput) -> ToolOutput:
+        await asyncio.Event().wait()
+        return ToolOutput.ok()
+
+    with toolgate.open(tools=[ToolDefinition(name="wait", handler=wait, effects=effects)]) as gate:
+        loop = asyncio.new_event_loop()
+        left: list[asyncio.Task[Any]] = []
+
+        async def begin() -> None:
+            left.append(loop.create_task(gate.call("wait", call_id="c1")))
+            await asyncio.sleep(0)
+
+        loop.run_until_complete(begin())
+        loop.close()
+        assert gate.sync.get("c1").status is Status.EXECUTING
+        assert gate.sync.cancel("c1").status is status
+        left.clear()
+
+
+async def test_a_call_left_by_a_loop_that_is_gone_is_looked_after() -> None:
+    async with toolgate.open(tools=[ASKING]) as gate:
+        parked = await gate.call("write", wait=False)
+        gate.registry.discard("write")
+        await gate.decide(str(parked.approval_id), "approve", by="ann")
+        gate.register(ASKING)
+        gone = asyncio.new_event_loop()
+        gone.close()
+        await gate._attendance._look_after(gone, ("default", parked.call_id))
+        assert (await gate.get(parked.call_id)).data == "written"
+
+
+async def test_a_question_cancelled_on_a_loop_that_lives_on_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messenger, "ENDING_S", 0.02)
+    asked: list[Approval] = []
+
+    async def approver(approval: Approval) -> bool:
+        asked.append(approval)
+        if len(asked) == 1:
+            await asyncio.Event().wait()
+        return True
+
+    async with toolgate.open(tools=[ASKING], approver=approver) as gate:
+        parked = await gate.call("write", wait=False)
+        await until(lambda: asked)
+        for task in asyncio.all_tasks():
+            if task.get_name() == "toolgate-ask":
+                task.cancel()
+        assert (await gate.wait(parked.call_id)).data == "written"
+        assert len(asked) == 2

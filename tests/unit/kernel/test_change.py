@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import pytest
-from tests.unit.kernel.samples import NOW
+from tests.unit.kernel.samples import NOW, a_call, an_approval
 
-from toolgate.kernel.change import Change, Durability, Reservation
+from toolgate.kernel.change import Change, Durability, Reservation, step
+from toolgate.kernel.context import Mode
+from toolgate.kernel.undo import UndoRecord, UndoState
 
 
 def test_a_change_is_as_safe_as_can_be_unless_it_says_otherwise() -> None:
@@ -23,6 +27,50 @@ def test_a_change_expects_and_writes_nothing_by_itself() -> None:
     assert (change.call, change.expect, change.undo, change.undo_expect) == (None, None, None, None)
     assert (change.events, change.approvals, change.reservations) == ((), (), ())
     assert (change.mode_seen, change.set_mode) == (None, None)
+
+
+UNDO = UndoRecord(project="p", call_id="c1", tool_name="edit", data=b"{}", created_at=NOW, expires_at=NOW)
+PLAIN: dict[str, Any] = {
+    "events": (("tool.started", "c1", {}),),
+    "call": a_call(),
+    "expect": 1,
+    "mode_seen": Mode.ALERT,
+    "durability": Durability.COMMITTED,
+}
+MORE: dict[str, Any] = {
+    "approvals": (an_approval(),),
+    "undo": UNDO,
+    "undo_expect": UndoState.AVAILABLE,
+    "reservations": (Reservation(key="tool:edit", limit=3, window_s=3600.0),),
+    "set_mode": Mode.LOCKDOWN,
+}
+
+
+def test_a_change_has_these_fields_and_no_others() -> None:
+    assert {"project", "at", *PLAIN, *MORE} == set(Change._fields)
+
+
+@pytest.mark.parametrize(("expect", "mode"), list(itertools.product([None, 3], [None, Mode.ALERT])))
+def test_a_step_is_the_plain_change_of_one_call(expect: int | None, mode: Mode | None) -> None:
+    call, events = a_call(project="q"), (("tool.started", "c1", {"attempt": 1}),)
+    made = step(call, expect, NOW, events, Durability.COMMITTED, mode)
+    assert made == Change(
+        project="q",
+        at=NOW,
+        events=events,
+        call=call,
+        expect=expect,
+        mode_seen=mode,
+        durability=Durability.COMMITTED,
+    )
+    assert isinstance(made, Change)
+
+
+def test_a_change_is_made_and_changed_like_a_record() -> None:
+    change = Change.make(project="p", at=NOW, expect=1)
+    assert change == Change("p", NOW, expect=1)
+    assert change.evolve(expect=2, set_mode=Mode.ALERT) == Change("p", NOW, expect=2, set_mode=Mode.ALERT)
+    assert change.expect == 1
 
 
 def test_a_reservation_is_a_frozen_value() -> None:

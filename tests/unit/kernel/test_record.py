@@ -15,18 +15,16 @@ from tests.unit.kernel.samples import NOW, a_call, an_approval
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy
-from toolgate.kernel.record import Record, keep
+from toolgate.kernel.record import Record, build, keep
 from toolgate.kernel.undo import UndoRecord
 
 SAMPLES: list[Record] = [
     Context(),
     a_call(),
     an_approval(),
-    Change(project="p", at=NOW),
     Policy(),
     Result(call_id="c1", tool_name="edit", status=Status.PENDING),
     UndoRecord(project="p", call_id="c1", tool_name="edit", data=b"{}", created_at=NOW, expires_at=NOW),
@@ -55,7 +53,7 @@ def test_make_equals_the_constructor_for_any_fields(sample: Any, data: st.DataOb
     chosen = data.draw(st.sets(st.sampled_from(fields_of(sample)))) | required
     fields = {name: data.draw(values) for name in sorted(chosen)}
     built = type(sample)(**fields)
-    for made in (type(sample).make(**fields), type(sample).of(dict(fields))):
+    for made in (type(sample).make(**fields), build(type(sample), dict(fields))):
         assert as_dict(made) == as_dict(built)
         assert made == built
         assert repr(made) == repr(built)

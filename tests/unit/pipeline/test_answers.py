@@ -147,9 +147,7 @@ async def test_of_two_who_settle_at_once_the_first_counts(rig: Rig) -> None:
     assert (await rig.driver.read("default", "c1")).status is Status.COMPLETED
 
 
-@pytest.mark.parametrize(
-    ("happened", "state"), [(True, UndoState.DONE), (False, UndoState.AVAILABLE)]
-)
+@pytest.mark.parametrize(("happened", "state"), [(True, UndoState.DONE), (False, UndoState.AVAILABLE)])
 async def test_settling_an_undo_settles_what_it_undid(rig: Rig, happened: bool, state: UndoState) -> None:
     claimed = an_undo("c0", state=UndoState.CLAIMED, claimed_by="c1")
     await commit(rig.store, insert(a_call(status=Status.UNKNOWN, undo_of="c0"), undo=claimed))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 from collections.abc import Callable, Coroutine
@@ -161,6 +162,36 @@ async def test_a_cancellation_that_arrives_during_the_first_wait_reaches_the_wor
     with pytest.raises(asyncio.CancelledError):
         await eager.finish(task)
     assert seen == ["cancelled"]
+
+
+@pytest.mark.parametrize("is_parked", [False, True])
+async def test_work_that_cancels_itself_in_its_first_step_is_cancelled(is_parked: bool) -> None:
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.Event().wait()
+
+    if is_parked:
+        start(value(1))
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await eager.finish(start(work()))
+
+
+@pytest.mark.parametrize("is_parked", [False, True])
+async def test_work_that_cancelled_itself_does_not_cancel_the_next(is_parked: bool) -> None:
+    async def careless() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    if is_parked:
+        start(value(1))
+        await asyncio.sleep(0)
+    with contextlib.suppress(asyncio.CancelledError):
+        start(careless())
+    assert await eager.finish(start(asyncio.sleep(0, "unharmed"))) == "unharmed"
 
 
 async def test_work_may_catch_its_cancellation_and_go_on() -> None:

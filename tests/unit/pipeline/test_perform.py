@@ -14,8 +14,12 @@ from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
+from toolgate.kernel.output import result_of
 from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import perform
+from toolgate.pipeline.execute import interrupted
+from toolgate.ports.runner import Job
+from toolgate.testing.conformance.rows import a_call, commit, insert
 from toolgate.testing.patience import until
 
 
@@ -266,3 +270,47 @@ async def test_a_run_cancelled_with_its_loop_while_recording_ends_who_waits(rig:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_a_timer_that_rings_after_the_end_does_nothing(rig: Rig) -> None:
+    let_go, started = asyncio.Event(), asyncio.Event()
+
+    async def wait(_given: ToolInput) -> ToolOutput:
+        started.set()
+        await let_go.wait()
+        return ToolOutput.ok()
+
+    add(rig, wait)
+    running = submit(rig)
+    await started.wait()
+    job = rig.performer._running[("default", "c1")]
+    let_go.set()
+    await running
+    rig.performer._on_timeout(job)
+    rig.performer._stop(job, "timeout")
+    rig.performer._on_grace_over(job)
+    assert (await rig.driver.read("default", "c1")).status is Status.COMPLETED
+
+
+async def test_a_handler_given_up_although_nobody_waits_is_recorded(rig: Rig) -> None:
+    call = a_call(status=Status.EXECUTING)
+    await commit(rig.store, insert(call))
+    tool_ = ToolDefinition(name="write", handler=never)
+    job = Job(call, tool_, never, True, None)
+    await rig.performer._give_up(job, interrupted(tool_, why="timeout", stopped=False), 1.0)
+    assert (await rig.driver.read("default", "c1")).status is Status.UNKNOWN
+
+
+async def test_one_who_was_let_go_already_is_not_let_go_twice(rig: Rig) -> None:
+    end: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    first, second = result_of(a_call()), result_of(a_call("c2"))
+    perform._let_go(end, first)
+    perform._let_go(end, second)
+    assert await end is first
+
+
+async def test_what_was_cut_short_outside_any_task_is_still_judged(rig: Rig) -> None:
+    job = Job(a_call(), ToolDefinition(name="write", handler=never), never, True, None)
+    judged: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(lambda: judged.set_result(rig.performer._cut_short(job)))
+    assert (await judged).status is Status.CANCELLED

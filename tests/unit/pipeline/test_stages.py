@@ -202,7 +202,9 @@ def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
 def test_a_tools_own_question_is_asked() -> None:
     call = a_call(status=Status.PENDING)
     asked = a_tool(approval_message="Really?")
-    assert approve.request(call, asked, id="a", nonce="n", now=NOON, timeout=9, first=()).approvals[0].message == "Really?"
+    assert (
+        approve.request(call, asked, id="a", nonce="n", now=NOON, timeout=9, first=()).approvals[0].message == "Really?"
+    )
 
 
 def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
