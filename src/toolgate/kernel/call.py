@@ -40,7 +40,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     _S.PENDING: frozenset({_S.AWAITING_APPROVAL, _S.APPROVED, _S.EXECUTING, _S.DENIED, _S.FAILED, _S.CANCELLED}),
     _S.AWAITING_APPROVAL: frozenset({_S.APPROVED, _S.REJECTED, _S.TIMEOUT, _S.DENIED, _S.CANCELLED}),
     _S.APPROVED: frozenset({_S.EXECUTING, _S.AWAITING_APPROVAL, _S.DENIED, _S.FAILED, _S.CANCELLED}),
-    _S.EXECUTING: frozenset({_S.EXECUTING, _S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
+    _S.EXECUTING: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
     _S.UNKNOWN: frozenset({_S.COMPLETED, _S.FAILED}),
     _S.COMPLETED: frozenset(),
     _S.FAILED: frozenset(),
@@ -49,8 +49,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     _S.TIMEOUT: frozenset(),
     _S.CANCELLED: frozenset(),
 }
-"""Which status may follow which. PENDING -> EXECUTING is an approval by policy and its claim in one commit;
-EXECUTING -> EXECUTING is another attempt of a call that only reads or is idempotent, after its owner died."""
+"""Which status may follow which. PENDING -> EXECUTING is an approval by policy and its claim in one commit."""
 
 for _status, _next in TRANSITIONS.items():
     _status.is_final = not _next or _status is _S.UNKNOWN

@@ -35,7 +35,7 @@ from toolgate.pipeline.assess import assess
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
-from toolgate.pipeline.execute import claim, claim_at_birth, decode
+from toolgate.pipeline.execute import claim, claim_at_birth, decode, reclaim
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
 from toolgate.pipeline.resolve import resolve
@@ -127,7 +127,8 @@ class Walk:
         verdict = self._judge(call, driver.route(tool), Facts(mode, now))
         if isinstance(verdict, Verdict):
             return await self._end(call, Status.FAILED, "denied", _denied(call, verdict.reason, verdict.rule), ())
-        started = self._performer.start(self._claim(call, tool, mode, now, (), None), tool, None)
+        claimed = reclaim(call, tool, now=now, owner=driver.owner, mode=mode)
+        started = self._performer.start(claimed, tool, None)
         return await finish(started) if isinstance(started, asyncio.Future) else started
 
     def _new(

@@ -16,6 +16,7 @@ from toolgate.kernel.call import Status
 from toolgate.ports.bus import Hint, Listener
 
 LOOK_EVERY_S = 0.005
+MOST_REMEMBERED = 10_000
 log = logging.getLogger("toolgate.bus")
 
 
@@ -37,10 +38,17 @@ class SqliteBus:
     def __init__(self, open_news: Callable[[], News]) -> None:
         self._open_news = open_news
         self._listeners: tuple[Listener, ...] = ()
+        self._own: dict[tuple[str, str], Status] = {}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def publish(self, hint: Hint) -> None:
+        if len(self._own) > MOST_REMEMBERED:
+            self._own.clear()
+        self._own[hint.project, hint.call_id] = hint.status
+        self._tell(hint)
+
+    def _tell(self, hint: Hint) -> None:
         for listener in self._listeners:
             listener(hint)
 
@@ -71,7 +79,9 @@ class SqliteBus:
                 log.warning("the file cannot be watched just now: %s", error)
                 continue
             for project, call_id, status in told:
-                self.publish(Hint(project, call_id, Status(status)))
+                # What this process wrote it has told already.
+                if status != Status.EXECUTING and self._own.pop((project, call_id), None) != status:
+                    self._tell(Hint(project, call_id, Status(status)))
         news.close()
 
     def close(self) -> None:
