@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
-from tests.faults.points import die
+from tests.faults.points import die, install_at_birth
 from tests.faults.world import World
 
 from toolgate import Gate
@@ -112,4 +112,11 @@ async def _answer_all(world: World, gate: Gate, dice: random.Random) -> None:
             continue  # somebody else came first
 
 
-PLAYS: dict[str, Play] = {"tour": tour, "burst": burst, "recovery": recovery, "crowd": crowd}
+async def birth(world: World, _seed: int) -> None:
+    """Open a file that is not there yet, and use it."""
+    install_at_birth(world.points)
+    async with world.open() as gate:
+        await world.call(gate, "look", "look-1")
+
+
+PLAYS: dict[str, Play] = {"tour": tour, "burst": burst, "recovery": recovery, "crowd": crowd, "birth": birth}

@@ -11,10 +11,13 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine, event
+
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores import sqlite
+from toolgate.adapters.stores import sealing, sqlite
 from toolgate.adapters.stores.sqlite_write import Writer
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.driver import Driver
@@ -26,6 +29,7 @@ AROUND_A_RUN = ("dispatch", "effect", "effect.done", "dispatch.done", "result", 
 AROUND_HOOKS = ("prepare", "prepare.done", "undo", "undo.done")
 AROUND_ANSWERS = ("decide", "decide.done", "acknowledge", "acknowledge.done")
 IN_RECOVERY = ("recover", "recover.done", "reconcile", "reconcile.done")
+AT_BIRTH = ("schema.statement", "schema.made", "schema.done", "key.written", "key.linked")
 POINTS = (*IN_A_COMMIT, *AROUND_A_RUN, *AROUND_HOOKS, *AROUND_ANSWERS, *IN_RECOVERY)
 
 
@@ -33,7 +37,7 @@ class Points:
     """Counts how often each point is passed, and dies with SIGKILL at the n-th passage of one of them."""
 
     def __init__(self, point: str | None = None, nth: int = 1) -> None:
-        assert point is None or point in POINTS, point
+        assert point is None or point in (*POINTS, *AT_BIRTH), point
         self._point = point
         self._nth = nth
         self._lock = threading.Lock()
@@ -87,6 +91,15 @@ def install(points: Points) -> None:
     _around(points, Answers, "decide", "decide")
     _around(points, Recovery, "_take_over", "recover")
     _around(points, Recovery, "_reconcile", "reconcile")
+
+
+def install_at_birth(points: Points) -> None:
+    """Put the points around making a new file: each statement of its schema, and its key."""
+    event.listen(Engine, "before_cursor_execute", lambda *_told: points.reach("schema.statement"))
+    _before(points, Path, "replace", "schema.made")
+    _before(points, sealing, "_create", "schema.done")
+    _before(points, os, "link", "key.written")
+    _before(points, Path, "unlink", "key.linked")
 
 
 def _before(points: Points, owner: Any, name: str, point: str) -> None:
