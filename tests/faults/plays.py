@@ -55,6 +55,15 @@ async def burst(world: World, seed: int) -> None:
     die()
 
 
+async def flood(world: World, _seed: int) -> None:
+    """More calls at once than one batch of recovery holds; die when all have begun."""
+    world.hold = "effect"
+    gate = world.open()
+    calls = [asyncio.create_task(world.call(gate, "pay", f"pay-{number}")) for number in range(130)]
+    await until(lambda: world.held == len(calls))
+    die()
+
+
 async def recovery(world: World, _seed: int) -> None:
     """Look after what the dead left, as an agent that comes back asks for its calls again."""
     async with world.open() as gate:
@@ -119,4 +128,4 @@ async def birth(world: World, _seed: int) -> None:
         await world.call(gate, "look", "look-1")
 
 
-PLAYS: dict[str, Play] = {"tour": tour, "burst": burst, "recovery": recovery, "crowd": crowd, "birth": birth}
+PLAYS: dict[str, Play] = {play.__name__: play for play in (tour, burst, flood, recovery, crowd, birth)}

@@ -41,7 +41,8 @@ class Performer:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._running: dict[tuple[str, str], Job] = {}
+        self._running: dict[tuple[str, str], list[Job]] = {}
+        """By call: the one who runs it, and those who have yet to find out that somebody else does."""
 
     def start(
         self,
@@ -70,23 +71,26 @@ class Performer:
         """Keep the handle of a run that waits, and a timer for it."""
         job.task, job.loop = task, asyncio.get_running_loop()
         key = (job.call.project, job.call.id)
-        self._running[key] = job
+        self._running.setdefault(key, []).append(job)
         timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
 
         def forget(_task: object) -> None:
             timer.cancel()
-            self._running.pop(key, None)
+            self._running[key].remove(job)
+            if not self._running[key]:
+                del self._running[key]
 
         task.add_done_callback(forget)
 
     def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
-        job = self._running.get((project, call_id))
-        if job is None or job.loop is None or job.loop.is_closed():
-            return False
-        job.detail = detail
-        job.loop.call_soon_threadsafe(self._stop, job, why)
-        return True
+        asked = False
+        for job in tuple(self._running.get((project, call_id), ())):
+            if job.loop is not None and not job.loop.is_closed():
+                job.detail = detail
+                job.loop.call_soon_threadsafe(self._stop, job, why)
+                asked = True
+        return asked
 
     async def drain(self) -> None:
         """Ask everything that runs here to stop and wait until it is recorded how each ended."""
@@ -94,8 +98,11 @@ class Performer:
             self.stop(project, call_id, "shutdown")
         with contextlib.suppress(TimeoutError):  # what ignores its cancellation is recorded as unknown by then
             async with asyncio.timeout(STOP_GRACE_S * 2):
-                while any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values())):
+                while any(self._is_running(key) for key in tuple(self._running)):
                     await asyncio.sleep(0.005)
+
+    def _is_running(self, key: tuple[str, str]) -> bool:
+        return any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.get(key, ())))
 
     def _on_timeout(self, job: Job) -> None:
         if job.task is None or job.task.done() or job.loop is None:

@@ -215,8 +215,9 @@ class SqliteStore:
         return self._reader.due(now, limit)
 
     async def orphans(self, *, limit: int = 100) -> list[Call]:
-        found = self._reader.executing_elsewhere(self.owner, limit)
-        return [call for call in found if call.owner is None or not self._lock.is_alive(call.owner)]
+        others = self._reader.owners_elsewhere(self.owner)
+        dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
+        return self._reader.executing_for(dead, limit) if dead else []
 
     async def close(self) -> None:
         if self._closed:
