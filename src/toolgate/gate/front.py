@@ -76,7 +76,7 @@ class Gate:
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
-        self._recovery = Recovery(self._driver, self._walk)
+        self._recovery = Recovery(self._driver, self._performer)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind

@@ -88,7 +88,7 @@ def durability_of(tool: ToolDefinition) -> Durability:
     return Durability.COMMITTED if tool.can_retry else Durability.FSYNCED
 
 
-def reclaim(call: Call, tool: ToolDefinition, *, now: datetime, owner: str, mode: Mode) -> Change:
+def reclaim(call: Call, *, now: datetime, owner: str, mode: Mode) -> Change:
     """The change that takes a call over from an owner that died running it: another attempt, same call.
 
     Only for tools that may be run again; the version of the row decides who takes it over.

@@ -35,7 +35,7 @@ from toolgate.pipeline.assess import assess
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
-from toolgate.pipeline.execute import claim, claim_at_birth, decode, reclaim
+from toolgate.pipeline.execute import claim, claim_at_birth, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
 from toolgate.pipeline.resolve import resolve
@@ -119,17 +119,6 @@ class Walk:
             return await self._end(call, Status.FAILED, error.code, str(error), ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
         return await self._proceed(fresh, driver.route(tool), driver.now(), (), undo, ask_again=changed)
-
-    async def retry(self, call: Call, tool: ToolDefinition) -> Result:
-        """Make another attempt at a call whose owner died while it ran; for tools that may be run again."""
-        driver = self._driver
-        mode, now = driver.store.mode, driver.now()
-        verdict = self._judge(call, driver.route(tool), Facts(mode, now))
-        if isinstance(verdict, Verdict):
-            return await self._end(call, Status.FAILED, "denied", _denied(call, verdict.reason, verdict.rule), ())
-        claimed = reclaim(call, tool, now=now, owner=driver.owner, mode=mode)
-        started = self._performer.start(claimed, tool, None)
-        return await finish(started) if isinstance(started, asyncio.Future) else started
 
     def _new(
         self,

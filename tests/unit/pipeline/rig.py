@@ -64,7 +64,7 @@ class Rig:
         self.walk = Walk(self.driver, self.performer)
         self.answers = Answers(self.driver, self.performer)
         self.undoing = Undoing(self.driver, self.walk)
-        self.recovery = Recovery(self.driver, self.walk)
+        self.recovery = Recovery(self.driver, self.performer)
         self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:

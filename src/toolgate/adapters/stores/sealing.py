@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import os
 import stat
@@ -17,6 +18,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from toolgate.adapters.stores.sqlite_file import sync_folder
 from toolgate.errors import StoreError
 
 ENVIRONMENT = "TOOLGATE_KEY"
@@ -97,16 +99,20 @@ def load(path: Path, *, create: bool) -> Sealer:
 
 
 def _create(path: Path) -> None:
+    """Make a key file that is there wholly or not at all; where another process makes one too, the first counts."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return  # another process made it meanwhile
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(new_key() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+        sync_folder(path.parent)
     except OSError as error:
         raise StoreError(f"The key file {path.name} cannot be made ({error.strerror}).") from error
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(new_key() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _read_key(text: str, where: str) -> bytes:

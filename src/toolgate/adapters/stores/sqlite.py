@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from toolgate.adapters.stores import sealing
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
-from toolgate.adapters.stores.sqlite_file import connect, prepare
+from toolgate.adapters.stores.sqlite_file import connect, is_sealed, prepare
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
@@ -50,8 +50,9 @@ class SqliteStore:
         self.owner = owner
         self._path = Path(path)
         self._pid = os.getpid()
-        new = prepare(self._path)
-        self._sealer = sealing.load(self._path.with_name(self._path.name + ".key"), create=new)
+        prepare(self._path)
+        key_file = self._path.with_name(self._path.name + ".key")
+        self._sealer = sealing.load(key_file, create=not is_sealed(self._path))
         self._reader = Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
         self._check_key()
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
@@ -214,8 +215,9 @@ class SqliteStore:
         return self._reader.due(now, limit)
 
     async def orphans(self, *, limit: int = 100) -> list[Call]:
-        found = self._reader.executing_elsewhere(self.owner, limit)
-        return [call for call in found if call.owner is None or not self._lock.is_alive(call.owner)]
+        others = self._reader.owners_elsewhere(self.owner)
+        dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
+        return self._reader.executing_for(dead, limit) if dead else []
 
     async def close(self) -> None:
         if self._closed:

@@ -100,10 +100,20 @@ class Reader:
         next_row = self._all("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL", ())
         return Due([call_of(row, self._sealer) for row in found], time_of(next_row[0][0]))
 
-    def executing_elsewhere(self, owner: str, limit: int) -> list[Call]:
+    def owners_elsewhere(self, owner: str) -> list[str | None]:
+        """Every other owner that calls are executing for; None where one has lost its owner."""
         found = self._all(
-            "SELECT * FROM tool_executions WHERE status=? AND owner IS NOT ? ORDER BY created_at LIMIT ?",
-            (Status.EXECUTING.value, owner, limit),
+            "SELECT DISTINCT owner FROM tool_executions WHERE status=? AND owner IS NOT ?",
+            (Status.EXECUTING.value, owner),
+        )
+        return [row[0] for row in found]
+
+    def executing_for(self, owners: list[str | None], limit: int) -> list[Call]:
+        """The oldest calls executing for any of these owners."""
+        owned = " OR ".join(["owner IS ?"] * len(owners))
+        found = self._all(
+            f"SELECT * FROM tool_executions WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
+            (Status.EXECUTING.value, *owners, limit),
         )
         return [call_of(row, self._sealer) for row in found]
 
