@@ -35,6 +35,7 @@ class Attendance:
         self._background = background
         self._waiters = Waiters()
         self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
+        self._resuming: set[Key] = set()
         self._strays: set[asyncio.Task[None]] = set()
         self._unsubscribe = driver.bus.subscribe(self._on_hint)
         self.is_closed = False
@@ -109,9 +110,15 @@ class Attendance:
             await self._run_approved(key)
 
     async def _run_approved(self, key: Key) -> None:
-        call = await self._driver.read(*key)
-        if call.status is Status.APPROVED:
-            await self._walk.resume(call)
+        if key in self._resuming:
+            return  # told twice; the claim would let only one through anyway
+        self._resuming.add(key)
+        try:
+            call = await self._driver.read(*key)
+            if call.status is Status.APPROVED:
+                await self._walk.resume(call)
+        finally:
+            self._resuming.discard(key)
 
     def close(self) -> None:
         """Wake everybody who waits, so that they notice."""
