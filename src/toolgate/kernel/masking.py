@@ -1,7 +1,7 @@
 """Hide secrets in any value before it is logged, published, shown or stored in readable form.
 
-This file owns the walk over values, and secrets in URLs and command lines. What counts as a secret beside a key,
-or because it was registered, is judged in `masking_keys`; what text looks like in `masking_shapes`.
+This file owns the walk over values, and secrets in URLs and command lines. What counts as a secret beside a key
+is judged in `masking_keys`, because it was registered in `masking_registered`, by its looks in `masking_shapes`.
 
 Under a key that names a secret the whole value becomes `MASK`; booleans, `None` and empty values stay, because
 they are flags. Ordinary data comes out equal to what went in, and masking twice changes nothing.
@@ -21,10 +21,10 @@ from threading import Lock
 from typing import Any, Final, cast
 from uuid import UUID
 
+from toolgate.kernel.lazy_pattern import lazy_pattern
 from toolgate.kernel.masking_keys import (
     MASK,
     MAX_KEY,
-    Registered,
     Style,
     Verdict,
     is_harmless,
@@ -34,6 +34,7 @@ from toolgate.kernel.masking_keys import (
     pair_names,
     reads_as_secret,
 )
+from toolgate.kernel.masking_registered import Registered
 from toolgate.kernel.masking_shapes import find_names, mask_assignments, mask_shapes
 
 __all__ = ["MASK", "TOO_DEEP", "Masker"]
@@ -295,12 +296,12 @@ _VALUE: Final = (
     r"|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
 )
 _NEAR: Final = r"[ \t][^\n|;&]{0,80}?"
-_FLAG: Final = re.compile(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
+_FLAG: Final = lazy_pattern(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
 _ECHO: Final = r"\becho[ \t]+(?:-n[ \t]+)?(?=[^|\n]{1,200}\|[^|\n]{0,120}(?:--password-stdin|sudo -S|--with-token))"
 _IDENTIFIED: Final = r"\b(?i:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?by)\s{1,8}(?i:password\s{1,8})?(?=[\"'])"
 _NOUNS: Final = frozenset("flag flags option options argument arguments parameter switch value instead which".split())
 _COMMANDS: Final = {
-    trigger: tuple((command, re.compile(pattern + _VALUE)) for command, pattern in rows)
+    trigger: tuple((command, lazy_pattern(pattern + _VALUE)) for command, pattern in rows)
     for trigger, rows in {
         " -p": (
             ("mysql", rf"\bmysql\w{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
@@ -332,18 +333,18 @@ _COMMANDS: Final = {
     }.items()
 }
 _SETTERS: Final = tuple(
-    (setter, re.compile(setter + where + r"[ \t]*(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE))
+    (setter, lazy_pattern(setter + where + r"[ \t]*(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE))
     for setter, where in (
         ("ENV ", ""),
         ("setx ", ""),
         (" set ", r"(?:(?<=config set )|(?<=configure set )|(?<=secret set )|(?<=secrets set ))"),
     )
 )
-_USER: Final = re.compile(
+_USER: Final = lazy_pattern(
     r"-(?<![\w\-]-)(?:u|-user|U|-proxy-user|-auth)(?:[ \t]*|=)[\"']?"
     r"(?P<user>[\w.@+\-\\]{1,64})(?P<colon>[:%])(?P<value>[^\s\"']+)"
 )
-_CONTAINERS: Final = re.compile(r"\b(?:docker|podman|kubectl|nerdctl|chown|install|rsync)\b")
+_CONTAINERS: Final = lazy_pattern(r"\b(?:docker|podman|kubectl|nerdctl|chown|install|rsync)\b")
 
 _SHORT_FLAGS: Final = {
     "-p": frozenset({"sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "cqlsh"}),
@@ -353,7 +354,7 @@ _SHORT_FLAGS: Final = {
     "-b": frozenset({"curl"}),
 }
 _WITH_USER: Final = ("curl", "http", "https", "smbclient")
-_IS_FLAG: Final = re.compile(r"--?[A-Za-z][\w\-]*(?:=.*)?|-|--")
+_IS_FLAG: Final = lazy_pattern(r"--?[A-Za-z][\w\-]*(?:=.*)?|-|--")
 _ATTACHED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass", "7z", "7za"})
 
 
@@ -431,16 +432,16 @@ def _argument(flag: str, value: str, commands: set[str]) -> str:
     return MASK
 
 
-_URL: Final = re.compile(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
-_SPILLED: Final = re.compile(
+_URL: Final = lazy_pattern(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
+_SPILLED: Final = lazy_pattern(
     r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
 )
-_TOKEN_USER: Final = re.compile(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
-_DRIVER: Final = re.compile(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
-_ORACLE: Final = re.compile(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
-_BEARER: Final = re.compile(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
-_BASIC: Final = re.compile(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
-_DASHED_WORDS: Final = re.compile(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
+_TOKEN_USER: Final = lazy_pattern(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
+_DRIVER: Final = lazy_pattern(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
+_ORACLE: Final = lazy_pattern(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
+_BEARER: Final = lazy_pattern(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
+_BASIC: Final = lazy_pattern(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
+_DASHED_WORDS: Final = lazy_pattern(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
 
 
 def _mask_urls(text: str) -> str:
