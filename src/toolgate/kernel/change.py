@@ -36,6 +36,8 @@ class Change(NamedTuple):
 
     `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is).
     `mode_seen` refuses the change when the stored mode is another one. `set_mode` changes it.
+    `lasting` vouches for the events: known names, and data that is JSON which nobody else can reach or change
+    before the call is read back from the store. Until then a store in this process may put off encoding them.
     """
 
     project: str
@@ -50,6 +52,7 @@ class Change(NamedTuple):
     undo_expect: UndoState | None = None
     reservations: tuple[Reservation, ...] = ()
     set_mode: Mode | None = None
+    lasting: bool = False
 
     @classmethod
     def make(cls, **fields: Any) -> Change:
@@ -72,6 +75,7 @@ def step(
     events: tuple[Draft, ...],
     durability: Durability,
     mode_seen: Mode | None = None,
+    lasting: bool = False,
 ) -> Change:
     """Return the change that moves one call and does nothing else: cheap, since every call makes two."""
-    return _new(Change, (call.project, at, events, call, expect, mode_seen, durability, *_NOTHING_ELSE))
+    return _new(Change, (call.project, at, events, call, expect, mode_seen, durability, *_NOTHING_ELSE, lasting))

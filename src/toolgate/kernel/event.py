@@ -6,7 +6,7 @@ An event's `body` is the exact bytes that were hashed; readers parse it and neve
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -86,17 +86,24 @@ garbage collector nothing, which matters to who keeps many.
 """
 
 
-def link(drafts: Iterable[Draft], project: str, at: datetime, seq: int, last: bytes) -> list[Link]:
-    """Return the drafts as the events after `seq`, whose hash is `last`, each hashed over its exact body."""
-    linked: list[Link] = []
-    for name, call_id, data in drafts:
+def link(drafts: Sequence[Draft], project: str, at: datetime, seq: int, last: bytes) -> list[Link]:
+    """Return the drafts as the events after `seq`, whose hash is `last`; refuse a name that is not in `EVENTS`."""
+    for name, _, _ in drafts:
         if name not in EVENTS:
             raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
-        seq += 1
-        told = {"at": at, "call_id": call_id, "data": data, "project": project, "seq": seq, "type": name}
-        hashed = last + _dumps(told, None, _OPTIONS)
-        last = _sha256(hashed).digest()
-        linked.append((seq, name, at, call_id, hashed, last))
+    return link_all(((at, drafts),), project, seq, last)
+
+
+def link_all(told: Iterable[tuple[datetime, Sequence[Draft]]], project: str, seq: int, last: bytes) -> list[Link]:
+    """Return drafts of several times as the events after `seq`, each hashed over its exact body."""
+    linked: list[Link] = []
+    for at, drafts in told:
+        for name, call_id, data in drafts:
+            seq += 1
+            body = {"at": at, "call_id": call_id, "data": data, "project": project, "seq": seq, "type": name}
+            hashed = last + _dumps(body, None, _OPTIONS)
+            last = _sha256(hashed).digest()
+            linked.append((seq, name, at, call_id, hashed, last))
     return linked
 
 

@@ -74,8 +74,11 @@ def claim(
 
 
 def claim_at_birth(call: Call, invoked: Draft, *, now: datetime, mode: Mode, durability: Durability) -> Change:
-    """The claim of a call that is stored for the first time as EXECUTING, since nobody had to be asked."""
-    return step(call, None, now, (invoked, _started(call)), durability, mode)
+    """The claim of a call that is stored for the first time as EXECUTING, since nobody had to be asked.
+
+    The caller vouches that the call's id and what is told of its context are text: the change is lasting.
+    """
+    return step(call, None, now, (invoked, _started(call)), durability, mode, True)
 
 
 def _started(call: Call) -> Draft:

@@ -57,6 +57,7 @@ class Performer:
         """
         job = Job(claim.call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         job.payload = payload
+        job.lasting = claim.lasting
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
@@ -232,6 +233,7 @@ class Performer:
                 artifacts=tuple(decode(outcome.artifacts)) if outcome.artifacts else (),
                 artifact_type=job.tool.artifact_type,
                 undo=undo,
+                lasting=job.lasting,
             )
         else:
             change = record.failed(

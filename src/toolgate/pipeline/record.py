@@ -26,8 +26,9 @@ def completed(
     artifacts: tuple[Any, ...] = (),
     artifact_type: str | None = None,
     undo: UndoRecord | None = None,
+    lasting: bool = False,
 ) -> Change:
-    """A handler returned success."""
+    """A handler returned success. `lasting` is what the claim was, and `shown` JSON that nobody else holds."""
     changes = {"completed_at": now, "duration_ms": duration_ms, "result": result, "shown_result": shown}
     if call.due_at is not None:
         changes["due_at"] = None
@@ -43,7 +44,7 @@ def completed(
             data["artifact_type"] = artifact_type
     else:
         name = "tool.undone"
-    change = step(ended, call.version, now, (tell(ended, name, data),), _COMMITTED)
+    change = step(ended, call.version, now, (tell(ended, name, data),), _COMMITTED, None, lasting and not artifacts)
     return change if undo is None else change.evolve(undo=undo)
 
 

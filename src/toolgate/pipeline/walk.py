@@ -56,6 +56,7 @@ class Walk:
     def __init__(self, driver: Driver, performer: Performer) -> None:
         self._driver = driver
         self._performer = performer
+        self._plain: Context | None = None
 
     async def submit(
         self,
@@ -79,7 +80,7 @@ class Walk:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
         route = driver.route(tool)
         mode = driver.store.mode
-        if mode in route.free_modes:
+        if mode in route.free_modes and (context is self._plain or self._is_plain(context)) and _is_text(call_id):
             call = self._new(route.claimed, context, call_id, now, arguments, wishes)
             claimed = claim_at_birth(call, _invoked(call), now=now, mode=mode, durability=route.durability)
             try:
@@ -119,6 +120,14 @@ class Walk:
             return await self._end(call, Status.FAILED, error.code, str(error), ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
         return await self._proceed(fresh, driver.route(tool), driver.now(), (), undo, ask_again=changed)
+
+    def _is_plain(self, context: Context) -> bool:
+        """Whether what events quote of a context is sure to be written as JSON; remembers the last that is."""
+        told = (context.project, context.run_id, context.request_id, context.behavior)
+        if not all(map(_is_text, told)):
+            return False
+        self._plain = context
+        return True
 
     def _new(
         self,
@@ -374,6 +383,10 @@ class Walk:
             return ready, None
         ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
         return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+
+
+def _is_text(value: object) -> bool:
+    return value is None or (type(value) is str and value.isascii())
 
 
 def _invoked(call: Call) -> Draft:

@@ -26,7 +26,7 @@ class Job:
     somebody wants it to end, and `end` is what those who wait for it wait for. A runner whose hook cannot be
     stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled. `payload` are
     the call's arguments where they are at hand as a copy nobody else holds. `undo` is the undo record claimed
-    or prepared with the call.
+    or prepared with the call. `lasting` is what the claim was (see `Change`): a runner leaves `call.shown` alone.
     """
 
     args: tuple[Any, ...] = ()
@@ -41,6 +41,7 @@ class Job:
     late: Callable[[BaseException | None], None] | None = None
 
     payload: dict[str, Any] | None = None
+    lasting: bool = False
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
         self.call = call

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
-from toolgate.adapters.stores.memory import EVENTS_PER_CALL, MemoryStore
+import pytest
+
+from toolgate.adapters.stores.memory import BATCH, EVENTS_PER_CALL, MemoryStore
+from toolgate.errors import ConflictError
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
@@ -73,3 +78,55 @@ async def test_deadlines_that_no_longer_count_are_dropped() -> None:
         call = moved
     assert (await store.due(NOON + timedelta(seconds=48))).calls == []
     assert len(store._due) == 1
+
+
+def a_lasting(number: int, **fields: Any) -> Change:
+    return insert(a_call(f"c{number}"), events=(a_fact(f"c{number}", n=number), a_fact(None)), lasting=True, **fields)
+
+
+@pytest.mark.parametrize("count", [1, BATCH, BATCH + 1, 2 * BATCH + 7])
+async def test_the_chain_is_the_same_however_late_it_is_sealed(count: int) -> None:
+    late, at_once = MemoryStore(), MemoryStore()
+    for number in range(count):
+        await commit(late, a_lasting(number))
+        await commit(at_once, a_lasting(number)._replace(lasting=False))
+    found = await late.events(PROJECT)
+    assert found == await at_once.events(PROJECT)
+    assert verify(found) == 2 * count
+
+
+async def test_an_event_that_cannot_wait_comes_after_those_that_wait() -> None:
+    store = MemoryStore()
+    await commit(store, a_lasting(1))
+    with pytest.raises(TypeError):
+        await commit(store, Change(project=PROJECT, at=NOON, events=(a_fact(bad=object()),)))
+    await commit(store, Change(project=PROJECT, at=NOON, events=(a_fact("last"),)))
+    assert [event.call_id for event in await store.events(PROJECT)] == ["c1", None, "last"]
+
+
+READS: dict[str, Callable[[MemoryStore], Awaitable[object]]] = {
+    "call": lambda store: store.call(PROJECT, "c1"),
+    "calls": lambda store: store.calls(CallQuery()),
+    "due": lambda store: store.due(NOON),
+    "close": lambda store: store.close(),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+async def test_what_a_reader_does_to_a_call_cannot_reach_its_events(
+    read: Callable[[MemoryStore], Awaitable[object]],
+) -> None:
+    store, shown = MemoryStore(), {"path": "/a"}
+    told = a_fact(payload_summary=shown)
+    await commit(store, insert(a_call(shown=shown, due_at=NOON), events=(told,), lasting=True))
+    await read(store)
+    shown["path"] = "/b"
+    assert (await store.events(PROJECT))[0].data == {"payload_summary": {"path": "/a"}}
+
+
+async def test_a_conflicting_change_leaves_no_event_waiting() -> None:
+    store = MemoryStore()
+    await commit(store, a_lasting(1))
+    with pytest.raises(ConflictError):
+        await commit(store, a_lasting(1))
+    assert len(await store.events(PROJECT)) == 2

@@ -43,6 +43,7 @@ MORE: dict[str, Any] = {
     "undo_expect": UndoState.AVAILABLE,
     "reservations": (Reservation(key="tool:edit", limit=3, window_s=3600.0),),
     "set_mode": Mode.LOCKDOWN,
+    "lasting": True,
 }
 
 

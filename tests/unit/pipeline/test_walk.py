@@ -270,3 +270,20 @@ async def test_a_long_run_is_undone_page_by_page(rig: Rig, monkeypatch: pytest.M
     assert [result.undo_of for result in report.results] == ["c4", "c3", "c2", "c1", "c0"]
     again = await rig.undoing.undo_run("r1", context, undo_one, force=False, skip_failures=False)
     assert again.skipped == ("c4", "c3", "c2", "c1", "c0")
+
+
+@pytest.mark.parametrize("odd", [{"context": Context(run_id="\ud800")}, {"call_id": "\ud800"}])
+async def test_a_call_whose_events_cannot_be_written_is_refused_before_it_runs(rig: Rig, odd: dict[str, Any]) -> None:
+    ran: list[object] = []
+    rig.driver.registry.add(ToolDefinition(name="write", handler=ran.append))
+    with pytest.raises(TypeError):
+        await rig.walk.submit("write", {}, **{"context": DEFAULT_CONTEXT, **odd})
+    assert (ran, await rig.store.events("default")) == ([], [])
+
+
+@pytest.mark.parametrize("run_id", ["r1", "räksmörgås"])
+async def test_events_quote_the_context_whatever_its_script(rig: Rig, run_id: str) -> None:
+    result = await rig.walk.submit("write", {}, Context(run_id=run_id))
+    events = await rig.store.events("default", call_id=result.call_id)
+    assert [event.type for event in events] == ["tool.invoked", "tool.started", "tool.completed"]
+    assert {event.data["pipeline_run_id"] for event in events} == {run_id}

@@ -2,6 +2,9 @@
 
 Finished calls and old events are forgotten beyond `retain`, so a long-lived process does not grow;
 the chain stays verifiable from the oldest event that is kept.
+
+Events whose data cannot change any more take their place at once but are encoded and hashed in batches:
+before anybody reads events or calls, before an event that cannot wait, and after `BATCH` commits.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import heapq
 import threading
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NoReturn
@@ -21,23 +24,42 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import Draft, Event, Link, genesis, link, unlink
+from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due
 
 Key = tuple[str, str]
 EVENTS_PER_CALL = 6
+BATCH = 64
+"""How many commits of a project may wait to be encoded: the longest pause this puts into one commit is short."""
 
 _UNKNOWN = Status.UNKNOWN
 
 
 @dataclass(slots=True)
 class _Chain:
-    """One project's events, as far as they are kept, and the last one's number and hash."""
+    """One project's events, as far as they are kept, the last one's number and hash, and what follows unsealed."""
 
+    project: str
     links: deque[Link]
     seq: int
     last: bytes
+    waiting: list[tuple[datetime, tuple[Draft, ...]]] = field(default_factory=list)
+
+    def seal(self) -> None:
+        """Encode and hash what waits. It cannot fail: it was vouched for."""
+        self._extend(link_all(self.waiting, self.project, self.seq, self.last))
+        self.waiting.clear()  # last: whoever sees nothing waiting knows that it is sealed
+
+    def append(self, drafts: tuple[Draft, ...], at: datetime) -> None:
+        """Seal drafts at once, after what waits; what cannot be encoded is refused and leaves no trace."""
+        if self.waiting:
+            self.seal()
+        self._extend(link(drafts, self.project, at, self.seq, self.last))
+
+    def _extend(self, linked: list[Link]) -> None:
+        self.links.extend(linked)
+        self.seq, self.last = linked[-1][0], linked[-1][5]
 
 
 class MemoryStore:
@@ -62,7 +84,7 @@ class MemoryStore:
         self._due: list[tuple[datetime, Key]] = []
 
     def commit(self, change: Change) -> None:
-        project, at, drafts, call, expect, seen, _, approvals, undo, _, reservations, set_mode = change
+        project, at, drafts, call, expect, seen, _, approvals, undo, _, reservations, set_mode, lasting = change
         has_companions = approvals or undo or reservations or set_mode
         key = None if call is None else (call.project, call.id)
         self._lock.acquire()  # as `with` does, at half its cost
@@ -76,7 +98,11 @@ class MemoryStore:
             if has_companions:
                 self._check_companions(change)
             if drafts:
-                self._seal(drafts, project, at)
+                chain = self._chains.get(project) or self._new_chain(project)
+                if lasting and len(chain.waiting) < BATCH:
+                    chain.waiting.append((at, drafts))
+                else:
+                    chain.append(drafts, at)
             # From here on nothing can fail: everything was checked.
             if call is not None and key is not None:
                 self._calls[key] = call
@@ -112,14 +138,16 @@ class MemoryStore:
                 f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
             )
 
-    def _seal(self, drafts: tuple[Draft, ...], project: str, at: datetime) -> None:
-        chain = self._chains.get(project)
-        if chain is None:
-            first: deque[Link] = deque(maxlen=self._retain * EVENTS_PER_CALL)
-            chain = self._chains[project] = _Chain(first, 0, genesis(project))
-        linked = link(drafts, project, at, chain.seq, chain.last)
-        chain.links.extend(linked)
-        chain.seq, chain.last = linked[-1][0], linked[-1][5]
+    def _new_chain(self, project: str) -> _Chain:
+        links: deque[Link] = deque(maxlen=self._retain * EVENTS_PER_CALL)
+        chain = self._chains[project] = _Chain(project, links, 0, genesis(project))
+        return chain
+
+    def _seal_all(self) -> None:
+        """Seal what waits, before anybody outside gets hold of data that events refer to. Under the lock."""
+        for chain in self._chains.values():
+            if chain.waiting:
+                chain.seal()
 
     def _keep_date(self, call: Call, key: Key) -> None:
         """Remember when a call comes due, or that it may be forgotten one day."""
@@ -163,10 +191,16 @@ class MemoryStore:
             self._approvals.pop(call.approval_id, None)
 
     async def call(self, project: str, call_id: str) -> Call | None:
-        return self._calls.get((project, call_id))
+        found = self._calls.get((project, call_id))
+        chain = self._chains.get(project)
+        if chain is not None and chain.waiting:
+            with self._lock:
+                self._seal_all()
+        return found
 
     async def calls(self, query: CallQuery) -> list[Call]:
         with self._lock:
+            self._seal_all()
             everything: Iterable[Call] = tuple(self._calls.values())
         found = [call for call in everything if _call_fits(call, query)]
         found.sort(key=lambda call: (call.created_at, call.id))
@@ -191,6 +225,7 @@ class MemoryStore:
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
         with self._lock:
+            self._seal_all()
             chain = self._chains.get(project)
             kept = () if chain is None else chain.links
             start = max(0, after + 1 - kept[0][0]) if kept else 0
@@ -200,6 +235,7 @@ class MemoryStore:
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         with self._lock:
             self._free_undo(now)
+            self._seal_all()
             ready: list[tuple[datetime, Key]] = []
             while self._due and len(ready) < limit and self._due[0][0] <= now:
                 entry = heapq.heappop(self._due)
@@ -223,7 +259,9 @@ class MemoryStore:
         return []  # the owner of these calls is the process that would have to ask
 
     async def close(self) -> None:
-        self._closed = True
+        with self._lock:
+            self._closed = True
+            self._seal_all()
 
 
 def _call_fits(call: Call, query: CallQuery) -> bool:
