@@ -30,6 +30,7 @@ class World:
     points: Points = field(default_factory=Points)
     hold: str | None = None
     held: int = 0
+    release: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def file(self) -> Path:
@@ -45,7 +46,7 @@ class World:
     async def _wait(self, where: str) -> None:
         if self.hold == where:
             self.held += 1
-            await asyncio.Event().wait()
+            await self.release.wait()
 
     def _effect(self, given: ToolInput) -> ToolOutput:
         self.points.reach("effect")
