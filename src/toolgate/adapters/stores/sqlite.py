@@ -79,11 +79,15 @@ class SqliteStore:
 
     def _note_key(self) -> None:
         known = (self._reader.setting("keys") or "").split()
-        if self._sealer.current not in known:
+        if self._sealer.current in known:
+            return
+        try:
             self._connection.execute(
                 "INSERT OR REPLACE INTO settings (name, value) VALUES ('keys', ?)",
                 (" ".join([*known, self._sealer.current]),),
             )
+        except sqlite3.Error as error:
+            raise _failure(error) from error
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
