@@ -8,6 +8,7 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NoReturn
 
+from tests.faults.disk_plays import DISK_PLAYS
 from tests.faults.points import die, install_at_birth
 from tests.faults.world import World
 
@@ -196,5 +197,6 @@ PLAYS: dict[str, Play] = {
         fork_and_read,
         fork_and_close,
         die_leaving_a_child,
+        *DISK_PLAYS,
     )
 }
