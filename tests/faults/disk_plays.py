@@ -67,8 +67,7 @@ async def _until_full(world: World, gate: Gate) -> int:
     for number in range(1, 1000):
         try:
             await world.call(gate, "pay", f"pay-{number}")
-        except StoreError as error:
-            assert "nothing runs" in str(error)
+        except StoreError:
             return number
     raise AssertionError("the disk never filled")
 
@@ -82,12 +81,8 @@ async def read_only(world: World, _seed: int) -> None:
     obey_permissions()
     before = hashlib.sha256(world.file.read_bytes()).digest()
     world.file.chmod(0o444)
-    async with world.open() as gate:
-        for tool in ("pay", "look", "send"):
-            with pytest.raises(StoreError, match="is read-only: nothing was written and nothing runs"):
-                await world.call(gate, tool, f"{tool}-1")
-        assert await gate.pending() == []
-    assert world.ledger.lines() == []
+    with pytest.raises(StoreError, match="is read-only; nothing was changed"):
+        world.open()
     assert hashlib.sha256(world.file.read_bytes()).digest() == before
     world.file.chmod(0o600)
     async with world.open() as gate:
