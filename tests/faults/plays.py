@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,6 +13,7 @@ from tests.faults.disk_plays import DISK_PLAYS
 from tests.faults.points import die, install_at_birth
 from tests.faults.world import World
 
+import toolgate
 from toolgate import Gate
 from toolgate.errors import ConflictError, NotFoundError
 from toolgate.kernel.approval import Approval
@@ -124,6 +126,27 @@ async def _answer_all(world: World, gate: Gate, dice: random.Random) -> None:
             continue  # somebody else came first
 
 
+async def answer(world: World, _seed: int) -> None:
+    """Say yes to whatever waits, in a process that holds no tools and so can run nothing."""
+    await _say(world, "approve")
+
+
+async def refuse(world: World, _seed: int) -> None:
+    await _say(world, "deny")
+
+
+async def _say(world: World, decision: str) -> None:
+    async with toolgate.open(f"sqlite:///{world.file}") as gate:
+        for approval in await gate.pending():
+            with contextlib.suppress(ConflictError):  # somebody else came first
+                await world.decide(gate, approval.id, decision, by="ann")
+
+
+async def ask_and_wait(world: World, _seed: int) -> None:
+    async with world.open() as gate:
+        await world.call(gate, "send", "send-1")
+
+
 async def birth(world: World, _seed: int) -> None:
     """Open a file that is not there yet, and use it."""
     install_at_birth(world.points)
@@ -193,6 +216,9 @@ PLAYS: dict[str, Play] = {
         recovery,
         crowd,
         birth,
+        answer,
+        refuse,
+        ask_and_wait,
         fork_and_commit,
         fork_and_read,
         fork_and_close,
