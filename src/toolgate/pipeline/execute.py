@@ -15,7 +15,6 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.record import keep
 from toolgate.kernel.schema import Schema
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -106,14 +105,14 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
             f"The handler of `{tool.name}` returned {type(raw).__name__} instead of ToolOutput.",
             tool=tool.name,
         )
-    result = keep(encode(raw))
+    result = encode(raw)
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
     return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None))
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
-    result = keep(encode(output.data))
+    result = encode(output.data)
     artifacts = encode(list(output.artifacts), what="artifacts") if output.artifacts else None
     if output.success is not True:
         return Outcome(

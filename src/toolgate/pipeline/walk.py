@@ -27,7 +27,7 @@ from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.policy import Facts, Verdict, Word
-from toolgate.kernel.record import build, keep
+from toolgate.kernel.record import build
 from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
@@ -142,7 +142,7 @@ class Walk:
         fields["project"] = context.project
         fields["context"] = context
         fields["created_at"] = now
-        fields["arguments"] = keep(arguments.canonical)
+        fields["arguments"] = arguments.canonical
         fields["shown"] = driver.mask(arguments.value)
         if approval_timeout_s is not None:
             fields["approval_timeout_s"] = approval_timeout_s
