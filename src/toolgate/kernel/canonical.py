@@ -57,7 +57,10 @@ _DIGEST_LIMITS: Final = Limits(max_bytes=2**28, max_depth=MAX_DEPTH)
 
 
 class Arguments(NamedTuple):
-    """Arguments nobody else holds a reference to, and the bytes that identify them."""
+    """Arguments nobody else holds a reference to, and the bytes that identify them.
+
+    The bytes are a copy that takes the room it needs: what the JSON encoder returns holds kilobytes of slack.
+    """
 
     value: dict[str, Any]
     canonical: bytes
@@ -69,14 +72,18 @@ def read_arguments(raw: str | bytes | Mapping[str, object], *, limits: Limits = 
     Text must hold exactly one JSON object. Errors name keys and positions, never values.
     """
     if isinstance(raw, (str, bytes)):
-        pair = _read_text(raw, limits)
+        if len(raw) * 4 > limits.max_bytes:
+            pair = _read_text(raw, limits)
+        else:
+            pair = _read_fast(raw, limits) or _read_value(_parse_slow(raw), limits)
     elif isinstance(raw, Mapping):
         pair = _read_mapping(raw, limits)
     else:
         _refuse(f"The arguments are a Python {type(raw).__name__}", "pass JSON text or a mapping")
-    if type(pair[0]) is not dict:
+    value, form = pair
+    if type(value) is not dict:
         _refuse("The arguments are not a JSON object", "send one object such as {}")
-    return _new(Arguments, pair)
+    return _new(Arguments, (value, b"%b" % form))
 
 
 def parse_strict(text: str | bytes, *, limits: Limits = DEFAULT_LIMITS) -> Any:

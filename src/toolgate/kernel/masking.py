@@ -1,7 +1,8 @@
 """Hide secrets in any value before it is logged, published, shown or stored in readable form.
 
-This file owns the walk over values, and secrets in URLs and command lines. What counts as a secret beside a key
-is judged in `masking_keys`, because it was registered in `masking_registered`, by its looks in `masking_shapes`.
+This file owns the walk over values, and secrets in command lines. What counts as a secret beside a key is judged in
+`masking_keys`, because it was registered in `masking_registered`, by its looks in `masking_shapes`, in URLs in
+`masking_urls`.
 
 Under a key that names a secret the whole value becomes `MASK`; booleans, `None` and empty values stay, because
 they are flags. Ordinary data comes out equal to what went in, and masking twice changes nothing.
@@ -9,8 +10,6 @@ they are flags. Ordinary data comes out equal to what went in, and masking twice
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,13 +28,13 @@ from toolgate.kernel.masking_keys import (
     Verdict,
     is_harmless,
     is_named_pair,
-    is_placeholder,
     judge,
     pair_names,
     reads_as_secret,
 )
 from toolgate.kernel.masking_registered import Registered
 from toolgate.kernel.masking_shapes import find_names, mask_assignments, mask_shapes
+from toolgate.kernel.masking_urls import mask_schemes, mask_urls
 
 __all__ = ["MASK", "TOO_DEEP", "Masker"]
 
@@ -47,6 +46,7 @@ _MAX_PASSES: Final = 6
 _SHORT: Final = 4  # a shorter registered secret hides only a value equal to it: in text it would hit words
 _QUICK: Final = 15  # letters and digits alone, fewer than this, match no rule
 _MAX_KEYS: Final = 4096
+_FEW: Final = 32  # keys of a dict that are remembered together
 _SCALARS: Final = (date, time, timedelta, Decimal, UUID, Enum)
 _CONSTANTS: Final[frozenset[type]] = frozenset({int, float, bool, type(None)})
 """Never masked by themselves, unless a registered secret could be a number."""
@@ -60,7 +60,7 @@ class Masker:
     ones are ignored.
     """
 
-    __slots__ = ("_constants", "_keys", "_lock", "_quick", "_registered", "_short")
+    __slots__ = ("_clean", "_constants", "_keys", "_lock", "_quick", "_registered", "_short")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
@@ -68,6 +68,7 @@ class Masker:
         self._short: frozenset[str] = frozenset()
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
+        self._clean: set[tuple[object, ...]] = set()
         self._constants: frozenset[type] = _CONSTANTS
         for secret in secrets:
             self.add(secret)
@@ -84,8 +85,9 @@ class Masker:
             if secret:
                 self._quick = min(self._quick, len(secret))
                 self._constants = frozenset()
-            # Last: whoever sees the new dict also sees the new secret.
+            # Last, and in this order: whoever sees the new dict or set also sees the new secret.
             self._keys = {}
+            self._clean = set()
 
     def text(self, text: str) -> str:
         """Return free text, such as the text of an exception, with its secrets masked."""
@@ -93,9 +95,31 @@ class Masker:
 
     def __call__(self, value: object) -> object:
         """Return a masked copy that shares no dict or list with the value."""
-        if type(value) is dict:
-            return self._mapping(value, 1, {id(value): TOO_DEEP})
-        return self._any(value, 0, {})
+        if type(value) is not dict:
+            return self._any(value, 0, {})
+        if tuple(value) not in self._clean:
+            return self._first(value)
+        quick, constants = self._quick, self._constants
+        for item in value.values():
+            kind = type(item)
+            if kind is str:
+                if len(item) >= quick or not item.isalnum():
+                    break
+            elif kind not in constants:
+                break
+        else:
+            return value.copy()  # known keys that name no secret, and values that match no rule
+        return self._mapping(value, 1, {id(value): TOO_DEEP})
+
+    def _first(self, value: dict[Any, Any]) -> object:
+        """Mask a dict whose keys were not met together before; remember them if none of them matters."""
+        clean, keys = self._clean, self._keys  # in this order, see `add`
+        masked = self._mapping(value, 1, {id(value): TOO_DEEP})
+        if len(value) <= _FEW and all(keys.get(key) is Verdict.CLEAN for key in value):
+            if len(clean) >= _MAX_KEYS:
+                clean.clear()
+            clean.add(tuple(value))
+        return masked
 
     def _any(self, value: object, depth: int, seen: dict[int, object]) -> object:
         kind = type(value)
@@ -244,11 +268,11 @@ class Masker:
         if document is not None:
             masked = document
         elif names:
-            masked = mask_assignments(_mask_commands(_mask_schemes(_mask_urls(mask_shapes(masked))), True), names)
+            masked = mask_assignments(_mask_commands(mask_schemes(mask_urls(mask_shapes(masked))), True), names)
         elif len(masked) > _QUICK:
-            masked = _mask_commands(_mask_urls(mask_shapes(masked)), False)
+            masked = _mask_commands(mask_urls(mask_shapes(masked)), False)
         else:
-            masked = _mask_urls(masked)
+            masked = mask_urls(masked)
         return text if masked == text else masked
 
     def _document(self, text: str, depth: int) -> str | None:
@@ -430,70 +454,3 @@ def _argument(flag: str, value: str, commands: set[str]) -> str:
     if _IS_FLAG.fullmatch(value) or not reads_as_secret(value, "", max(named, Verdict.TOKEN), Style.EQUALS):
         return value
     return MASK
-
-
-_URL: Final = lazy_pattern(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
-_SPILLED: Final = lazy_pattern(
-    r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
-)
-_TOKEN_USER: Final = lazy_pattern(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
-_DRIVER: Final = lazy_pattern(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
-_ORACLE: Final = lazy_pattern(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
-_BEARER: Final = lazy_pattern(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
-_BASIC: Final = lazy_pattern(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
-_DASHED_WORDS: Final = lazy_pattern(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
-
-
-def _mask_urls(text: str) -> str:
-    """Replace the password, or the token used as a user name, in every URL and database address."""
-    if "@" not in text:
-        return text
-    if "://" in text:
-        text = _SPILLED.sub(_mask_spilled, text)
-        text = _URL.sub(_mask_authority, text)
-    if "@tcp(" in text or "@unix(" in text:
-        text = _DRIVER.sub(rf"\1:{MASK}@", text)
-    if ":thin:" in text:
-        text = _ORACLE.sub(rf"\1{MASK}", text)
-    return text
-
-
-def _mask_spilled(match: re.Match[str]) -> str:
-    # A password holding `/`, `?` or `#` ends the authority early; what precedes the `@` is still a password.
-    secret = match.group()[len(match["user"]) + 1 : -1]
-    return match.group() if is_placeholder(secret) else f"{match['user']}:{MASK}@"
-
-
-def _mask_authority(match: re.Match[str]) -> str:
-    authority = match.group()
-    userinfo, at, host = authority.rpartition("@")
-    if not at:
-        return authority
-    user, colon, secret = userinfo.partition(":")
-    if colon:
-        return authority if not secret or is_placeholder(secret) else f"{user}:{MASK}@{host}"
-    return f"{MASK}@{host}" if _TOKEN_USER.fullmatch(user) else authority
-
-
-def _mask_schemes(text: str) -> str:
-    """Replace credentials that follow a `Bearer` or `Basic` scheme without any header name."""
-    if "earer " in text or "EARER " in text:
-        text = _BEARER.sub(_mask_bearer, text)
-    if "asic " in text or "ASIC " in text:
-        text = _BASIC.sub(_mask_basic, text)
-    return text
-
-
-def _mask_bearer(match: re.Match[str]) -> str:
-    if _DASHED_WORDS.fullmatch(match[2]) and len(match[2]) < 32:
-        return match.group()
-    return f"{match[1]}{MASK}"
-
-
-def _mask_basic(match: re.Match[str]) -> str:
-    blob = match[2].rstrip("=")
-    try:
-        decoded = base64.b64decode(blob + "=" * (-len(blob) % 4), altchars=b"-_")
-    except binascii.Error:
-        return match.group()
-    return f"{match[1]}{MASK}" if b":" in decoded and decoded.isascii() else match.group()

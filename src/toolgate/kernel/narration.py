@@ -7,6 +7,7 @@ from typing import Any
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Draft
+from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 
 
 def tell(call: Call, name: str, data: dict[str, Any]) -> Draft:
@@ -20,6 +21,45 @@ def tell(call: Call, name: str, data: dict[str, Any]) -> Draft:
         data["action_id"] = call.undo_of
         data["undo_call_id"] = call_id
     return (name, call_id, data)
+
+
+def invoked(call: Call) -> Draft:
+    """Draft the first event of a call, which quotes its masked arguments."""
+    summary = summarize(call.shown, len(call.arguments))
+    return tell(call, "tool.invoked", {"payload_summary": summary, "behavior": call.context.behavior})
+
+
+def tell_birth(call: Call) -> tuple[Draft, Draft]:
+    """Draft the two events of a call that starts as soon as it is made: what `invoked` and `tell` say, in one go."""
+    context, call_id, name = call.context, call.id, call.tool_name
+    run_id, request_id, size = context.run_id, context.request_id, len(call.arguments)
+    return (
+        (
+            "tool.invoked",
+            call_id,
+            {
+                "payload_summary": call.shown if size <= SUMMARY_BYTES else summarize(call.shown, size),
+                "behavior": context.behavior,
+                "tool_name": name,
+                "action_id": call_id,
+                "pipeline_run_id": run_id,
+                "request_id": request_id,
+            },
+        ),
+        (
+            "tool.started",
+            call_id,
+            {
+                "approved_by": call.approved_by,
+                "approval_id": None,
+                "attempt": 1,
+                "tool_name": name,
+                "action_id": call_id,
+                "pipeline_run_id": run_id,
+                "request_id": request_id,
+            },
+        ),
+    )
 
 
 def tell_approval(approval: Approval, name: str, data: dict[str, Any]) -> Draft:

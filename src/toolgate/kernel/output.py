@@ -119,24 +119,19 @@ _ERRORS["undo_conflict"] = errors.ToolUndoError
 
 def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:
     """Return the caller's view of a call; `data` is a copy nobody else holds."""
-    result = build(
-        Result,
-        {
-            "call_id": call.id,
-            "tool_name": call.tool_name,
-            "status": call.status,
-            "data": data,
-            "approval_id": call.approval_id,
-            "approved_by": call.approved_by,
-            "duration_ms": call.duration_ms,
-        },
-    )
-    if call.error is None and call.undo_of is None and not call.artifacts:
-        return result
-    return result.evolve(
-        error=call.error,
-        error_code=call.error_code,
-        artifacts=copy.deepcopy(call.artifacts),
-        undo_of=call.undo_of,
-        cause=cause,
-    )
+    fields = {
+        "call_id": call.id,
+        "tool_name": call.tool_name,
+        "status": call.status,
+        "data": data,
+        "approval_id": call.approval_id,
+        "approved_by": call.approved_by,
+        "duration_ms": call.duration_ms,
+    }
+    if call.error is not None or call.undo_of is not None or call.artifacts:
+        fields["error"] = call.error
+        fields["error_code"] = call.error_code
+        fields["artifacts"] = copy.deepcopy(call.artifacts)
+        fields["undo_of"] = call.undo_of
+        fields["cause"] = cause
+    return build(Result, fields)

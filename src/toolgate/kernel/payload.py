@@ -19,7 +19,7 @@ SUMMARY_BYTES = 2048
 KEY_CHARACTERS = 64
 """How much of each key an outline quotes."""
 
-_loads = orjson.loads
+_loads, _dumps = orjson.loads, orjson.dumps
 _SCALARS = frozenset({str, int, bool, type(None)})
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS  # the encoder crashes on a dataclass with an unset slot
 
@@ -31,7 +31,10 @@ def encode(value: object, *, what: str = "output") -> bytes:
     infinity, bytes, sets and other objects are refused rather than guessed at.
     """
     try:
-        encoded = _write(value)
+        try:
+            encoded = _dumps(value, _fallback, _OPTIONS)
+        except TypeError:
+            encoded = _write_odd_keys(value)
         is_lossy = b"null" in encoded and _hides_a_number(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolOutputError(
@@ -39,14 +42,11 @@ def encode(value: object, *, what: str = "output") -> bytes:
         ) from None
     if is_lossy:
         raise ToolOutputError(f"The {what} holds NaN or infinity, which JSON cannot carry; return None or text.")
-    return encoded
+    return b"%b" % encoded  # a copy that takes the room it needs: the encoder's own holds kilobytes of slack
 
 
-def _write(value: object) -> bytes:
-    try:
-        return orjson.dumps(value, _fallback, _OPTIONS)
-    except TypeError:
-        encoded = orjson.dumps(value, _fallback, _OPTIONS | orjson.OPT_NON_STR_KEYS)
+def _write_odd_keys(value: object) -> bytes:
+    encoded = _dumps(value, _fallback, _OPTIONS | orjson.OPT_NON_STR_KEYS)
     json.loads(encoded, object_pairs_hook=_unique)
     return encoded
 

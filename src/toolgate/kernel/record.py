@@ -1,4 +1,4 @@
-"""The base of wide frozen records. It owns cheap creation, change and keeping, nothing else.
+"""The base of wide frozen records. It owns cheap creation and change, nothing else.
 
 `dataclasses.replace` on a frozen record of twenty-odd fields costs ten times what the rest of a
 state change does, so records are changed with `evolve`, which copies the instance dictionary.
@@ -13,11 +13,6 @@ from typing import Any, Self, TypeVar
 _new = object.__new__
 _set = object.__setattr__
 _NO_DEFAULT = object()
-
-
-def keep(encoded: bytes) -> bytes:
-    """Return a copy that takes the room it needs. What the JSON encoder returns holds kilobytes of slack."""
-    return b"%b" % encoded
 
 
 class Record:

@@ -76,8 +76,10 @@ class Driver:
         if writing is not None:
             return self._announce_after(writing, change)
         call = change.call
-        if self.listeners or call is None or call.due_at is not None or call.status is not _EXECUTING:
-            self._announce(change)  # a claim of a call that runs here is nobody's news
+        if self.listeners or call is None or call.due_at is not None:
+            self._announce(change)
+        elif call.status is not _EXECUTING:  # a claim of a call that runs here is nobody's news
+            self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
         return None
 
     async def _announce_after(self, writing: Awaitable[None], change: Change) -> None:

@@ -12,10 +12,9 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability, Reservation, step
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
-from toolgate.kernel.narration import tell
+from toolgate.kernel.narration import tell, tell_birth
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.record import keep
 from toolgate.kernel.schema import Schema
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -73,12 +72,12 @@ def claim(
     return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool))
 
 
-def claim_at_birth(call: Call, invoked: Draft, *, now: datetime, mode: Mode, durability: Durability) -> Change:
+def claim_at_birth(call: Call, now: datetime, mode: Mode, durability: Durability) -> Change:
     """The claim of a call that is stored for the first time as EXECUTING, since nobody had to be asked.
 
     The caller vouches that the call's id and what is told of its context are text: the change is lasting.
     """
-    return step(call, None, now, (invoked, _started(call)), durability, mode, True)
+    return step(call, None, now, tell_birth(call), durability, mode, True)
 
 
 def _started(call: Call) -> Draft:
@@ -118,14 +117,14 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
             f"The handler of `{tool.name}` returned {type(raw).__name__} instead of ToolOutput.",
             tool=tool.name,
         )
-    result = keep(encode(raw))
+    result = encode(raw)
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
     return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None))
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
-    result = keep(encode(output.data))
+    result = encode(output.data)
     artifacts = encode(list(output.artifacts), what="artifacts") if output.artifacts else None
     if output.success is not True:
         return Outcome(

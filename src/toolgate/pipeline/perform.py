@@ -13,12 +13,14 @@ from datetime import datetime
 from time import perf_counter
 from typing import Any
 
+import orjson
+
 from toolgate.errors import ConflictError, StoreError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode, summarize
+from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.signature import keywords
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -33,6 +35,7 @@ STOP_GRACE_S = 1.0
 
 log = logging.getLogger("toolgate.perform")
 _COMPLETED = Status.COMPLETED
+_loads = orjson.loads
 
 
 class Performer:
@@ -219,7 +222,8 @@ class Performer:
     async def _finish(self, job: Job, outcome: Outcome, duration_ms: float) -> Result:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
         driver, call = self._driver, job.call
-        data = decode(outcome.result)
+        result = outcome.result
+        data = None if result is None else _loads(result)
         shown = driver.mask(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
@@ -228,9 +232,9 @@ class Performer:
                 call,
                 now=now,
                 duration_ms=duration_ms,
-                result=outcome.result,
+                result=result,
                 shown=shown,
-                summary=summarize(shown, len(outcome.result or b"")),
+                summary=shown if result is None or len(result) <= SUMMARY_BYTES else summarize(shown, len(result)),
                 artifacts=tuple(decode(outcome.artifacts)) if outcome.artifacts else (),
                 artifact_type=job.tool.artifact_type,
                 undo=undo,
@@ -244,7 +248,7 @@ class Performer:
                 code=outcome.code or "execution_failed",
                 error=driver.masker.text(outcome.error or ""),
                 duration_ms=duration_ms,
-                result=outcome.result,
+                result=result,
                 shown=shown,
                 undo=undo,
             )

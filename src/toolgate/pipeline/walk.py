@@ -23,11 +23,11 @@ from toolgate.kernel.canonical import Arguments
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
-from toolgate.kernel.narration import tell
+from toolgate.kernel.narration import invoked, tell
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
+from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import Facts, Verdict, Word
-from toolgate.kernel.record import build, keep
+from toolgate.kernel.record import build
 from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
@@ -80,23 +80,24 @@ class Walk:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
         route = driver.route(tool)
         mode = driver.store.mode
-        if mode in route.free_modes and (context is self._plain or self._is_plain(context)) and _is_text(call_id):
+        is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
+        if is_plain and mode in route.free_modes:
             call = self._new(route.claimed, context, call_id, now, arguments, wishes)
-            claimed = claim_at_birth(call, _invoked(call), now=now, mode=mode, durability=route.durability)
+            claimed = claim_at_birth(call, now, mode, route.durability)
             try:
                 started = self._performer.start(claimed, tool, None, arguments.value)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
             except ConflictError:
                 pass  # the mode changed or the id is taken, and nothing ran: the long way finds out which
         call = self._new(route.born, context, call_id, now, arguments, wishes)
-        invoked = _invoked(call)
+        first = (invoked(call),)
         if tool.prepare is None:
-            return await self._proceed(call, route, now, (invoked,), None)
+            return await self._proceed(call, route, now, first, None)
         try:
             call, prepared = await self._prepare(call, tool, now)
         except ToolError as error:
-            return await self._end(call, Status.FAILED, error.code, str(error), (invoked,))
-        return await self._proceed(call, route, driver.now(), (invoked,), prepared)
+            return await self._end(call, Status.FAILED, error.code, str(error), first)
+        return await self._proceed(call, route, driver.now(), first, prepared)
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
@@ -146,7 +147,7 @@ class Walk:
         fields["project"] = context.project
         fields["context"] = context
         fields["created_at"] = now
-        fields["arguments"] = keep(arguments.canonical)
+        fields["arguments"] = arguments.canonical
         fields["shown"] = driver.mask(arguments.value)
         if wishes:
             fields.update(wishes)
@@ -387,11 +388,6 @@ class Walk:
 
 def _is_text(value: object) -> bool:
     return value is None or (type(value) is str and value.isascii())
-
-
-def _invoked(call: Call) -> Draft:
-    summary = call.shown if len(call.arguments) <= SUMMARY_BYTES else summarize(call.shown, len(call.arguments))
-    return tell(call, "tool.invoked", {"payload_summary": summary, "behavior": call.context.behavior})
 
 
 def _no_runner(call: Call) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 from collections import OrderedDict
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -255,3 +256,9 @@ def test_too_little_stack_left_for_the_encoder_is_an_input_error(monkeypatch: py
     monkeypatch.setattr("toolgate.kernel.canonical.rfc8785.dumps", overflow)
     with pytest.raises(ToolInputError, match="stack"):
         read_arguments('{"a":1e-9}')
+
+
+@pytest.mark.parametrize("raw", ['{"a": 1}', b'{"a": [1.5]}', {"a": 1}, {"a": (1,)}, '{"a": 1e-9}'])
+def test_the_canonical_bytes_take_no_more_room_than_they_need(raw: str | bytes | dict[str, object]) -> None:
+    form = read_arguments(raw).canonical
+    assert sys.getsizeof(form) == sys.getsizeof(b"") + len(form)

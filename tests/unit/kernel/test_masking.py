@@ -504,3 +504,38 @@ def test_time_grows_with_the_text_and_not_faster(unit: str) -> None:
     small = unit * ((1 << 15) // len(unit))
     # Sixteen times the text: quadratic time would be 256 times as long.
     assert seconds(masker, small * 16) < 64 * max(seconds(masker, small), 0.002)
+
+
+def test_a_dict_is_masked_alike_however_often_its_keys_were_met() -> None:
+    masker = Masker()
+    assert [masker({"city": "Paris", "n": n}) for n in range(3)] == [{"city": "Paris", "n": n} for n in range(3)]
+    assert masker({"city": "password=hunter2", "n": 1}) == {"city": "password=***", "n": 1}
+    assert masker({"city": ["--password", "hunter2"], "n": 1}) == {"city": ["--password", MASK], "n": 1}
+    assert masker({"city": "Paris", "password": 1.5}) == masker({"city": "Paris", "password": 1.5})
+    assert masker({"city": "Paris", "password": 1.5}) == {"city": "Paris", "password": MASK}
+
+
+def test_a_copy_of_a_dict_with_known_keys_shares_nothing_with_it() -> None:
+    masker, value = Masker(), {"city": "Paris"}
+    masker(value)
+    masked = masker(value)
+    value["city"] = "Rome"
+    assert masked == {"city": "Paris"}
+
+
+@pytest.mark.parametrize("secret", ["city", "Paris", "42", "4"])
+def test_a_secret_registered_later_is_hidden_under_known_keys(secret: str) -> None:
+    masker, value = Masker(), {"city": "Paris", "n": 42 if secret == "42" else 4}
+    assert masker(value) == masker(value) == value
+    masker.add(secret)
+    assert secret not in str(masker(value)).replace("42", "" if secret == "4" else "42")
+
+
+def test_the_memory_of_keys_met_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgate.kernel.masking._MAX_KEYS", 2)
+    masker = Masker()
+    for name in "abcab":
+        assert masker({name: 1}) == {name: 1}
+    assert len(masker._clean) <= 2
+    wide = {f"k{number}": number for number in range(100)}
+    assert masker(wide) == masker(wide) == wide

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.unit.kernel.samples import a_call, an_approval
 
 from toolgate.kernel.context import Context
 from toolgate.kernel.event import EVENTS
-from toolgate.kernel.narration import fail_event, tell, tell_approval
+from toolgate.kernel.narration import fail_event, invoked, tell, tell_approval, tell_birth
+from toolgate.kernel.payload import SUMMARY_BYTES
 
 CONTEXT = Context(run_id="run", request_id="req")
 
@@ -62,3 +64,13 @@ def test_a_failed_undo_has_its_own_event() -> None:
     assert name == "tool.undo_failed"
     assert (data["error"], data["error_code"], data["action_id"]) == ("gone", "undo_failed", "c1")
     assert name in EVENTS
+
+
+@pytest.mark.parametrize("size", [10, SUMMARY_BYTES + 1])
+def test_a_birth_is_told_like_its_two_events_one_by_one(size: int) -> None:
+    context = Context(run_id="r", request_id="q", behavior="b")
+    call = a_call(context=context, arguments=b"1" * size, shown={"a": 1}, approved_by="policy:auto", attempt=1)
+    started = tell(call, "tool.started", {"approved_by": "policy:auto", "approval_id": None, "attempt": 1})
+    told = tell_birth(call)
+    assert told == (invoked(call), started)
+    assert [list(data) for _, _, data in told] == [list(invoked(call)[2]), list(started[2])]

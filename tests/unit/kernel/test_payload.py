@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import json
 import math
+import sys
 from collections import OrderedDict, UserDict, deque, namedtuple
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -301,3 +302,9 @@ def test_an_outline_stays_small_however_long_the_keys(masked: dict[Any, None]) -
     summary = summarize(masked, 10**6)
     assert len(summary["keys"]) <= 32
     assert all(len(key) <= KEY_CHARACTERS for key in summary["keys"])
+
+
+@given(st.text(max_size=5000))
+def test_the_bytes_take_no_more_room_than_they_need(text: str) -> None:
+    encoded = encode(text)
+    assert sys.getsizeof(encoded) == sys.getsizeof(b"") + len(encoded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-import sys
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy
-from toolgate.kernel.record import Record, build, keep
+from toolgate.kernel.record import Record, build
 from toolgate.kernel.undo import UndoRecord
 
 SAMPLES: list[Record] = [
@@ -93,14 +92,6 @@ def test_every_default_is_a_class_attribute_that_serves_absent_fields(kind: Any)
 def test_copies_and_pickles_of_a_record_equal_it(record: Call | Approval) -> None:
     made = type(record).make(**vars(record))
     assert copy.copy(made) == copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == record
-
-
-@given(st.binary(max_size=5000))
-def test_what_is_kept_is_equal_and_another_object(encoded: bytes) -> None:
-    kept = keep(encoded)
-    assert kept == encoded
-    assert type(kept) is bytes
-    assert sys.getsizeof(kept) == sys.getsizeof(b"") + len(encoded)
 
 
 def test_two_records_made_of_the_same_mapping_share_no_state() -> None:
