@@ -20,7 +20,10 @@ from queue import Empty, SimpleQueue
 from toolgate.adapters.stores import sealing
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
+from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
+from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
 from toolgate.adapters.stores.sqlite_file import connect, prepare
+from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
@@ -34,11 +37,12 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due
 
 MOST_IN_A_GROUP = 512
 BUSY_S = 10.0
-CHECKPOINT_EVERY = 1000
-"""Groups between checkpoints, which run on a thread of their own so that no commit waits for one."""
+LOOK_AT_LOG_EVERY = 16
+"""Groups between two looks at the size of the write-ahead log."""
 
 log = logging.getLogger("toolgate.sqlite")
-Waiting = tuple[Change, "asyncio.Future[None]"]
+Waiting = tuple[Entry, "asyncio.Future[None]"]
+_FSYNCED = Durability.FSYNCED
 
 
 class SqliteStore:
@@ -61,8 +65,9 @@ class SqliteStore:
         self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
         self._writing = threading.Lock()
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
-        self._queued = 0
+        self._patience_s = BUSY_S
         self._groups = 0
+        self._checkpoints = Checkpoints(self._path, self._writing)
         self._closed = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -86,13 +91,14 @@ class SqliteStore:
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
-        if change.durability is not Durability.FSYNCED and self._queued == 0 and self._writing.acquire(blocking=False):
+        entry = entry_of(change, self._sealer)
+        if change.durability is not _FSYNCED and self._queue.empty() and self._writing.acquire(blocking=False):
             try:
-                if self._write_now(change):
+                if self._write_now(entry):
                     return None
             finally:
                 self._writing.release()
-        return self._enqueue(change)
+        return self._enqueue(entry)
 
     def _usable(self) -> None:
         if self._closed:
@@ -100,11 +106,11 @@ class SqliteStore:
         if os.getpid() != self._pid:
             raise StoreError("This store was opened before a fork; open it anew in the child process.")
 
-    def _write_now(self, change: Change) -> bool:
+    def _write_now(self, entry: Entry) -> bool:
         """Write one change on this thread; False where another process is writing."""
-        group = Group([change])
-        self._connection.execute("PRAGMA busy_timeout=0")
+        group = Group([entry])
         try:
+            self._wait_for_others(0.0)
             self._writer.write(group)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
@@ -112,21 +118,25 @@ class SqliteStore:
             raise _failure(error) from error
         except sqlite3.Error as error:
             raise _failure(error) from error
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout={int(BUSY_S * 1000)}")
         self._after(group)
         refused = group.outcomes[0]
         if refused is not None:
             raise refused
         return True
 
-    def _enqueue(self, change: Change) -> Awaitable[None]:
+    def _wait_for_others(self, seconds: float) -> None:
+        """Say how long the writer's connection waits for another process; asking SQLite costs, so only if it differs."""
+        if seconds != self._patience_s:
+            self._connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+            self._patience_s = seconds
+
+    def _enqueue(self, entry: Entry) -> Awaitable[None]:
+        """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write."""
         if self._thread is None:
             self._start()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queued += 1
-        self._queue.put((change, future))
-        return asyncio.shield(future)
+        self._queue.put((entry, future))
+        return future
 
     def _start(self) -> None:
         with self._starting:
@@ -139,8 +149,7 @@ class SqliteStore:
             waiting = [first]
             stop = self._drain(waiting)
             with self._writing:
-                outcomes = self._write_group([change for change, _ in waiting])
-            self._queued -= len(waiting)
+                outcomes = self._write_group([entry for entry, _ in waiting])
             _tell(waiting, outcomes)
             if stop:
                 return
@@ -157,36 +166,27 @@ class SqliteStore:
             waiting.append(item)
         return False
 
-    def _write_group(self, changes: list[Change]) -> list[Outcome]:
-        group = Group(changes)
+    def _write_group(self, entries: list[Entry]) -> list[Outcome]:
+        group = Group(entries)
         try:
+            self._wait_for_others(BUSY_S)
             self._writer.write(group)
         except sqlite3.Error as error:
             failure = _failure(error)
-            log.error("a group of %d changes could not be written: %s", len(changes), failure)
-            return [failure] * len(changes)
+            log.error("a group of %d changes could not be written: %s", len(entries), failure)
+            return [failure] * len(entries)
         self._after(group)
         return group.outcomes
 
     def _after(self, group: Group) -> None:
         self.mode = group.mode or self.mode
         self._groups += 1
-        if self._groups % CHECKPOINT_EVERY == 0:
-            threading.Thread(target=self._checkpoint, name="toolgate-checkpoint", daemon=True).start()
+        if self._groups % LOOK_AT_LOG_EVERY == 0:
+            self._checkpoints.look()
 
-    def _checkpoint(self) -> None:
-        try:
-            connection = connect(self._path, busy_s=0.0)
-            try:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            finally:
-                connection.close()
-        except (sqlite3.Error, StoreError) as error:
-            log.warning("a checkpoint was put off: %s", error)
-
-    def open_news(self) -> Reader:
-        """Return a reader of its own for whoever watches the file."""
-        return Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
+    def open_news(self) -> News:
+        """Return a reader of its own for whoever watches the file for others' changes."""
+        return News(Reader(connect(self._path, busy_s=BUSY_S), self._sealer), lambda: self._writer.own)
 
     async def call(self, project: str, call_id: str) -> Call | None:
         return self._reader.call(project, call_id)
@@ -206,12 +206,16 @@ class SqliteStore:
         return self._reader.events(project, after=after, limit=limit, call_id=call_id)
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
+        if self._reader.has_expired_undo(now):
+            self._free_expired_undo(now)
+        return self._reader.due(now, limit)
+
+    def _free_expired_undo(self, now: datetime) -> None:
         with self._writing:
             try:
                 self._connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
             except sqlite3.Error as error:
                 raise _failure(error) from error
-        return self._reader.due(now, limit)
 
     async def orphans(self, *, limit: int = 100) -> list[Call]:
         found = self._reader.executing_elsewhere(self.owner, limit)
@@ -224,6 +228,7 @@ class SqliteStore:
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
+        self._checkpoints.close()
         with self._writing:
             self._connection.close()
         self._reader.close()

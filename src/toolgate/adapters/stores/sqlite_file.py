@@ -10,7 +10,14 @@ from toolgate.errors import StoreError
 HEAD = "0001"
 """The schema revision this version needs; a test compares it with the migrations."""
 
-APPLICATION_ID = 0x7467_6174  # "tgat", so that `file` and we can tell whose database this is
+SCHEMA = Path(__file__).with_name("sqlite_schema.sql")
+"""What the migrations make of an empty SQLite file, written down by `tools/write_schema.py`; a test compares."""
+
+CREATE_S = 10.0
+"""How long to wait for another process that makes the same file."""
+
+LOG_BYTES = 16 * 1024 * 1024
+"""How long the write-ahead log may grow before it is moved into the file, and how much of it is then kept."""
 
 
 def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
@@ -19,6 +26,7 @@ def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=busy_s)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")
     except sqlite3.Error as error:
@@ -36,8 +44,10 @@ def prepare(path: Path) -> bool:
     revision = None if fresh else revision_of(path)
     if revision == HEAD:
         return False
+    if fresh:
+        return _create(path)
     _upgrade(path)
-    return fresh
+    return False
 
 
 def revision_of(path: Path) -> str:
@@ -58,6 +68,27 @@ def revision_of(path: Path) -> str:
     return "" if row is None else str(row[0])
 
 
+def _create(path: Path) -> bool:
+    """Make the tables of this version; False where another process did so meanwhile.
+
+    The migrations would make the same, but loading them takes a second.
+    """
+    connection = connect(path, busy_s=CREATE_S)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if is_empty:
+            for statement in SCHEMA.read_text(encoding="ascii").split(";\n"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO alembic_version (version_num) VALUES (?)", (HEAD,))
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"The file {path.name} cannot be made: {error}.") from error
+    finally:
+        connection.close()
+    return is_empty
+
+
 def _upgrade(path: Path) -> None:
     """Run the migrations; imported here because an up-to-date file needs neither library."""
     from sqlalchemy import create_engine
@@ -72,6 +103,6 @@ def _upgrade(path: Path) -> None:
             connection.commit()
     except SQLAlchemyError as error:
         cause = getattr(error, "orig", None) or error
-        raise StoreError(f"The file {path.name} cannot be made or upgraded: {cause}.") from error
+        raise StoreError(f"The file {path.name} cannot be upgraded: {cause}.") from error
     finally:
         engine.dispose()
