@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from sqlalchemy import create_engine
+
 from toolgate.adapters.stores import migrate
 from toolgate.adapters.stores.sqlite_file import SCHEMA
 

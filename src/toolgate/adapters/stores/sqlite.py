@@ -16,13 +16,14 @@ from collections.abc import Awaitable
 from datetime import datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from time import monotonic
 
 from toolgate.adapters.stores import sealing
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
 from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
 from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
-from toolgate.adapters.stores.sqlite_file import connect, prepare
+from toolgate.adapters.stores.sqlite_file import connect, open_file
 from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
@@ -35,7 +36,9 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due
 
-MOST_IN_A_GROUP = 512
+ENOUGH_FOR_A_GROUP = 512
+CROWD, CROWDED_S = 16, 0.02
+"""A group of this many means that for so long the next changes are likely to have company, too."""
 BUSY_S = 10.0
 LOOK_AT_LOG_EVERY = 16
 """Groups between two looks at the size of the write-ahead log."""
@@ -54,18 +57,24 @@ class SqliteStore:
         self.owner = owner
         self._path = Path(path)
         self._pid = os.getpid()
-        new = prepare(self._path)
-        self._sealer = sealing.load(self._path.with_name(self._path.name + ".key"), create=new)
-        self._reader = Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
-        self._check_key()
+        reading, is_new = open_file(self._path, busy_s=BUSY_S)
+        try:
+            self._sealer = sealing.load(self._path.with_name(self._path.name + ".key"), create=is_new)
+            self._reader = Reader(reading, self._sealer)
+            self._check_key()
+        except BaseException:
+            reading.close()
+            raise
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
         self._connection = connect(self._path, busy_s=BUSY_S)
         self._note_key()
         self._writer = Writer(self._connection, self._sealer)
         self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
         self._writing = threading.Lock()
-        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
+        self._gathering: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
         self._patience_s = BUSY_S
+        self._crowded_until = 0.0
         self._groups = 0
         self._checkpoints = Checkpoints(self._path, self._writing)
         self._closed = False
@@ -92,13 +101,17 @@ class SqliteStore:
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
         entry = entry_of(change, self._sealer)
-        if change.durability is not _FSYNCED and self._queue.empty() and self._writing.acquire(blocking=False):
+        if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
                 if self._write_now(entry):
                     return None
             finally:
                 self._writing.release()
         return self._enqueue(entry)
+
+    def _is_idle(self) -> bool:
+        """Whether a change would be alone: then writing it here is quickest. In a crowd, a place in a group is."""
+        return not self._gathering and self._queue.empty() and monotonic() > self._crowded_until
 
     def _usable(self) -> None:
         if self._closed:
@@ -125,45 +138,61 @@ class SqliteStore:
         return True
 
     def _wait_for_others(self, seconds: float) -> None:
-        """Say how long the writer's connection waits for another process; asking SQLite costs, so only if it differs."""
+        """Say how long the writer waits for another process. Saying it costs, so only where it differs."""
         if seconds != self._patience_s:
             self._connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
             self._patience_s = seconds
 
     def _enqueue(self, entry: Entry) -> Awaitable[None]:
-        """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write."""
-        if self._thread is None:
-            self._start()
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.put((entry, future))
+        """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write.
+
+        What an event loop brings in one turn goes over together: the writer wakes once, with a full group,
+        instead of contending with the loop that is still filling it.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        gathered = self._gathering.get(loop)
+        if gathered is None:
+            gathered = self._gathering[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        gathered.append((entry, future))
         return future
 
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        gathered = self._gathering.pop(loop, None)
+        if gathered is not None:  # None: closing was quicker
+            self._start()
+            self._queue.put(gathered)
+
     def _start(self) -> None:
+        if self._thread is not None:
+            return
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="toolgate-writer", daemon=True)
                 self._thread.start()
 
     def _serve(self) -> None:
-        while (first := self._queue.get()) is not None:
-            waiting = [first]
+        while (waiting := self._queue.get()) is not None:
             stop = self._drain(waiting)
             with self._writing:
                 outcomes = self._write_group([entry for entry, _ in waiting])
+            if len(waiting) >= CROWD:
+                self._crowded_until = monotonic() + CROWDED_S
             _tell(waiting, outcomes)
             if stop:
                 return
 
     def _drain(self, waiting: list[Waiting]) -> bool:
         """Take what else is in the queue; True where the end was among it."""
-        while len(waiting) < MOST_IN_A_GROUP:
+        while len(waiting) < ENOUGH_FOR_A_GROUP:
             try:
-                item = self._queue.get_nowait()
+                more = self._queue.get_nowait()
             except Empty:
                 return False
-            if item is None:
+            if more is None:
                 return True
-            waiting.append(item)
+            waiting += more
         return False
 
     def _write_group(self, entries: list[Entry]) -> list[Outcome]:
@@ -186,7 +215,11 @@ class SqliteStore:
 
     def open_news(self) -> News:
         """Return a reader of its own for whoever watches the file for others' changes."""
-        return News(Reader(connect(self._path, busy_s=BUSY_S), self._sealer), lambda: self._writer.own)
+        return News(
+            self._reader,
+            open_reader=lambda: Reader(connect(self._path, busy_s=BUSY_S), self._sealer),
+            own=lambda: self._writer.own,
+        )
 
     async def call(self, project: str, call_id: str) -> Call | None:
         return self._reader.call(project, call_id)
@@ -225,10 +258,12 @@ class SqliteStore:
         if self._closed:
             return
         self._closed = True
+        for loop in tuple(self._gathering):
+            self._hand_over(loop)
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
-        self._checkpoints.close()
+        await asyncio.to_thread(self._checkpoints.close)
         with self._writing:
             self._connection.close()
         self._reader.close()

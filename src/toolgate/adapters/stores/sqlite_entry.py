@@ -5,7 +5,7 @@ Only the events are missing; they take their place in the chain inside the trans
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from toolgate.adapters.stores.rows import (
     APPROVAL_COLUMNS,
@@ -13,6 +13,7 @@ from toolgate.adapters.stores.rows import (
     CHANGING,
     PARAMS,
     UNDO_COLUMNS,
+    Row,
     approval_row,
     call_changes,
     call_row,
@@ -22,7 +23,7 @@ from toolgate.adapters.stores.rows import (
     uuid_hex,
 )
 from toolgate.adapters.stores.sealing import Sealer
-from toolgate.kernel.call import Call, Status
+from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 
 
@@ -46,7 +47,9 @@ PUT_UNDO = _insert("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
 INSERT_RUN = _insert("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
 INSERT_EVENT = _insert("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
 
-Rest = tuple[tuple[Any, ...] | None, list[list[Any]], list[Any] | None, tuple[Any, ...] | None]
+_AWAITING = Status.AWAITING_APPROVAL
+
+Rest = tuple[Row | None, tuple[Row, ...], Row | None, Row | None]
 """Rows few changes have: the call's parameters, approvals, an undo record, a run."""
 
 
@@ -54,36 +57,29 @@ class Entry(NamedTuple):
     """A change and its rows. A call is inserted or updated, never both."""
 
     change: Change
-    insert: list[Any] | None = None
-    update: list[Any] | None = None
+    insert: Row | None = None
+    update: Row | None = None
     rest: Rest | None = None
 
 
 def entry_of(change: Change, sealer: Sealer) -> Entry:
     """Return the change with its rows, sealed; raises what a value that cannot be encoded raises."""
     call = change.call
-    if call is None:
-        return Entry(change, None, None, _rest(change, None, sealer))
-    if change.expect is None:
-        return Entry(change, call_row(call, sealer), None, _rest(change, call, sealer))
-    update = call_changes(call, sealer)
-    update += (call.project, uuid_hex(call.id), change.expect)
-    return Entry(change, None, update, _rest(change, call, sealer))
-
-
-def _rest(change: Change, call: Call | None, sealer: Sealer) -> Rest | None:
-    params = run = None
-    if call is not None:
-        run_id = call.context.run_id
-        if change.expect is None and run_id is not None:
-            run = (uuid_hex(run_id), call.project, run_id, moment(call.created_at))
-        if change.expect is not None and call.status is Status.AWAITING_APPROVAL:
-            # Only asking again can change what would run.
-            params = (*params_row(call, sealer), call.project, uuid_hex(call.id))
-    if params is None and run is None and change.undo is None and not change.approvals:
-        return None
+    insert = update = run = params = None
+    if call is not None and change.expect is None:
+        insert = call_row(call, sealer)
+        if call.context.run_id is not None:
+            run = (uuid_hex(call.context.run_id), call.project, call.context.run_id, moment(call.created_at))
+    elif call is not None:
+        key = (call.project, uuid_hex(call.id))
+        update = (*call_changes(call, sealer), *key, change.expect)
+        if call.status is _AWAITING:  # only asking again can change what would run
+            params = (*params_row(call, sealer), *key)
+    if run is None and params is None and change.undo is None and not change.approvals:
+        return Entry(change, insert, update)
     undo = None if change.undo is None else undo_row(change.undo, sealer)
-    return params, [approval_row(approval) for approval in change.approvals], undo, run
+    approvals = tuple([approval_row(approval) for approval in change.approvals])
+    return Entry(change, insert, update, (params, approvals, undo, run))
 
 
 def are_apart(entries: list[Entry]) -> bool:

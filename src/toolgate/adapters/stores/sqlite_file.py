@@ -21,33 +21,46 @@ LOG_BYTES = 16 * 1024 * 1024
 
 
 def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
-    """Return a connection in autocommit mode, set up for WAL; StoreError where the file cannot be used."""
+    """Return a connection in autocommit mode to a file that is ours; StoreError where it cannot be used."""
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=busy_s)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute("PRAGMA wal_autocheckpoint=0")  # checkpoints have a thread of their own
     except sqlite3.Error as error:
         raise StoreError(f"The file {path.name} cannot be opened as a database: {error}.") from error
     return connection
 
 
-def prepare(path: Path) -> bool:
-    """Make or upgrade the file at `path`; True where it is new. Nothing is changed where it is not ours."""
+def open_file(path: Path, *, busy_s: float) -> tuple[sqlite3.Connection, bool]:
+    """Make or upgrade the file at `path`; return a connection to it, and whether it is new.
+
+    Nothing is changed where the file is not ours.
+    """
     if path.is_dir():
         raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
     if not path.parent.exists():
         raise StoreError(f"The folder {path.parent} does not exist; make it first.")
-    fresh = not path.exists() or path.stat().st_size == 0
-    revision = None if fresh else revision_of(path)
-    if revision == HEAD:
-        return False
-    if fresh:
-        return _create(path)
-    _upgrade(path)
-    return False
+    is_empty = not path.exists() or path.stat().st_size == 0
+    is_new = is_empty and _create(path)
+    connection = connect(path, busy_s=busy_s)
+    try:
+        if _revision(connection, path) != HEAD:
+            _upgrade(path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA temp_store=MEMORY")
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreError(f"The file {path.name} cannot be opened as a database: {error}.") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection, is_new
+
+
+def prepare(path: Path) -> bool:
+    """Make or upgrade the file at `path`; True where it is new. Nothing is changed where it is not ours."""
+    connection, is_new = open_file(path, busy_s=CREATE_S)
+    connection.close()
+    return is_new
 
 
 def revision_of(path: Path) -> str:
@@ -57,14 +70,20 @@ def revision_of(path: Path) -> str:
     except sqlite3.Error as error:
         raise StoreError(f"The file {path.name} cannot be opened: {error}.") from error
     try:
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-        if "alembic_version" not in tables:
-            raise StoreError(f"The file {path.name} is a database, but not one of Toolgate's; nothing was changed.")
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except sqlite3.Error as error:
-        raise StoreError(f"The file {path.name} is not a usable database ({error}); nothing was changed.") from error
+        return _revision(connection, path)
     finally:
         connection.close()
+
+
+def _revision(connection: sqlite3.Connection, path: Path) -> str:
+    try:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error as error:
+        if "no such table" in str(error):
+            raise StoreError(
+                f"The file {path.name} is a database, but not one of Toolgate's; nothing was changed."
+            ) from None
+        raise StoreError(f"The file {path.name} is not a usable database ({error}); nothing was changed.") from error
     return "" if row is None else str(row[0])
 
 
@@ -75,6 +94,7 @@ def _create(path: Path) -> bool:
     """
     connection = connect(path, busy_s=CREATE_S)
     try:
+        connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("BEGIN IMMEDIATE")
         is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if is_empty:
@@ -86,7 +106,7 @@ def _create(path: Path) -> bool:
         raise StoreError(f"The file {path.name} cannot be made: {error}.") from error
     finally:
         connection.close()
-    return is_empty
+    return bool(is_empty)
 
 
 def _upgrade(path: Path) -> None:

@@ -69,7 +69,7 @@ class Reader:
         if query.after is not None:
             where.append("(created_at, call_id) > (SELECT created_at, call_id FROM tool_executions WHERE call_id=?)")
             values.append(query.after)
-        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY created_at, call_id LIMIT ?"  # noqa: S608  # names are ours
+        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY created_at, call_id LIMIT ?"  # names are ours
         return [call_of(row, self._sealer) for row in self._all(sql, [*values, query.limit])]
 
     def approvals(self, query: ApprovalQuery) -> list[Approval]:
@@ -84,7 +84,7 @@ class Reader:
             if value is not None:
                 where.append(f"{column}=?")
                 values.append(value)
-        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # noqa: S608  # names are ours
+        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # names are ours
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass, field
-from typing import Any
 
+from toolgate.adapters.stores.rows import Row, moment, uuid_hex
 from toolgate.adapters.stores.sealing import Sealer
 from toolgate.adapters.stores.sqlite_entry import (
     INSERT_CALL,
@@ -23,7 +23,7 @@ from toolgate.adapters.stores.sqlite_entry import (
     Entry,
     are_apart,
 )
-from toolgate.adapters.stores.rows import moment, uuid_hex
+from toolgate.adapters.stores.sqlite_file import LOG_BYTES
 from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
@@ -64,14 +64,14 @@ class _Batch:
     __slots__ = ("approvals", "events", "heads", "inserts", "mode", "params", "rates", "runs", "undos", "updates")
 
     def __init__(self) -> None:
-        self.inserts: list[list[Any]] = []
-        self.updates: list[list[Any]] = []
-        self.params: list[tuple[Any, ...]] = []
-        self.approvals: list[list[Any]] = []
-        self.undos: list[list[Any]] = []
-        self.runs: list[tuple[Any, ...]] = []
-        self.events: list[tuple[Any, ...]] = []
-        self.rates: list[tuple[Any, ...]] = []
+        self.inserts: list[Row] = []
+        self.updates: list[Row] = []
+        self.params: list[Row] = []
+        self.approvals: list[Row] = []
+        self.undos: list[Row] = []
+        self.runs: list[Row] = []
+        self.events: list[Row] = []
+        self.rates: list[Row] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.mode: Mode | None = None
 
@@ -146,6 +146,8 @@ class Writer:
         self._remember(before)
 
     def _set_durability(self, wanted: Durability) -> None:
+        if self._synchronous is None:
+            self._connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
         if wanted is not self._synchronous:
             level = "FULL" if wanted is Durability.FSYNCED else "NORMAL"
             self._connection.execute(f"PRAGMA synchronous={level}")
