@@ -32,6 +32,7 @@ ENVIRONMENTS = {
         Environment(name="openai_agents", requirements=("openai-agents==0.24.0", PYDANTIC)),
         Environment(name="langchain", requirements=("langchain==1.4.7", "langchain-core==1.7.2", PYDANTIC)),
         Environment(name="agno", requirements=("agno==3.1.10", PYDANTIC)),
+        Environment(name="aiosqlite", requirements=("aiosqlite==0.22.1",)),
         Environment(name="fastmcp", requirements=("fastmcp==4.1.2", PYDANTIC)),
     )
 }

@@ -17,10 +17,11 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.contenders import CONTENDERS, Contender, MeasurementFailedError, measure, own_python
+from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking")
+SECTIONS = ("start", "parking", "durable")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -30,7 +31,7 @@ STARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions."""
+    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, durable rounds."""
 
     rounds: int
     calls: int
@@ -38,10 +39,12 @@ class Size:
     parked: int
     decisions: int
     parking_rounds: int
+    durable_rounds: int
 
 
-FULL = Size(rounds=15, calls=4000, starts=15, parked=10_000, decisions=200, parking_rounds=3)
-QUICK = Size(rounds=5, calls=2000, starts=5, parked=10_000, decisions=50, parking_rounds=1)
+FULL = Size(rounds=15, calls=4000, starts=15, parked=10_000, decisions=200, parking_rounds=3, durable_rounds=5)
+QUICK = Size(rounds=5, calls=2000, starts=5, parked=10_000, decisions=50, parking_rounds=1, durable_rounds=1)
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()
 
 
 def say(text: str) -> None:
@@ -55,6 +58,12 @@ def pin_to_one_core() -> bool:
         return False
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     return True
+
+
+def use_all_cores() -> None:
+    """Take `pin_to_one_core` back."""
+    if CORES:
+        os.sched_setaffinity(0, CORES)
 
 
 def summary(values: Iterable[float]) -> dict[str, Any]:
@@ -159,6 +168,16 @@ def measure_parking(size: Size) -> dict[str, Any]:
     }
 
 
+def measure_durability(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the durable section, by script and name."""
+    use_all_cores()
+    lines = measure_durable(size.durable_rounds, say=say)
+    return {
+        name: {key: summary(line[key] for line in kept) for key in kept[0] if isinstance(kept[0][key], float)}
+        for name, kept in lines.items()
+    }
+
+
 def parse() -> argparse.Namespace:
     """Return the command line's options."""
     names = [*(contender.name for contender in CONTENDERS), *SECTIONS]
@@ -184,6 +203,7 @@ def main() -> int:
         "calls": measure_calls(chosen, size) if chosen else [],
         "start": measure_starts(size) if "start" in wanted else {},
         "parking": measure_parking(size) if "parking" in wanted else {},
+        "durable": measure_durability(size) if "durable" in wanted else {},
     }
     verdicts = judge(results)
     results["targets"] = [verdict.as_json() for verdict in verdicts]

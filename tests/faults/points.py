@@ -8,16 +8,15 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
-
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores import sealing, sqlite
+from toolgate.adapters.stores import sealing, sqlite, sqlite_file
 from toolgate.adapters.stores.sqlite_write import Writer
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.driver import Driver
@@ -95,7 +94,15 @@ def install(points: Points) -> None:
 
 def install_at_birth(points: Points) -> None:
     """Put the points around making a new file: each statement of its schema, and its key."""
-    event.listen(Engine, "before_cursor_execute", lambda *_told: points.reach("schema.statement"))
+    connect = sqlite_file.connect
+
+    def traced(path: Path, *, busy_s: float) -> sqlite3.Connection:
+        connection = connect(path, busy_s=busy_s)
+        if path.name.endswith(".new"):
+            connection.set_trace_callback(lambda _statement: points.reach("schema.statement"))
+        return connection
+
+    sqlite_file.connect = traced
     _before(points, Path, "replace", "schema.made")
     _before(points, sealing, "_create", "schema.done")
     _before(points, os, "link", "key.written")

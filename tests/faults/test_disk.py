@@ -45,6 +45,13 @@ def failing_log(world: World, instead: str) -> Iterator[None]:
             os.close(copy)
 
 
+def _open_log(gate: Gate) -> None:
+    """Make the writer open its log, which it does not do before it needs it."""
+    store = gate._driver.store
+    assert isinstance(store, sqlite.SqliteStore)
+    store._connection.execute("SELECT count(*) FROM settings").fetchone()
+
+
 def _target(fd: str) -> str:
     try:
         return os.readlink(f"/proc/self/fd/{fd}")
@@ -60,6 +67,7 @@ FULL, BROKEN = "/dev/full", "{log}"
 @pytest.mark.parametrize("tool", ["pay", "look", "write", "send"])
 async def test_nothing_runs_on_a_disk_that_takes_nothing(world: World, tool: str, instead: str, says: str) -> None:
     async with world.open() as gate:
+        _open_log(gate)
         with failing_log(world, instead), pytest.raises(StoreError, match=says):
             await world.call(gate, tool, f"{tool}-1")
         assert world.ledger.lines("effect") == []

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
@@ -17,21 +17,24 @@ import orjson
 from toolgate.adapters.stores.sealing import Sealer
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.context import Context, Principal
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _dumps, _loads = orjson.dumps, orjson.loads
 
+Row = tuple[Any, ...]
+"""A row to be written. Rows are tuples, for many wait at once and the garbage collector soon leaves those alone."""
+
 CALL_COLUMNS = (
     "project_id", "id", "call_id", "user_id", "principal", "session_id", "pipeline_run_id", "tool_name", "created_at",
-    "approval_id", "tool_params", "result", "risk_level", "requires_approval", "status", "error", "error_type",
-    "execution_time_ms", "started_at", "approved_at", "completed_at", "due_at", "version", "owner", "detail",
-    "sealed_params", "sealed_result",
+    "tool_params", "sealed_params",
+    "approval_id", "result", "risk_level", "requires_approval", "status", "error", "error_type", "execution_time_ms",
+    "started_at", "approved_at", "completed_at", "due_at", "version", "owner", "detail", "sealed_result",
 )  # fmt: skip
-BORN = 9
-"""The first columns never change after a call is inserted."""
+PARAMS, CHANGING = 9, 11
+"""Columns before PARAMS never change after a call is inserted; those before CHANGING only when it asks again."""
 
 _IN_COLUMNS = frozenset(
     {
@@ -40,12 +43,6 @@ _IN_COLUMNS = frozenset(
         "completed_at", "due_at", "version", "owner",
     }
 )  # fmt: skip
-
-
-class Columns(Protocol):
-    """A row whose columns are found by name."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 def uuid_hex(text: str) -> str:
@@ -67,18 +64,26 @@ def _principal_hex(name: str) -> str:
 
 def moment(at: datetime | None) -> str | None:
     """A time as its column holds it: UTC, without offset, with microseconds."""
-    return None if at is None else at.isoformat(" ", "microseconds")[:26]
+    return None if at is None else _moment(at)
+
+
+@lru_cache(maxsize=32)  # one change writes the same time into several columns and events; a large cache is slower
+def _moment(at: datetime) -> str:
+    if at.microsecond == 0:
+        return at.isoformat(" ", "microseconds")[:26]
+    text = _dumps(at)  # the same digits as isoformat in a third of the time, as b'"2026-01-31T23:59:59.123456+00:00"'
+    return (text[1:11] + b" " + text[12:27]).decode()
 
 
 def time_of(text: str | None) -> datetime | None:
     """A time as it was before it became a column."""
-    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+    return None if text is None else datetime.fromisoformat(text + "+00:00")
 
 
-def call_row(call: Call, sealer: Sealer) -> list[Any]:
+def call_row(call: Call, sealer: Sealer) -> Row:
     """Every column of a call, in the order of CALL_COLUMNS."""
     context = call.context
-    row: list[Any] = [
+    return (
         call.project,
         uuid_hex(call.id),
         call.id,
@@ -88,18 +93,24 @@ def call_row(call: Call, sealer: Sealer) -> list[Any]:
         None if context.run_id is None else uuid_hex(context.run_id),
         call.tool_name,
         moment(call.created_at),
-    ]
-    row += call_changes(call, sealer)
-    row[-2] = seal_params(call, sealer)
-    return row
+        *params_row(call, sealer),
+        *call_changes(call, sealer),
+    )
 
 
-def call_changes(call: Call, sealer: Sealer) -> list[Any]:
-    """The columns that may change, after the first BORN; `sealed_params` is left None (see `seal_params`)."""
-    fields = call.__dict__
-    return [
+def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
+    """What would run, for people and for the handler: the columns that only asking again can change."""
+    packed = _pack(call.arguments, call.preconditions)
+    shown = None if call.shown is None else _dumps(call.shown).decode()
+    return shown, sealer.seal(packed, _row_name(call.project, call.id, "params"))
+
+
+def call_changes(call: Call, sealer: Sealer) -> Row:
+    """The columns that every change of a call may change: those from CHANGING on."""
+    detail = {name: value for name, value in call.__dict__.items() if name not in _IN_COLUMNS}
+    detail["context"] = _context_json(call.context)
+    return (
         None if call.approval_id is None else uuid_hex(call.approval_id),
-        None if call.shown is None else _dumps(call.shown).decode(),
         None if call.shown_result is None else _dumps(call.shown_result).decode(),
         call.risk.upper(),
         call.approval_id is not None,
@@ -113,31 +124,31 @@ def call_changes(call: Call, sealer: Sealer) -> list[Any]:
         moment(call.due_at),
         call.version,
         call.owner,
-        _dumps(
-            {
-                **{name: value for name, value in fields.items() if name not in _IN_COLUMNS},
-                "context": _context_fields(call.context),
-            }
-        ).decode(),
-        None,
+        _dumps(detail).decode(),
         None if call.result is None else _seal_result(call, sealer),
-    ]
+    )
 
 
-def _context_fields(context: Context) -> dict[str, Any]:
-    kept = {name: value for name, value in context.__dict__.items() if name not in ("host", "project", "principal")}
-    if "roles" in kept:
-        kept["roles"] = sorted(kept["roles"])
-    return kept
+_IN_CONTEXT = frozenset({"host", "project", "principal"})
+_last_context: tuple[Context, orjson.Fragment] = (DEFAULT_CONTEXT, orjson.Fragment(b"{}"))
+
+
+def _context_json(context: Context) -> orjson.Fragment:
+    """What is set in a context and has no column, encoded. A call's changes share one context, so the last is kept."""
+    global _last_context
+    known, encoded = _last_context
+    if context is not known:
+        kept = {name: value for name, value in context.__dict__.items() if value is not None}
+        for name in _IN_CONTEXT:
+            kept.pop(name, None)
+        kept["roles"] = sorted(context.roles)
+        encoded = orjson.Fragment(_dumps(kept))
+        _last_context = (context, encoded)
+    return encoded
 
 
 def _row_name(project: str, call_id: str, what: str) -> bytes:
     return f"{what}\x00{project}\x00{call_id}".encode()
-
-
-def seal_params(call: Call, sealer: Sealer) -> bytes:
-    """Arguments and preconditions, sealed together for this call."""
-    return sealer.seal(_pack(call.arguments, call.preconditions), _row_name(call.project, call.id, "params"))
 
 
 def _seal_result(call: Call, sealer: Sealer) -> bytes:
@@ -155,46 +166,46 @@ def _unpack(packed: bytes) -> tuple[bytes, bytes | None]:
     return packed[9 : 9 + size], packed[9 + size :] if packed[0] else None
 
 
-def call_of(row: Columns, sealer: Sealer) -> Call:
-    """The call a row holds."""
-    detail: dict[str, Any] = _loads(row["detail"])
-    context = detail.pop("context")
+def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
+    """The call of a row selected as CALL_COLUMNS."""
+    (
+        project, _, call_id, _, principal, _, _, tool_name, created_at, shown, sealed_params,
+        _, shown_result, risk, _, status, error, error_code, _,
+        started_at, approved_at, completed_at, due_at, version, owner, detail, sealed_result,
+    ) = row  # fmt: skip
+    fields: dict[str, Any] = _loads(detail)
+    context = fields["context"]
     if "roles" in context:
         context["roles"] = frozenset(context["roles"])
-    project, call_id = row["project_id"], row["call_id"]
-    arguments, preconditions = b"{}", None
-    if row["sealed_params"] is not None:  # None: forgotten by retention
-        arguments, preconditions = _unpack(sealer.open(row["sealed_params"], _row_name(project, call_id, "params")))
-    result: bytes | None = None
-    artifacts: bytes | None = None
-    if row["sealed_result"] is not None:
-        result, artifacts = _unpack(sealer.open(row["sealed_result"], _row_name(project, call_id, "result")))
-    if "reasons" in detail:
-        detail["reasons"] = tuple(detail["reasons"])
-    return Call.make(
-        **detail,
+    if "reasons" in fields:
+        fields["reasons"] = tuple(fields["reasons"])
+    context["project"], context["principal"] = project, principal
+    fields["context"] = Context.make(**context)
+    if sealed_params is not None:  # None: forgotten by retention
+        opened = sealer.open(sealed_params, _row_name(project, call_id, "params"))
+        fields["arguments"], fields["preconditions"] = _unpack(opened)
+    if sealed_result is not None:
+        fields["result"], artifacts = _unpack(sealer.open(sealed_result, _row_name(project, call_id, "result")))
+        fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()
+    fields.update(
         id=call_id,
         project=project,
-        tool_name=row["tool_name"],
-        context=Context.make(**context, project=project, principal=row["principal"]),
-        created_at=time_of(row["created_at"]),
-        arguments=arguments,
-        preconditions=preconditions,
-        shown=_json(row["tool_params"]),
-        status=Status(row["status"]),
-        version=row["version"],
-        risk=row["risk_level"].lower(),
-        approved_at=time_of(row["approved_at"]),
-        owner=row["owner"],
-        due_at=time_of(row["due_at"]),
-        started_at=time_of(row["started_at"]),
-        completed_at=time_of(row["completed_at"]),
-        result=result,
-        shown_result=_json(row["result"]),
-        artifacts=tuple(_loads(artifacts)) if artifacts is not None else (),
-        error=row["error"],
-        error_code=row["error_type"],
+        tool_name=tool_name,
+        created_at=time_of(created_at),
+        shown=_json(shown),
+        status=Status(status),
+        version=version,
+        risk=risk.lower(),
+        approved_at=time_of(approved_at),
+        owner=owner,
+        due_at=time_of(due_at),
+        started_at=time_of(started_at),
+        completed_at=time_of(completed_at),
+        shown_result=_json(shown_result),
+        error=error,
+        error_code=error_code,
     )
+    return Call.make(**fields)
 
 
 def _json(column: str | int | float | None) -> Any:
@@ -213,13 +224,13 @@ _APPROVAL_DETAIL = (
 )  # fmt: skip
 
 
-def approval_row(approval: Approval) -> list[Any]:
+def approval_row(approval: Approval) -> Row:
     """Every column of an approval, in the order of APPROVAL_COLUMNS."""
     detail: dict[str, Any] = {name: getattr(approval, name) for name in _APPROVAL_DETAIL}
     detail["reasons"] = list(approval.reasons)
     detail["warn_at"] = moment(approval.warn_at)
     detail["id"] = approval.id
-    return [
+    return (
         uuid_hex(approval.id),
         approval.project,
         None if approval.run_id is None else uuid_hex(approval.run_id),
@@ -235,26 +246,30 @@ def approval_row(approval: Approval) -> list[Any]:
         moment(approval.decided_at),
         moment(approval.expires_at),
         _dumps(detail).decode(),
-    ]
+    )
 
 
-def approval_of(row: Columns) -> Approval:
-    """The approval a row holds."""
-    detail: dict[str, Any] = _loads(row["detail"])
-    detail["reasons"] = tuple(detail["reasons"])
-    detail["warn_at"] = time_of(detail["warn_at"])
+def approval_of(row: Sequence[Any]) -> Approval:
+    """The approval of a row selected as APPROVAL_COLUMNS."""
+    (
+        _, project, _, _, call_id, tool_name, message, created_at,
+        digest, status, _, decided_by, decided_at, expires_at, detail,
+    ) = row  # fmt: skip
+    fields: dict[str, Any] = _loads(detail)
+    fields["reasons"] = tuple(fields["reasons"])
+    fields["warn_at"] = time_of(fields["warn_at"])
     return Approval.make(
-        **detail,
-        project=row["project_id"],
-        call_id=row["call_id"],
-        tool_name=row["tool_name"],
-        message=row["approval_message"],
-        created_at=time_of(row["created_at"]),
-        digest=row["digest"],
-        status=ApprovalStatus(row["status"]),
-        decided_by=row["decided_by_name"],
-        decided_at=time_of(row["decided_at"]),
-        expires_at=time_of(row["expires_at"]),
+        **fields,
+        project=project,
+        call_id=call_id,
+        tool_name=tool_name,
+        message=message,
+        created_at=time_of(created_at),
+        digest=digest,
+        status=ApprovalStatus(status),
+        decided_by=decided_by,
+        decided_at=time_of(decided_at),
+        expires_at=time_of(expires_at),
     )
 
 
@@ -264,9 +279,9 @@ UNDO_COLUMNS = (
 )  # fmt: skip
 
 
-def undo_row(undo: UndoRecord, sealer: Sealer) -> list[Any]:
+def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
     """Every column of an undo record, in the order of UNDO_COLUMNS."""
-    return [
+    return (
         undo.project,
         uuid_hex(undo.call_id),
         undo.call_id,
@@ -277,21 +292,22 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> list[Any]:
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
-    ]
+    )
 
 
-def undo_of(row: Columns, sealer: Sealer) -> UndoRecord:
-    """The undo record a row holds."""
+def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
+    """The undo record of a row selected as UNDO_COLUMNS."""
+    project, _, call_id, tool_name, state, sealed_data, fingerprint, claimed_by, created_at, expires_at = row
     return UndoRecord.make(
-        project=row["project_id"],
-        call_id=row["call_id"],
-        tool_name=row["tool_name"],
-        state=UndoState(row["state"]),
-        data=sealer.open(row["sealed_data"], _row_name(row["project_id"], row["call_id"], "undo")),
-        fingerprint=row["fingerprint"],
-        claimed_by=row["claimed_by"],
-        created_at=time_of(row["created_at"]),
-        expires_at=time_of(row["expires_at"]),
+        project=project,
+        call_id=call_id,
+        tool_name=tool_name,
+        state=UndoState(state),
+        data=sealer.open(sealed_data, _row_name(project, call_id, "undo")),
+        fingerprint=fingerprint,
+        claimed_by=claimed_by,
+        created_at=time_of(created_at),
+        expires_at=time_of(expires_at),
     )
 
 

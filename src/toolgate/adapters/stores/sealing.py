@@ -27,6 +27,20 @@ _ID_BYTES = 4
 _NONCE_BYTES = 12
 
 
+_nonces: list[bytes] = []
+"""Random and each used once, fetched many at a time. A child process must not use its parent's: see below."""
+
+
+def _more_nonces() -> bytes:
+    fetched = os.urandom(_NONCE_BYTES * 256)
+    made = [fetched[at : at + _NONCE_BYTES] for at in range(0, len(fetched), _NONCE_BYTES)]
+    _nonces.extend(made[1:])
+    return made[0]
+
+
+os.register_at_fork(after_in_child=_nonces.clear)
+
+
 class Sealer:
     """Seals with the first key, opens with any. Each box is bound to the row it belongs to."""
 
@@ -35,7 +49,8 @@ class Sealer:
             raise StoreError(f"A sealing key is {KEY_BYTES} bytes in base64; make one with `toolgate key new`.")
         self._ids = [key_id(key) for key in keys]
         self._boxes = {id: AESGCM(key) for id, key in zip(self._ids, keys, strict=True)}
-        self._first = self._boxes[self._ids[0]]
+        self._head = self._ids[0]
+        self._first = self._boxes[self._head]
 
     @property
     def current(self) -> str:
@@ -48,8 +63,11 @@ class Sealer:
 
     def seal(self, data: bytes, row: bytes) -> bytes:
         """Return `data` sealed for this row."""
-        nonce = os.urandom(_NONCE_BYTES)
-        return self._ids[0] + nonce + self._first.encrypt(nonce, data, row)
+        try:
+            nonce = _nonces.pop()
+        except IndexError:
+            nonce = _more_nonces()
+        return self._head + nonce + self._first.encrypt(nonce, data, row)
 
     def open(self, box: bytes, row: bytes) -> bytes:
         """Return what was sealed for this row; StoreError where the key is missing or the box was changed."""

@@ -16,11 +16,15 @@ from collections.abc import Awaitable
 from datetime import datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from time import monotonic
 
 from toolgate.adapters.stores import sealing
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
-from toolgate.adapters.stores.sqlite_file import connect, is_sealed, prepare
+from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
+from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
+from toolgate.adapters.stores.sqlite_file import connect, is_sealed, open_file
+from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
@@ -32,13 +36,16 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due
 
-MOST_IN_A_GROUP = 512
+ENOUGH_FOR_A_GROUP = 512
+CROWD, CROWDED_S = 16, 0.02
+"""A group of this many means that for so long the next changes are likely to have company, too."""
 BUSY_S = 10.0
-CHECKPOINT_EVERY = 1000
-"""Groups between checkpoints, which run on a thread of their own so that no commit waits for one."""
+LOOK_AT_LOG_EVERY = 16
+"""Groups between two looks at the size of the write-ahead log."""
 
 log = logging.getLogger("toolgate.sqlite")
-Waiting = tuple[Change, "asyncio.Future[None]"]
+Waiting = tuple[Entry, "asyncio.Future[None]"]
+_FSYNCED = Durability.FSYNCED
 
 
 class SqliteStore:
@@ -50,20 +57,27 @@ class SqliteStore:
         self.owner = owner
         self._path = Path(path)
         self._pid = os.getpid()
-        prepare(self._path)
-        key_file = self._path.with_name(self._path.name + ".key")
-        self._sealer = sealing.load(key_file, create=not is_sealed(self._path))
-        self._reader = Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
-        self._check_key()
+        reading = open_file(self._path, busy_s=BUSY_S)
+        try:
+            key_file = self._path.with_name(self._path.name + ".key")
+            self._sealer = sealing.load(key_file, create=not is_sealed(reading))
+            self._reader = Reader(reading, self._sealer)
+            self._check_key()
+        except BaseException:
+            reading.close()
+            raise
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
         self._connection = connect(self._path, busy_s=BUSY_S)
         self._note_key()
         self._writer = Writer(self._connection, self._sealer)
         self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
         self._writing = threading.Lock()
-        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
-        self._queued = 0
+        self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
+        self._gathering: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
+        self._patience_s = BUSY_S
+        self._crowded_until = 0.0
         self._groups = 0
+        self._checkpoints = Checkpoints(self._path, self._writing)
         self._closed = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -91,13 +105,18 @@ class SqliteStore:
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
-        if change.durability is not Durability.FSYNCED and self._queued == 0 and self._writing.acquire(blocking=False):
+        entry = entry_of(change, self._sealer)
+        if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
-                if self._write_now(change):
+                if self._write_now(entry):
                     return None
             finally:
                 self._writing.release()
-        return self._enqueue(change)
+        return self._enqueue(entry)
+
+    def _is_idle(self) -> bool:
+        """Whether a change would be alone: then writing it here is quickest. In a crowd, a place in a group is."""
+        return not self._gathering and self._queue.empty() and monotonic() > self._crowded_until
 
     def _usable(self) -> None:
         if self._closed:
@@ -113,11 +132,11 @@ class SqliteStore:
         self._check_process()
         return self._reader
 
-    def _write_now(self, change: Change) -> bool:
+    def _write_now(self, entry: Entry) -> bool:
         """Write one change on this thread; False where another process is writing."""
-        group = Group([change])
-        self._connection.execute("PRAGMA busy_timeout=0")
+        group = Group([entry])
         try:
+            self._wait_for_others(0.0)
             self._writer.write(group)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
@@ -125,81 +144,95 @@ class SqliteStore:
             raise _failure(error) from error
         except sqlite3.Error as error:
             raise _failure(error) from error
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout={int(BUSY_S * 1000)}")
         self._after(group)
         refused = group.outcomes[0]
         if refused is not None:
             raise refused
         return True
 
-    def _enqueue(self, change: Change) -> Awaitable[None]:
-        if self._thread is None:
+    def _wait_for_others(self, seconds: float) -> None:
+        """Say how long the writer waits for another process. Saying it costs, so only where it differs."""
+        if seconds != self._patience_s:
+            self._connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+            self._patience_s = seconds
+
+    def _enqueue(self, entry: Entry) -> Awaitable[None]:
+        """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write.
+
+        What an event loop brings in one turn goes over together: the writer wakes once, with a full group,
+        instead of contending with the loop that is still filling it.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        gathered = self._gathering.get(loop)
+        if gathered is None:
+            gathered = self._gathering[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        gathered.append((entry, future))
+        return future
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        gathered = self._gathering.pop(loop, None)
+        if gathered is not None:  # None: closing was quicker
             self._start()
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queued += 1
-        self._queue.put((change, future))
-        return asyncio.shield(future)
+            self._queue.put(gathered)
 
     def _start(self) -> None:
+        if self._thread is not None:
+            return
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="toolgate-writer", daemon=True)
                 self._thread.start()
 
     def _serve(self) -> None:
-        while (first := self._queue.get()) is not None:
-            waiting = [first]
+        while (waiting := self._queue.get()) is not None:
             stop = self._drain(waiting)
             with self._writing:
-                outcomes = self._write_group([change for change, _ in waiting])
-            self._queued -= len(waiting)
+                outcomes = self._write_group([entry for entry, _ in waiting])
+            if len(waiting) >= CROWD:
+                self._crowded_until = monotonic() + CROWDED_S
             _tell(waiting, outcomes)
             if stop:
                 return
 
     def _drain(self, waiting: list[Waiting]) -> bool:
         """Take what else is in the queue; True where the end was among it."""
-        while len(waiting) < MOST_IN_A_GROUP:
+        while len(waiting) < ENOUGH_FOR_A_GROUP:
             try:
-                item = self._queue.get_nowait()
+                more = self._queue.get_nowait()
             except Empty:
                 return False
-            if item is None:
+            if more is None:
                 return True
-            waiting.append(item)
+            waiting += more
         return False
 
-    def _write_group(self, changes: list[Change]) -> list[Outcome]:
-        group = Group(changes)
+    def _write_group(self, entries: list[Entry]) -> list[Outcome]:
+        group = Group(entries)
         try:
+            self._wait_for_others(BUSY_S)
             self._writer.write(group)
         except sqlite3.Error as error:
             failure = _failure(error)
-            log.error("a group of %d changes could not be written: %s", len(changes), failure)
-            return [failure] * len(changes)
+            log.error("a group of %d changes could not be written: %s", len(entries), failure)
+            return [failure] * len(entries)
         self._after(group)
         return group.outcomes
 
     def _after(self, group: Group) -> None:
         self.mode = group.mode or self.mode
         self._groups += 1
-        if self._groups % CHECKPOINT_EVERY == 0:
-            threading.Thread(target=self._checkpoint, name="toolgate-checkpoint", daemon=True).start()
+        if self._groups % LOOK_AT_LOG_EVERY == 0:
+            self._checkpoints.look()
 
-    def _checkpoint(self) -> None:
-        try:
-            connection = connect(self._path, busy_s=0.0)
-            try:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            finally:
-                connection.close()
-        except (sqlite3.Error, StoreError) as error:
-            log.warning("a checkpoint was put off: %s", error)
-
-    def open_news(self) -> Reader:
-        """Return a reader of its own for whoever watches the file."""
-        return Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
+    def open_news(self) -> News:
+        """Return a reader of its own for whoever watches the file for others' changes."""
+        return News(
+            self._reader,
+            open_reader=lambda: Reader(connect(self._path, busy_s=BUSY_S), self._sealer),
+            own=lambda: self._writer.own,
+        )
 
     async def call(self, project: str, call_id: str) -> Call | None:
         return self._reading.call(project, call_id)
@@ -219,13 +252,16 @@ class SqliteStore:
         return self._reading.events(project, after=after, limit=limit, call_id=call_id)
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
-        self._check_process()
+        if self._reading.has_expired_undo(now):
+            self._free_expired_undo(now)
+        return self._reading.due(now, limit)
+
+    def _free_expired_undo(self, now: datetime) -> None:
         with self._writing:
             try:
                 self._connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
             except sqlite3.Error as error:
                 raise _failure(error) from error
-        return self._reading.due(now, limit)
 
     async def orphans(self, *, limit: int = 100) -> list[Call]:
         others = self._reading.owners_elsewhere(self.owner)
@@ -236,9 +272,12 @@ class SqliteStore:
         if self._closed or os.getpid() != self._pid:
             return  # in a forked child everything here is the parent's
         self._closed = True
+        for loop in tuple(self._gathering):
+            self._hand_over(loop)
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._checkpoints.close)
         with self._writing:
             self._connection.close()
         self._reader.close()

@@ -18,17 +18,21 @@ from toolgate.errors import StoreError
 HEAD = "0001"
 """The schema revision this version needs; a test compares it with the migrations."""
 
-APPLICATION_ID = 0x7467_6174  # "tgat", so that `file` and we can tell whose database this is
+SCHEMA = Path(__file__).with_name("sqlite_schema.sql")
+"""What the migrations make of an empty SQLite file, written down by `tools/write_schema.py`; a test compares."""
+
+CREATE_S = 10.0
+"""How long to wait for another process that makes the same file."""
+
+LOG_BYTES = 16 * 1024 * 1024
+"""How long the write-ahead log may grow before it is moved into the file, and how much of it is then kept."""
 
 
 def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
-    """Return a connection in autocommit mode, set up for WAL; StoreError where the file cannot be used."""
+    """Return a connection in autocommit mode to a file that is ours; StoreError where it cannot be used."""
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=busy_s)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute("PRAGMA wal_autocheckpoint=0")  # checkpoints have a thread of their own
     except sqlite3.Error as error:
         raise StoreError(f"The file {path.name} cannot be opened as a database: {error}.") from error
     return connection
@@ -36,18 +40,35 @@ def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
 
 def prepare(path: Path) -> None:
     """Make or upgrade the file at `path`. Nothing is changed where it is not ours."""
+    open_file(path, busy_s=CREATE_S).close()
+
+
+def open_file(path: Path, *, busy_s: float) -> sqlite3.Connection:
+    """Make or upgrade the file at `path` and return a connection to it. Nothing is changed where it is not ours."""
     if path.is_dir():
         raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
     if not path.parent.exists():
         raise StoreError(f"The folder {path.parent} does not exist; make it first.")
     _check_writable(path)
-    if not _is_fresh(path) and revision_of(path) == HEAD:
-        return
-    with _alone(path):
-        if _is_fresh(path):
-            _make(path)
-        elif revision_of(path) != HEAD:  # another process may have upgraded it meanwhile
-            _upgrade(path)
+    if _is_fresh(path):
+        with _alone(path):
+            if _is_fresh(path):  # another process may have made it meanwhile
+                _make(path)
+    connection = connect(path, busy_s=busy_s)
+    try:
+        if _revision(connection, path) != HEAD:
+            with _alone(path):
+                if _revision(connection, path) != HEAD:
+                    _upgrade(path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA temp_store=MEMORY")
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreError(f"The file {path.name} cannot be opened as a database: {error}.") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _check_writable(path: Path) -> None:
@@ -67,7 +88,7 @@ def _make(path: Path) -> None:
     try:
         for left in (draft, draft.with_name(draft.name + "-journal")):
             left.unlink(missing_ok=True)  # by a process that died here
-        _upgrade(draft)
+        _create(draft)
         draft.replace(path)
         sync_folder(path.parent)
     except OSError as error:
@@ -99,16 +120,9 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_sealed(path: Path) -> bool:
+def is_sealed(connection: sqlite3.Connection) -> bool:
     """Whether any key has ever sealed values in this database."""
-    try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
-            return connection.execute("SELECT 1 FROM settings WHERE name='keys'").fetchone() is not None
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise StoreError(f"The file {path.name} cannot be read: {error}.") from error
+    return connection.execute("SELECT 1 FROM settings WHERE name='keys'").fetchone() is not None
 
 
 def revision_of(path: Path) -> str:
@@ -118,15 +132,36 @@ def revision_of(path: Path) -> str:
     except sqlite3.Error as error:
         raise StoreError(f"The file {path.name} cannot be opened: {error}.") from error
     try:
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-        if "alembic_version" not in tables:
-            raise StoreError(f"The file {path.name} is a database, but not one of Toolgate's; nothing was changed.")
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except sqlite3.Error as error:
-        raise StoreError(f"The file {path.name} is not a usable database ({error}); nothing was changed.") from error
+        return _revision(connection, path)
     finally:
         connection.close()
+
+
+def _revision(connection: sqlite3.Connection, path: Path) -> str:
+    try:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error as error:
+        if "no such table" in str(error):
+            raise StoreError(
+                f"The file {path.name} is a database, but not one of Toolgate's; nothing was changed."
+            ) from None
+        raise StoreError(f"The file {path.name} is not a usable database ({error}); nothing was changed.") from error
     return "" if row is None else str(row[0])
+
+
+def _create(path: Path) -> None:
+    """Make the tables of this version. The migrations would make the same, but loading them takes a second."""
+    connection = connect(path, busy_s=CREATE_S)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in SCHEMA.read_text(encoding="ascii").split(";\n"):
+            connection.execute(statement)
+        connection.execute("INSERT INTO alembic_version (version_num) VALUES (?)", (HEAD,))
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"The file {path.name} cannot be made: {error}.") from error
+    finally:
+        connection.close()
 
 
 def _upgrade(path: Path) -> None:
@@ -145,6 +180,6 @@ def _upgrade(path: Path) -> None:
             migrate.upgrade(connection)
     except SQLAlchemyError as error:
         cause = getattr(error, "orig", None) or error
-        raise StoreError(f"The file {path.name} cannot be made or upgraded: {cause}.") from error
+        raise StoreError(f"The file {path.name} cannot be upgraded: {cause}.") from error
     finally:
         engine.dispose()

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from toolgate.adapters.stores.rows import approval_of, call_of, event_of, moment, time_of, undo_of, uuid_hex
+from toolgate.adapters.stores.rows import (
+    APPROVAL_COLUMNS,
+    CALL_COLUMNS,
+    UNDO_COLUMNS,
+    approval_of,
+    call_of,
+    event_of,
+    moment,
+    time_of,
+    undo_of,
+    uuid_hex,
+)
 from toolgate.adapters.stores.sealing import Sealer
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
@@ -18,6 +27,9 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due
 
+_CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions"
+_APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
+_UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
 _EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
 
 
@@ -26,25 +38,19 @@ class Reader:
 
     def __init__(self, connection: sqlite3.Connection, sealer: Sealer) -> None:
         self._connection = connection
-        self._connection.row_factory = sqlite3.Row
         self._sealer = sealer
         self._lock = threading.Lock()
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _all(self, sql: str, values: tuple[Any, ...] | list[Any]) -> list[Any]:
         with self._lock:
             try:
-                yield self._connection
+                return self._connection.execute(sql, values).fetchall()
             except sqlite3.Error as error:
                 raise StoreError(f"The database cannot be read: {error}.") from error
 
-    def _all(self, sql: str, values: tuple[Any, ...] | list[Any]) -> list[sqlite3.Row]:
-        with self._reading() as connection:
-            return connection.execute(sql, values).fetchall()
-
     def call(self, project: str, call_id: str) -> Call | None:
         found = self._all(
-            "SELECT * FROM tool_executions WHERE project_id=? AND id=? AND call_id=?",
+            f"{_CALL} WHERE project_id=? AND id=? AND call_id=?",
             (project, uuid_hex(call_id), call_id),
         )
         return call_of(found[0], self._sealer) if found else None
@@ -63,7 +69,7 @@ class Reader:
         if query.after is not None:
             where.append("(created_at, call_id) > (SELECT created_at, call_id FROM tool_executions WHERE call_id=?)")
             values.append(query.after)
-        sql = f"SELECT * FROM tool_executions WHERE {' AND '.join(where)} ORDER BY created_at, call_id LIMIT ?"
+        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY created_at, call_id LIMIT ?"  # names are ours
         return [call_of(row, self._sealer) for row in self._all(sql, [*values, query.limit])]
 
     def approvals(self, query: ApprovalQuery) -> list[Approval]:
@@ -78,11 +84,11 @@ class Reader:
             if value is not None:
                 where.append(f"{column}=?")
                 values.append(value)
-        sql = f"SELECT * FROM approval_requests WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"
+        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # names are ours
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:
-        found = self._all("SELECT * FROM undo_records WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
+        found = self._all(f"{_UNDO} WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
         return undo_of(found[0], self._sealer) if found else None
 
     def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
@@ -96,9 +102,13 @@ class Reader:
         return [event_of(row) for row in found]
 
     def due(self, now: datetime, limit: int) -> Due:
-        found = self._all("SELECT * FROM tool_executions WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))
+        found = self._all(f"{_CALL} WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))
         next_row = self._all("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL", ())
         return Due([call_of(row, self._sealer) for row in found], time_of(next_row[0][0]))
+
+    def has_expired_undo(self, now: datetime) -> bool:
+        """Whether there is an undo record whose time is over."""
+        return bool(self._all("SELECT 1 FROM undo_records WHERE expires_at<=? LIMIT 1", (moment(now),)))
 
     def owners_elsewhere(self, owner: str) -> list[str | None]:
         """Every other owner that calls are executing for; None where one has lost its owner."""
@@ -112,20 +122,24 @@ class Reader:
         """The oldest calls executing for any of these owners."""
         owned = " OR ".join(["owner IS ?"] * len(owners))
         found = self._all(
-            f"SELECT * FROM tool_executions WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
+            f"{_CALL} WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
             (Status.EXECUTING.value, *owners, limit),
         )
         return [call_of(row, self._sealer) for row in found]
 
-    def news(self, position: int) -> tuple[int, list[tuple[str, str, str]]]:
-        """Return the last event position, and (project, call id, status) of every call told of after `position`."""
-        last = self.position()
-        found = self._all(
-            "SELECT DISTINCT e.project_id, e.call_id, t.status FROM events e JOIN tool_executions t "
-            "ON t.project_id=e.project_id AND t.call_id=e.call_id WHERE e.position>? AND e.position<=?",
-            (position, last),
+    def told_of(self, first: int, last: int) -> list[tuple[str, str, str]]:
+        """Return (project, call id, status) of every call the events at these positions tell of."""
+        told = self._all(
+            "SELECT DISTINCT project_id, call_id FROM events WHERE position BETWEEN ? AND ? AND call_id IS NOT NULL",
+            (first, last),
         )
-        return last, [(row[0], row[1], row[2]) for row in found]
+        found = []
+        for project, call_id in told:
+            row = self._all(
+                "SELECT status FROM tool_executions WHERE project_id=? AND id=?", (project, uuid_hex(call_id))
+            )
+            found += [(project, call_id, status) for (status,) in row]
+        return found
 
     def position(self) -> int:
         """The position of the last event."""

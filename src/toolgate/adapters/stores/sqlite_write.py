@@ -1,7 +1,8 @@
 """Writing changes to SQLite: one transaction for many changes, each wholly in it or not at all.
 
-Runs on whatever thread holds the writer's lock. Everything that can refuse a change is looked at
-before its first row is written, so one refused change never takes the others of its group along.
+Runs on whatever thread holds the writer's lock. The changes of a group are written together, a
+statement for each table. Where one of them turns out to be refused, the transaction is taken back
+and the group is written again change by change, so a refused one never takes the others along.
 """
 
 from __future__ import annotations
@@ -9,128 +10,205 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
-from toolgate.adapters.stores.rows import (
-    APPROVAL_COLUMNS,
-    BORN,
-    CALL_COLUMNS,
-    UNDO_COLUMNS,
-    approval_row,
-    call_changes,
-    call_row,
-    moment,
-    seal_params,
-    undo_row,
-    uuid_hex,
-)
+from toolgate.adapters.stores.rows import Row, moment, uuid_hex
 from toolgate.adapters.stores.sealing import Sealer
-from toolgate.errors import ConflictError, ModeChangedError, RateLimitError
-from toolgate.kernel.call import Call, Status
+from toolgate.adapters.stores.sqlite_entry import (
+    INSERT_CALL,
+    INSERT_EVENT,
+    INSERT_RUN,
+    PUT_APPROVAL,
+    PUT_UNDO,
+    UPDATE_CALL,
+    UPDATE_PARAMS,
+    Entry,
+    are_apart,
+)
+from toolgate.adapters.stores.sqlite_file import LOG_BYTES
+from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import Event, genesis, seal
+from toolgate.kernel.event import HASH_BYTES, genesis, link
 
-
-def _insert(table: str, columns: tuple[str, ...], *, verb: str = "INSERT") -> str:
-    return f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-
-
-_CHANGING = [name for name in CALL_COLUMNS[BORN:] if name != "sealed_params"]
-_INSERT_CALL = _insert("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
-_UPDATE_CALL = (
-    f"UPDATE tool_executions SET {', '.join(f'{name}=?' for name in _CHANGING)} "
-    "WHERE project_id=? AND id=? AND version=?"
-)
-_UPDATE_PARAMS = "UPDATE tool_executions SET sealed_params=? WHERE project_id=? AND id=?"
-_PUT_APPROVAL = (
-    _insert("approval_requests", APPROVAL_COLUMNS)
-    + " ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:])
-)
-_PUT_UNDO = _insert("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
-_INSERT_RUN = "INSERT OR IGNORE INTO runs (id, project_id, name, created_at) VALUES (?,?,?,?)"
-_INSERT_EVENT = _insert("events", ("project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
-_PUT_HEAD = _insert("chain_heads", ("project_id", "seq", "hash"), verb="INSERT OR REPLACE")
-_PUT_SETTING = _insert("settings", ("name", "value"), verb="INSERT OR REPLACE")
-_SEALED_PARAMS_AT = len(_CHANGING) - 1  # where call_changes leaves the gap for sealed_params
+_INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
+_UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
+_PUT_MODE = "INSERT OR REPLACE INTO settings (name, value) VALUES ('mode', ?)"
+_INSERT_RATE = "INSERT INTO rate_uses (project_id, key, at) VALUES (?,?,?)"
 
 Outcome = Exception | None
 
 
+class _RefusedError(Exception):
+    """A call of this batch is not as its change expects."""
+
+
+_FAULTY = (UnicodeError, OverflowError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.IntegrityError)
+"""What a change with values SQLite cannot hold raises; the database itself is well."""
+
+
 @dataclass(slots=True)
 class Group:
-    """One transaction's worth of changes and what became of each."""
+    """One transaction's worth of changes, what became of each, and the mode that then held."""
 
-    changes: list[Change]
-    heads: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    entries: list[Entry]
     outcomes: list[Outcome] = field(default_factory=list)
-    events: list[tuple[object, ...]] = field(default_factory=list)
     mode: Mode | None = None
 
     @property
     def durability(self) -> Durability:
-        return max(change.durability for change in self.changes)
+        return max(entry.change.durability for entry in self.entries)
+
+
+class _Batch:
+    """The rows of changes that are written together, by table."""
+
+    __slots__ = ("approvals", "events", "heads", "inserts", "mode", "params", "rates", "runs", "undos", "updates")
+
+    def __init__(self) -> None:
+        self.inserts: list[Row] = []
+        self.updates: list[Row] = []
+        self.params: list[Row] = []
+        self.approvals: list[Row] = []
+        self.undos: list[Row] = []
+        self.runs: list[Row] = []
+        self.events: list[Row] = []
+        self.rates: list[Row] = []
+        self.heads: dict[str, tuple[int, bytes]] = {}
+        self.mode: Mode | None = None
+
+    def add(self, entry: Entry) -> None:
+        change = entry.change
+        if entry.insert is not None:
+            self.inserts.append(entry.insert)
+        elif entry.update is not None:
+            self.updates.append(entry.update)
+        if entry.rest is not None:
+            params, approvals, undo, run = entry.rest
+            self.approvals += approvals
+            if params is not None:
+                self.params.append(params)
+            if undo is not None:
+                self.undos.append(undo)
+            if run is not None:
+                self.runs.append(run)
+        for reservation in change.reservations:
+            self.rates.append((change.project, reservation.key, change.at.timestamp()))
+        if change.set_mode is not None:
+            self.mode = change.set_mode
 
 
 class Writer:
-    """Writes groups of changes on one connection. The caller serialises calls."""
+    """Writes groups of changes on one connection. The caller serialises calls.
+
+    What it has read or written itself (mode, heads of chains, the last event's position) it trusts
+    until SQLite's `data_version` says that another connection has written.
+    """
 
     def __init__(self, connection: sqlite3.Connection, sealer: Sealer) -> None:
         self._connection = connection
         self._sealer = sealer
         self._synchronous: Durability | None = None
-        self._runs: set[tuple[str, str]] = set()
+        self._version = -1
+        self._mode: Mode | None = None
+        self._heads: dict[str, tuple[int, bytes]] = {}
+        self._position: int | None = None
+        self.own = (0, -1)
+        """First and last position of the latest events with nobody else's between them."""
 
     def write(self, group: Group) -> None:
         """Write the group in one transaction and fill its outcomes; what SQLite raises means nothing was written."""
-        connection = self._connection
         self._set_durability(group.durability)
+        in_turn = not are_apart(group.entries)
+        if not in_turn:
+            try:
+                self._transact(group, in_turn=False)
+            except (_RefusedError, *_FAULTY):
+                in_turn = True
+        if in_turn:
+            group.outcomes.clear()
+            self._transact(group, in_turn=True)
+
+    def _transact(self, group: Group, *, in_turn: bool) -> None:
+        connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            group.mode = self._mode()
-            for change in group.changes:
-                group.outcomes.append(self._attempt(change, group))
-            connection.executemany(_INSERT_EVENT, group.events)
-            for project, (seq, link) in group.heads.items():
-                connection.execute(_PUT_HEAD, (project, seq, link))
+            before = self._catch_up()
+            if in_turn:
+                group.outcomes += [self._write_one(entry) for entry in group.entries]
+            else:
+                group.outcomes += self._write_all(group.entries)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._runs.clear()
+            self._version = -1
             raise
+        group.mode = self._mode
+        self._remember(before)
 
     def _set_durability(self, wanted: Durability) -> None:
+        if self._synchronous is None:
+            self._connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
         if wanted is not self._synchronous:
             level = "FULL" if wanted is Durability.FSYNCED else "NORMAL"
             self._connection.execute(f"PRAGMA synchronous={level}")
             self._synchronous = wanted
 
-    def _mode(self) -> Mode:
-        row = self._connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
-        return Mode(row[0]) if row is not None else Mode.NORMAL
+    def _catch_up(self) -> int:
+        """Forget what another connection may have changed; return the position of the last event."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version or self._position is None:
+            row = self._connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
+            self._mode = Mode(row[0]) if row is not None else Mode.NORMAL
+            (self._position,) = self._connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
+            self._heads.clear()
+            self._version = version
+        position: int = self._position
+        return position
 
-    def _attempt(self, change: Change, group: Group) -> Outcome:
+    def _remember(self, before: int) -> None:
+        assert self._position is not None
+        if self._position > before:
+            first, last = self.own
+            self.own = (first if last == before else before + 1, self._position)
+
+    def _write_one(self, entry: Entry) -> Outcome:
+        """Write one change inside the transaction; where it is refused, nothing of it stays."""
+        connection = self._connection
+        connection.execute("SAVEPOINT change")
         try:
-            self._check(change, group)
-            sealed = self._seal(change, group)
-        except Exception as error:  # noqa: BLE001  # refused before its first row: the error is its outcome
-            return error
-        call = change.call
-        if call is not None and not self._put_call(call, change):
-            return ConflictError(f"Call {call.id} was changed by somebody else.")
-        if sealed:
-            at = moment(change.at)
-            group.events += [(*event[:3], at, *event[4:]) for event in sealed]
-            group.heads[change.project] = (sealed[-1].seq, sealed[-1].hash)
-        self._put_rest(change)
-        if change.set_mode is not None:
-            self._connection.execute(_PUT_SETTING, ("mode", change.set_mode.value))
-            group.mode = change.set_mode
-        return None
+            outcome = self._write_all([entry])[0]
+        except _RefusedError:
+            assert entry.change.call is not None
+            outcome = ConflictError(f"Call {entry.change.call.id} was changed by somebody else.")
+        except _FAULTY as error:
+            outcome = StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")
+        if outcome is not None:
+            connection.execute("ROLLBACK TO change")
+        connection.execute("RELEASE change")
+        return outcome
 
-    def _check(self, change: Change, group: Group) -> None:
-        if change.mode_seen is not None and change.mode_seen is not group.mode:
-            raise ModeChangedError(f"The mode is {group.mode}, not {change.mode_seen}.")
+    def _write_all(self, entries: list[Entry]) -> list[Outcome]:
+        """Write these changes; raise where a call is not as expected, and then the caller takes all of it back."""
+        batch = _Batch()
+        outcomes: list[Outcome] = []
+        for entry in entries:
+            try:
+                self._check(entry.change)
+                self._chain(entry.change, batch)
+            except Exception as error:  # noqa: BLE001  # refused before its first row: the error is its outcome
+                outcomes.append(error)
+            else:
+                outcomes.append(None)
+                batch.add(entry)
+        self._put(batch)
+        self._position = (self._position or 0) + len(batch.events)
+        self._heads.update(batch.heads)
+        self._mode = batch.mode or self._mode
+        return outcomes
+
+    def _check(self, change: Change) -> None:
+        if change.mode_seen is not None and change.mode_seen is not self._mode:
+            raise ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
         if change.undo_expect is not None and change.undo is not None:
             row = self._connection.execute(
                 "SELECT state FROM undo_records WHERE project_id=? AND action_id=?",
@@ -164,55 +242,47 @@ class Writer:
                 f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
             )
 
-    def _seal(self, change: Change, group: Group) -> list[Event]:
+    def _chain(self, change: Change, batch: _Batch) -> None:
+        """Link the change's events to the end of their project's chain."""
         if not change.events:
-            return []
-        project = change.project
-        seq, last = group.heads.get(project) or self._head(project)
-        sealed: list[Event] = []
-        for draft in change.events:
-            seq += 1
-            event = seal(draft, project, seq, change.at, last)
-            last = event.hash
-            sealed.append(event)
-        return sealed
+            return
+        project, at = change.project, moment(change.at)
+        seq, last = batch.heads.get(project) or self._heads.get(project) or self._head(project)
+        assert self._position is not None
+        position = self._position + len(batch.events)
+        rows = []
+        for number, name, _, call_id, hashed, digest in link(change.events, project, change.at, seq, last):
+            position += 1
+            rows.append((position, project, number, name, at, call_id, hashed[HASH_BYTES:], last, digest))
+            last = digest
+        batch.events += rows
+        batch.heads[project] = (rows[-1][2], last)
 
     def _head(self, project: str) -> tuple[int, bytes]:
         row = self._connection.execute("SELECT seq, hash FROM chain_heads WHERE project_id=?", (project,)).fetchone()
         return (0, genesis(project)) if row is None else (row[0], row[1])
 
-    def _put_call(self, call: Call, change: Change) -> bool:
-        """Insert or update the row; False where it is not as expected, and then nothing is written."""
-        connection = self._connection
-        if change.expect is None:
-            done = connection.execute(_INSERT_CALL, call_row(call, self._sealer)).rowcount == 1
-            if done and call.context.run_id is not None:
-                self._put_run(call, call.context.run_id)
-            return done
-        values = call_changes(call, self._sealer)
-        del values[_SEALED_PARAMS_AT]
-        where = (call.project, uuid_hex(call.id))
-        if connection.execute(_UPDATE_CALL, (*values, *where, change.expect)).rowcount != 1:
-            return False
-        if call.status is Status.AWAITING_APPROVAL:
-            # Only asking again can change what would run.
-            connection.execute(_UPDATE_PARAMS, (seal_params(call, self._sealer), *where))
-        return True
+    def _put(self, batch: _Batch) -> None:
+        many = self._connection.executemany
+        if batch.inserts and many(INSERT_CALL, batch.inserts).rowcount != len(batch.inserts):
+            raise _RefusedError
+        if batch.updates and many(UPDATE_CALL, batch.updates).rowcount != len(batch.updates):
+            raise _RefusedError
+        for sql, rows in (
+            (UPDATE_PARAMS, batch.params),
+            (INSERT_RUN, batch.runs),
+            (PUT_APPROVAL, batch.approvals),
+            (PUT_UNDO, batch.undos),
+            (_INSERT_RATE, batch.rates),
+            (INSERT_EVENT, batch.events),
+        ):
+            if rows:
+                many(sql, rows)
+        for project, head in batch.heads.items():
+            self._put_head(project, head)
+        if batch.mode is not None:
+            self._connection.execute(_PUT_MODE, (batch.mode.value,))
 
-    def _put_run(self, call: Call, run_id: str) -> None:
-        key = (call.project, run_id)
-        if key not in self._runs:
-            self._connection.execute(_INSERT_RUN, (uuid_hex(run_id), call.project, run_id, moment(call.created_at)))
-            self._runs.add(key)
-
-    def _put_rest(self, change: Change) -> None:
-        connection = self._connection
-        for approval in change.approvals:
-            connection.execute(_PUT_APPROVAL, approval_row(approval))
-        if change.undo is not None:
-            connection.execute(_PUT_UNDO, undo_row(change.undo, self._sealer))
-        for reservation in change.reservations:
-            connection.execute(
-                "INSERT INTO rate_uses (project_id, key, at) VALUES (?,?,?)",
-                (change.project, reservation.key, change.at.timestamp()),
-            )
+    def _put_head(self, project: str, head: tuple[int, bytes]) -> None:
+        if self._connection.execute(_UPDATE_HEAD, (*head, project)).rowcount != 1:
+            self._connection.execute(_INSERT_HEAD, (*head, project))

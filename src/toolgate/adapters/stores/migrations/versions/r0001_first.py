@@ -132,7 +132,6 @@ def upgrade() -> None:
         sa.Column("sealed_result", sa.LargeBinary(), nullable=True),
         sa.ForeignKeyConstraint(["pipeline_run_id"], ["runs.id"], name=op.f("fk_tool_executions_pipeline_run_id")),
         sa.PrimaryKeyConstraint("project_id", "id", name=op.f("pk_tool_executions")),
-        sa.UniqueConstraint("project_id", "call_id", name=op.f("uq_tool_executions_project_id_call_id")),
     )
     op.create_index(op.f("ix_tool_executions_created_at"), "tool_executions", ["created_at"], unique=False)
     op.create_index(
@@ -143,8 +142,14 @@ def upgrade() -> None:
         sqlite_where=sa.text("due_at IS NOT NULL"),
         postgresql_where=sa.text("due_at IS NOT NULL"),
     )
-    op.create_index(op.f("ix_tool_executions_pipeline_run_id"), "tool_executions", ["pipeline_run_id"], unique=False)
-    op.create_index(op.f("ix_tool_executions_project_id"), "tool_executions", ["project_id"], unique=False)
+    op.create_index(
+        "ix_tool_executions_pipeline_run_id",
+        "tool_executions",
+        ["pipeline_run_id"],
+        unique=False,
+        sqlite_where=sa.text("pipeline_run_id IS NOT NULL"),
+        postgresql_where=sa.text("pipeline_run_id IS NOT NULL"),
+    )
     op.create_index(op.f("ix_tool_executions_status"), "tool_executions", ["status"], unique=False)
     op.create_index(op.f("ix_tool_executions_tool_name"), "tool_executions", ["tool_name"], unique=False)
     op.create_index(op.f("ix_tool_executions_user_id"), "tool_executions", ["user_id"], unique=False)
@@ -154,8 +159,12 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_tool_executions_user_id"), table_name="tool_executions")
     op.drop_index(op.f("ix_tool_executions_tool_name"), table_name="tool_executions")
     op.drop_index(op.f("ix_tool_executions_status"), table_name="tool_executions")
-    op.drop_index(op.f("ix_tool_executions_project_id"), table_name="tool_executions")
-    op.drop_index(op.f("ix_tool_executions_pipeline_run_id"), table_name="tool_executions")
+    op.drop_index(
+        "ix_tool_executions_pipeline_run_id",
+        table_name="tool_executions",
+        sqlite_where=sa.text("pipeline_run_id IS NOT NULL"),
+        postgresql_where=sa.text("pipeline_run_id IS NOT NULL"),
+    )
     op.drop_index(
         "ix_tool_executions_due_at",
         table_name="tool_executions",

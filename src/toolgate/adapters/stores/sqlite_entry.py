@@ -1,0 +1,95 @@
+"""A change as rows: what the writer will write, made by whoever brings the change and off the writer's time.
+
+Only the events are missing; they take their place in the chain inside the transaction.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toolgate.adapters.stores.rows import (
+    APPROVAL_COLUMNS,
+    CALL_COLUMNS,
+    CHANGING,
+    PARAMS,
+    UNDO_COLUMNS,
+    Row,
+    approval_row,
+    call_changes,
+    call_row,
+    moment,
+    params_row,
+    undo_row,
+    uuid_hex,
+)
+from toolgate.adapters.stores.sealing import Sealer
+from toolgate.kernel.call import Status
+from toolgate.kernel.change import Change
+
+
+def _insert(table: str, columns: tuple[str, ...], *, verb: str = "INSERT") -> str:
+    return f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def _update_call(columns: tuple[str, ...]) -> str:
+    return f"UPDATE tool_executions SET {', '.join(f'{name}=?' for name in columns)} WHERE project_id=? AND id=?"
+
+
+INSERT_CALL = _insert("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
+UPDATE_CALL = _update_call(CALL_COLUMNS[CHANGING:]) + " AND version=?"
+UPDATE_PARAMS = _update_call(CALL_COLUMNS[PARAMS:CHANGING])
+PUT_APPROVAL = (
+    _insert("approval_requests", APPROVAL_COLUMNS)
+    + " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:])
+)
+PUT_UNDO = _insert("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
+INSERT_RUN = _insert("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
+INSERT_EVENT = _insert("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
+
+_AWAITING = Status.AWAITING_APPROVAL
+
+Rest = tuple[Row | None, tuple[Row, ...], Row | None, Row | None]
+"""Rows few changes have: the call's parameters, approvals, an undo record, a run."""
+
+
+class Entry(NamedTuple):
+    """A change and its rows. A call is inserted or updated, never both."""
+
+    change: Change
+    insert: Row | None = None
+    update: Row | None = None
+    rest: Rest | None = None
+
+
+def entry_of(change: Change, sealer: Sealer) -> Entry:
+    """Return the change with its rows, sealed; raises what a value that cannot be encoded raises."""
+    call = change.call
+    insert = update = run = params = None
+    if call is not None and change.expect is None:
+        insert = call_row(call, sealer)
+        if call.context.run_id is not None:
+            run = (uuid_hex(call.context.run_id), call.project, call.context.run_id, moment(call.created_at))
+    elif call is not None:
+        key = (call.project, uuid_hex(call.id))
+        update = (*call_changes(call, sealer), *key, change.expect)
+        if call.status is _AWAITING:  # only asking again can change what would run
+            params = (*params_row(call, sealer), *key)
+    if run is None and params is None and change.undo is None and not change.approvals:
+        return Entry(change, insert, update)
+    undo = None if change.undo is None else undo_row(change.undo, sealer)
+    approvals = tuple([approval_row(approval) for approval in change.approvals])
+    return Entry(change, insert, update, (params, approvals, undo, run))
+
+
+def are_apart(entries: list[Entry]) -> bool:
+    """Whether no change of these can decide what becomes of another one."""
+    if len(entries) == 1:
+        return True
+    seen = set()
+    for change, *_ in entries:
+        if change.reservations or change.undo_expect is not None or change.set_mode is not None:
+            return False
+        if change.call is not None:
+            seen.add((change.call.project, change.call.id))
+    return len(seen) == sum(entry.change.call is not None for entry in entries)

@@ -1,0 +1,119 @@
+CREATE TABLE alembic_version (
+  version_num VARCHAR(32) NOT NULL,
+  CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+CREATE TABLE chain_heads (
+  project_id VARCHAR(128) NOT NULL,
+  seq BIGINT NOT NULL,
+  hash BLOB NOT NULL,
+  CONSTRAINT pk_chain_heads PRIMARY KEY (project_id)
+);
+CREATE TABLE events (
+  position INTEGER NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  seq BIGINT NOT NULL,
+  type VARCHAR(64) NOT NULL,
+  at DATETIME NOT NULL,
+  call_id TEXT,
+  body BLOB NOT NULL,
+  prev BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  CONSTRAINT pk_events PRIMARY KEY (position),
+  CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
+);
+CREATE INDEX ix_events_call_id ON events (call_id);
+CREATE TABLE rate_uses (
+  id INTEGER NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  "key" TEXT NOT NULL,
+  at FLOAT NOT NULL,
+  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
+);
+CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
+CREATE TABLE runs (
+  id CHAR(32) NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  name TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  CONSTRAINT pk_runs PRIMARY KEY (id)
+);
+CREATE INDEX ix_runs_project_id ON runs (project_id);
+CREATE TABLE settings (
+  name VARCHAR(64) NOT NULL,
+  value TEXT NOT NULL,
+  CONSTRAINT pk_settings PRIMARY KEY (name)
+);
+CREATE TABLE undo_records (
+  project_id VARCHAR(128) NOT NULL,
+  action_id CHAR(32) NOT NULL,
+  call_id TEXT NOT NULL,
+  tool_name VARCHAR(128) NOT NULL,
+  state VARCHAR(16) NOT NULL,
+  sealed_data BLOB NOT NULL,
+  fingerprint BLOB,
+  claimed_by TEXT,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME NOT NULL,
+  CONSTRAINT pk_undo_records PRIMARY KEY (project_id, action_id)
+);
+CREATE INDEX ix_undo_records_expires_at ON undo_records (expires_at);
+CREATE TABLE approval_requests (
+  id CHAR(32) NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  pipeline_run_id CHAR(32),
+  action_id CHAR(32) NOT NULL,
+  call_id TEXT NOT NULL,
+  tool_name TEXT NOT NULL,
+  approval_message TEXT NOT NULL,
+  status VARCHAR(8) NOT NULL,
+  decided_by CHAR(32),
+  decided_by_name TEXT,
+  decided_at DATETIME,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  detail JSON NOT NULL,
+  CONSTRAINT pk_approval_requests PRIMARY KEY (id),
+  CONSTRAINT fk_approval_requests_pipeline_run_id FOREIGN KEY(pipeline_run_id) REFERENCES runs (id)
+);
+CREATE INDEX ix_approval_requests_action_id ON approval_requests (action_id);
+CREATE INDEX ix_approval_requests_pipeline_run_id ON approval_requests (pipeline_run_id);
+CREATE INDEX ix_approval_requests_project_id ON approval_requests (project_id);
+CREATE INDEX ix_approval_requests_status ON approval_requests (status);
+CREATE TABLE tool_executions (
+  project_id VARCHAR(128) NOT NULL,
+  id CHAR(32) NOT NULL,
+  call_id TEXT NOT NULL,
+  user_id CHAR(32),
+  principal TEXT NOT NULL,
+  session_id TEXT,
+  pipeline_run_id CHAR(32),
+  approval_id CHAR(32),
+  tool_name VARCHAR(128) NOT NULL,
+  tool_params JSON,
+  result JSON,
+  risk_level VARCHAR(20) NOT NULL,
+  requires_approval BOOLEAN NOT NULL,
+  status VARCHAR(50) NOT NULL,
+  error VARCHAR(1000),
+  error_type VARCHAR(100),
+  execution_time_ms INTEGER,
+  created_at DATETIME NOT NULL,
+  started_at DATETIME,
+  approved_at DATETIME,
+  completed_at DATETIME,
+  due_at DATETIME,
+  version INTEGER NOT NULL,
+  owner TEXT,
+  detail JSON NOT NULL,
+  sealed_params BLOB,
+  sealed_result BLOB,
+  CONSTRAINT pk_tool_executions PRIMARY KEY (project_id, id),
+  CONSTRAINT fk_tool_executions_pipeline_run_id FOREIGN KEY(pipeline_run_id) REFERENCES runs (id)
+);
+CREATE INDEX ix_tool_executions_created_at ON tool_executions (created_at);
+CREATE INDEX ix_tool_executions_due_at ON tool_executions (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX ix_tool_executions_pipeline_run_id ON tool_executions (pipeline_run_id) WHERE pipeline_run_id IS NOT NULL;
+CREATE INDEX ix_tool_executions_status ON tool_executions (status);
+CREATE INDEX ix_tool_executions_tool_name ON tool_executions (tool_name);
+CREATE INDEX ix_tool_executions_user_id ON tool_executions (user_id);
