@@ -7,9 +7,13 @@ import inspect
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from toolgate.adapters.stores.sealing import load
+from toolgate.adapters.stores.sqlite_file import prepare
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 LINGER_S = 2.0
@@ -75,3 +79,12 @@ def no_task_left_behind(request: pytest.FixtureRequest) -> None:
     """Fail an async test that leaves a task running on its loop."""
     if inspect.iscoroutinefunction(request.function):
         request.getfixturevalue("task_check")
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with its key and nothing in it; copying it is much quicker than making one."""
+    path = tmp_path_factory.mktemp("template") / "toolgate.db"
+    prepare(path)
+    load(Path(f"{path}.key"), create=True)
+    return path

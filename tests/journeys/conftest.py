@@ -1,7 +1,10 @@
-"""Every journey is made on a store that writes at once and on one whose commits must be awaited."""
+"""Every journey is made in memory, on a store whose commits must be awaited, and on a SQLite file."""
 
 from __future__ import annotations
 
+import itertools
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +32,18 @@ def open_remote(*, approver: Any = None, secrets: Any = (), undo_ttl_seconds: fl
     )
 
 
-@pytest.fixture(params=["memory", "remote"])
-def open_gate(request: pytest.FixtureRequest) -> Open:
-    opening: dict[str, Any] = {"memory": toolgate.open, "remote": open_remote}
+@pytest.fixture(params=["memory", "remote", "sqlite"])
+def open_gate(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> Open:
+    numbers = itertools.count()
+
+    def open_sqlite(url: str = "", **options: Any) -> Any:
+        if "store" in options:
+            return open_remote(**options)
+        path = tmp_path / f"journey{next(numbers)}.db"
+        shutil.copy(empty_database, path)
+        shutil.copy(f"{empty_database}.key", f"{path}.key")
+        return toolgate.open(f"sqlite:///{path}", **options)
+
+    opening: dict[str, Any] = {"memory": toolgate.open, "remote": open_remote, "sqlite": open_sqlite}
     opened: Open = opening[request.param]
     return opened

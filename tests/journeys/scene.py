@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import toolgate
 from toolgate import Gate
+from toolgate.adapters.stores.sqlite import SqliteStore
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Event
+from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Facts, Policy, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition
 
@@ -43,3 +46,12 @@ async def park(gate: Gate, tool: str, arguments: dict[str, object] | None = None
 
 def names(events: Iterable[Event]) -> list[str]:
     return [event.type for event in events]
+
+
+async def standing(gate: Gate, call_id: str) -> Result:
+    """Where a call stands after its gate was closed; a file is opened again to see."""
+    store = gate._driver.store
+    if not isinstance(store, SqliteStore):
+        return await gate.get(call_id)
+    async with toolgate.open(f"sqlite:///{store._path}") as again:
+        return await again.get(call_id)

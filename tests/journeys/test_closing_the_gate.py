@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 import pytest
-from tests.journeys.scene import Open, park
+from tests.journeys.scene import Open, park, standing
 
 import toolgate
 from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
@@ -30,7 +30,7 @@ async def test_who_waits_for_a_person_is_told_and_the_call_stays_parked(open_gat
     for one in waiting:
         with pytest.raises(GateClosedError, match="stays AWAITING_APPROVAL"):
             await one
-    assert (await gate.get("c1")).status is Status.AWAITING_APPROVAL
+    assert (await standing(gate, "c1")).status is Status.AWAITING_APPROVAL
 
 
 async def _parked(gate: Gate, count: int) -> bool:
@@ -84,7 +84,7 @@ async def test_a_running_call_is_stopped_and_recorded(open_gate: Open) -> None:
     await started.wait()
     await gate.aclose()
     assert (await calling).status is Status.CANCELLED
-    assert (await gate.get("c1")).status is Status.CANCELLED
+    assert (await standing(gate, "c1")).status is Status.CANCELLED
 
 
 def test_a_call_that_runs_for_a_plain_thread_is_stopped_and_told(open_gate: Open) -> None:
@@ -184,5 +184,4 @@ async def test_a_call_nobody_waits_for_stays_approved_when_the_gate_closes_first
     gate = open_gate(tools=[ASKING])
     approval = await park(gate, "write")
     await gate.aclose()
-    row = await gate.record(approval.call_id)
-    assert row.status is Status.AWAITING_APPROVAL
+    assert (await standing(gate, approval.call_id)).status is Status.AWAITING_APPROVAL

@@ -174,7 +174,7 @@ async def test_settlements_are_masked(open_gate: Open, shown: Any) -> None:
         release.wait(10)
         raise ValueError(CANARY)
 
-    tool = ToolDefinition(name="stuck", handler=stuck, timeout_seconds=0.05)
+    tool = ToolDefinition(name="stuck", handler=stuck, timeout_seconds=0.5)
     async with open_gate(tools=[tool], secrets=[CANARY]) as gate:
         unknown = await gate.call("stuck")
         release.set()

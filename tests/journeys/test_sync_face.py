@@ -136,7 +136,7 @@ def test_a_client_reports_and_a_person_settles_from_plain_code() -> None:
         release.wait(10)
         return ToolOutput.ok()
 
-    with toolgate.open(tools=[ToolDefinition(name="stuck", handler=stuck, timeout_seconds=0.05)]) as gate:
+    with toolgate.open(tools=[ToolDefinition(name="stuck", handler=stuck, timeout_seconds=0.5)]) as gate:
         unknown = gate.sync.call("stuck")
         assert gate.sync.settle(unknown.call_id, happened=True, by="ann", reason="seen").success
         release.set()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from toolgate.errors import NotAllowedError, NotFoundError, ToolUndoError
 from toolgate.kernel.call import Status
 from toolgate.kernel.tool import Prepared
 from toolgate.kernel.undo import UndoMetadata
+from toolgate.ports.store import CallQuery
 from toolgate.testing.conformance.rows import losers, race_tasks, race_threads, winners
 from toolgate.testing.patience import until
 
@@ -290,17 +292,19 @@ async def test_a_run_stops_at_the_first_undo_that_fails(
 
 
 async def test_an_undo_that_cannot_be_stopped_leaves_the_record_claimed(open_gate: Open, register: Register) -> None:
-    import threading
-
-    release = threading.Event()
+    started, release = threading.Event(), threading.Event()
 
     def stuck(_undo: UndoMetadata) -> None:
+        started.set()
         release.wait(10)
 
-    async with open_gate(tools=[register.tool(undo_handler=stuck, timeout_seconds=0.05)]) as gate:
+    async with open_gate(tools=[register.tool(undo_handler=stuck)]) as gate:
         written = await write(gate)
-        unknown = await gate.undo(written.call_id)
-        assert unknown.status is Status.UNKNOWN
+        undoing = asyncio.ensure_future(gate.undo(written.call_id))
+        await until(started.is_set)
+        undo_call = next(call for call in await gate.calls(CallQuery()) if call.undo_of is not None)
+        await gate.cancel(undo_call.id)
+        assert (await undoing).status is Status.UNKNOWN
         assert "another undo" in str((await gate.undo(written.call_id)).error)
         release.set()
 

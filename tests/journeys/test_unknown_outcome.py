@@ -18,7 +18,7 @@ from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import perform
 from toolgate.testing.patience import until
 
-SHORT_S = 0.05
+SHORT_S = 0.5  # long enough for a busy machine to start a thread
 
 
 class Stuck:
@@ -144,10 +144,14 @@ async def test_only_a_person_with_a_reason_settles(open_gate: Open, stuck: Stuck
 
 async def test_what_was_settled_as_done_can_be_undone_with_prepared_data(open_gate: Open, stuck: Stuck) -> None:
     undone: list[Any] = []
+
+    async def prepare(_given: ToolInput) -> Prepared:
+        return Prepared(undo_data={"old": 1})
+
     tool = stuck.tool(
         undoable=True,
         undo_handler=lambda undo: undone.append(undo.undo_data),
-        prepare=lambda _given: Prepared(undo_data={"old": 1}),
+        prepare=prepare,
     )
     async with open_gate(tools=[tool]) as gate:
         unknown = await gate.call("pay")

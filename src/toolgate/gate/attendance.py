@@ -35,13 +35,16 @@ class Attendance:
         self._background = background
         self._waiters = Waiters()
         self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
+        self._resuming: set[Key] = set()
         self._strays: set[asyncio.Task[None]] = set()
         self._unsubscribe = driver.bus.subscribe(self._on_hint)
         self.is_closed = False
 
-    def settle_in(self, key: Key) -> None:
-        """Remember the running loop as the one a parked call came from."""
+    async def settle_in(self, key: Key) -> None:
+        """Remember the running loop as the one a parked call came from, unless the call ended meanwhile."""
         self._homes[key] = asyncio.get_running_loop()
+        if (await self._driver.read(*key)).is_final:
+            self._homes.pop(key, None)
 
     async def follow(self, key: Key) -> Result:
         """Go along with a call to its end, running it here once it is approved."""
@@ -107,9 +110,15 @@ class Attendance:
             await self._run_approved(key)
 
     async def _run_approved(self, key: Key) -> None:
-        call = await self._driver.read(*key)
-        if call.status is Status.APPROVED:
-            await self._walk.resume(call)
+        if key in self._resuming:
+            return  # told twice; the claim would let only one through anyway
+        self._resuming.add(key)
+        try:
+            call = await self._driver.read(*key)
+            if call.status is Status.APPROVED:
+                await self._walk.resume(call)
+        finally:
+            self._resuming.discard(key)
 
     def close(self) -> None:
         """Wake everybody who waits, so that they notice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
 
 from toolgate.errors import GateClosedError, NotFoundError, UsageError
 from toolgate.gate.attendance import Attendance
@@ -24,12 +25,13 @@ from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
-from toolgate.pipeline.driver import Driver, new_id
+from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
-from toolgate.pipeline.walk import Walk
+from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
@@ -55,8 +57,7 @@ class Gate:
         self.registry = ToolRegistry(tools)
         self._runners = runners
         self._readers: list[Callable[[], None]] = []
-        owner = new_id()
-        self._background = Background(f"toolgate-{owner[-6:]}")
+        self._background = Background(f"toolgate-{store.owner[-6:]}")
         self._driver = Driver(
             store=store,
             bus=bus,
@@ -67,7 +68,7 @@ class Gate:
             policy=policy or Policy(),
             limits=limits,
             undo_ttl_s=undo_ttl_s,
-            owner=owner,
+            owner=store.owner,
         )
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
@@ -75,9 +76,12 @@ class Gate:
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
-        sweeper = Sweeper(self._driver, self._attendance.offer)
+        self._recovery = Recovery(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
+        if store.is_shared:
+            self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
 
     @property
     def sync(self) -> SyncGate:
@@ -96,6 +100,12 @@ class Gate:
     def _check_open(self) -> None:
         if self._attendance.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
+
+    def _wishes(self, approval_timeout_s: float | None, message: str | None) -> dict[str, Any]:
+        if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
+            raise UsageError("approval_timeout_s must be a positive number of seconds.")
+        shown = None if message is None else self._driver.masker.text(message)
+        return {"approval_timeout_s": approval_timeout_s, "message": shown}
 
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
@@ -118,28 +128,29 @@ class Gate:
         call_id: str | None = None,
         wait: bool = True,
         approval_timeout_s: float | None = None,
+        message: str | None = None,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
         Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
-        call with it joins the first.
+        call with it joins the first. `message` is what an approver is asked instead of the tool's own words.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
-        if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
-            raise UsageError("approval_timeout_s must be a positive number of seconds.")
         result = await self._walk.submit(
             name,
             {} if arguments is None else arguments,
             context,
             call_id=call_id,
-            approval_timeout_s=approval_timeout_s,
+            wishes=NO_WISHES
+            if approval_timeout_s is None and message is None
+            else self._wishes(approval_timeout_s, message),
         )
         if result.status.is_final:
             return result
         key = (context.project, result.call_id)
-        self._attendance.settle_in(key)
+        await self._attendance.settle_in(key)
         if not wait:
             return result
         del result  # thousands may wait here for hours
@@ -266,6 +277,11 @@ class Gate:
         )
         driver.policy = policy
 
+    async def recover(self) -> None:
+        """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
+        self._check_open()
+        await self._recovery.recover()
+
     async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
         """Return the approvals that wait for a person, oldest first."""
         query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, limit=limit)
@@ -283,6 +299,10 @@ class Gate:
     async def calls(self, query: CallQuery) -> list[Call]:
         """Return the rows that fit, oldest first."""
         return await self._driver.store.calls(query)
+
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        """Return the approvals that fit, oldest first."""
+        return await self._driver.store.approvals(query)
 
     async def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
         """Return one approval; raise NotFoundError."""

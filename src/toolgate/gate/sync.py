@@ -17,7 +17,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
-from toolgate.ports.store import CallQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery
 
 if TYPE_CHECKING:
     from toolgate.gate.front import Gate
@@ -56,6 +56,7 @@ class SyncGate:
         call_id: str | None = None,
         wait: bool = True,
         approval_timeout_s: float | None = None,
+        message: str | None = None,
     ) -> Result:
         return self._run(
             self._gate.call(
@@ -65,6 +66,7 @@ class SyncGate:
                 call_id=call_id,
                 wait=wait,
                 approval_timeout_s=approval_timeout_s,
+                message=message,
             )
         )
 
@@ -134,8 +136,14 @@ class SyncGate:
     def register(self, tool: ToolDefinition) -> None:
         self._gate.register(tool)
 
+    def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        return self._run(self._gate.approvals(query))
+
     def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
         return self._run(self._gate.approval(approval_id, project=project))
+
+    def recover(self) -> None:
+        self._run(self._gate.recover())
 
     def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
         return self._run(self._gate.pending(project=project, limit=limit))

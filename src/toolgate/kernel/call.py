@@ -81,6 +81,7 @@ class Call(Record):
     confidence: int | None = None
     level: str = "auto"
     approval_timeout_s: float | None = None
+    message: str | None = None
     approval_id: str | None = None
     approved_by: str | None = None
     approved_at: datetime | None = None

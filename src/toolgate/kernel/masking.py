@@ -1,7 +1,8 @@
 """Hide secrets in any value before it is logged, published, shown or stored in readable form.
 
-This file owns the walk over values, and secrets in command lines. What counts as a secret beside a key, or because
-it was registered, is judged in `masking_keys`; what text looks like in `masking_shapes`, and URLs in `masking_urls`.
+This file owns the walk over values, and secrets in command lines. What counts as a secret beside a key is judged in
+`masking_keys`, because it was registered in `masking_registered`, by its looks in `masking_shapes`, in URLs in
+`masking_urls`.
 
 Under a key that names a secret the whole value becomes `MASK`; booleans, `None` and empty values stay, because
 they are flags. Ordinary data comes out equal to what went in, and masking twice changes nothing.
@@ -19,10 +20,10 @@ from threading import Lock
 from typing import Any, Final, cast
 from uuid import UUID
 
+from toolgate.kernel.lazy_pattern import lazy_pattern
 from toolgate.kernel.masking_keys import (
     MASK,
     MAX_KEY,
-    Registered,
     Style,
     Verdict,
     is_harmless,
@@ -31,6 +32,7 @@ from toolgate.kernel.masking_keys import (
     pair_names,
     reads_as_secret,
 )
+from toolgate.kernel.masking_registered import Registered
 from toolgate.kernel.masking_shapes import find_names, mask_assignments, mask_shapes
 from toolgate.kernel.masking_urls import mask_schemes, mask_urls
 
@@ -318,12 +320,12 @@ _VALUE: Final = (
     r"|[^\s\"'\-|<](?:[^\s\"'|]|[\"'|](?=[^\s\"'|,)\]}]))*+))"
 )
 _NEAR: Final = r"[ \t][^\n|;&]{0,80}?"
-_FLAG: Final = re.compile(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
+_FLAG: Final = lazy_pattern(r"-(?<![\w\-]-)-?(?P<name>[A-Za-z][\w\-]{1,48}+)(?:[ \t]+(?:\\\n\s*+)?)" + _VALUE)
 _ECHO: Final = r"\becho[ \t]+(?:-n[ \t]+)?(?=[^|\n]{1,200}\|[^|\n]{0,120}(?:--password-stdin|sudo -S|--with-token))"
 _IDENTIFIED: Final = r"\b(?i:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?by)\s{1,8}(?i:password\s{1,8})?(?=[\"'])"
 _NOUNS: Final = frozenset("flag flags option options argument arguments parameter switch value instead which".split())
 _COMMANDS: Final = {
-    trigger: tuple((command, re.compile(pattern + _VALUE)) for command, pattern in rows)
+    trigger: tuple((command, lazy_pattern(pattern + _VALUE)) for command, pattern in rows)
     for trigger, rows in {
         " -p": (
             ("mysql", rf"\bmysql\w{{0,8}}{_NEAR}(?<=\s)-p(?=[^\s\-])"),
@@ -355,18 +357,18 @@ _COMMANDS: Final = {
     }.items()
 }
 _SETTERS: Final = tuple(
-    (setter, re.compile(setter + where + r"[ \t]*(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE))
+    (setter, lazy_pattern(setter + where + r"[ \t]*(?P<name>[A-Za-z_][\w.\-]{2,64}+)[ \t]+" + _VALUE))
     for setter, where in (
         ("ENV ", ""),
         ("setx ", ""),
         (" set ", r"(?:(?<=config set )|(?<=configure set )|(?<=secret set )|(?<=secrets set ))"),
     )
 )
-_USER: Final = re.compile(
+_USER: Final = lazy_pattern(
     r"-(?<![\w\-]-)(?:u|-user|U|-proxy-user|-auth)(?:[ \t]*|=)[\"']?"
     r"(?P<user>[\w.@+\-\\]{1,64})(?P<colon>[:%])(?P<value>[^\s\"']+)"
 )
-_CONTAINERS: Final = re.compile(r"\b(?:docker|podman|kubectl|nerdctl|chown|install|rsync)\b")
+_CONTAINERS: Final = lazy_pattern(r"\b(?:docker|podman|kubectl|nerdctl|chown|install|rsync)\b")
 
 _SHORT_FLAGS: Final = {
     "-p": frozenset({"sshpass", "login", "mongo", "mongosh", "mongodump", "mongorestore", "cqlsh"}),
@@ -376,7 +378,7 @@ _SHORT_FLAGS: Final = {
     "-b": frozenset({"curl"}),
 }
 _WITH_USER: Final = ("curl", "http", "https", "smbclient")
-_IS_FLAG: Final = re.compile(r"--?[A-Za-z][\w\-]*(?:=.*)?|-|--")
+_IS_FLAG: Final = lazy_pattern(r"--?[A-Za-z][\w\-]*(?:=.*)?|-|--")
 _ATTACHED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass", "7z", "7za"})
 
 

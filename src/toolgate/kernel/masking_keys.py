@@ -1,4 +1,4 @@
-"""Judge what is a secret: by the words of the key beside it, by how the value reads, or because it was registered.
+"""Judge what is a secret: by the words of the key beside it, or by how the value reads.
 
 A key is split into words (`dbPassword`, `DB_PASSWORD` and `db.password` are the same two words). It names a
 secret when one of its words, or a pair of neighbours, does, unless a later word says that the value merely
@@ -8,11 +8,12 @@ describes the secret (`password_policy`, `token_count`) or an earlier one change
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
+
+from toolgate.kernel.lazy_pattern import lazy_pattern
 
 MASK: Final = "***"
 
@@ -47,11 +48,12 @@ _TOKEN_WORDS: Final = _set(
 )
 _WEAK_WORDS: Final = _set("auth auths authorization cookie cookies")
 # Words written without a boundary: `PGPASSWORD`, `authtoken`, `secretkey`.
-_COMPOUND: Final = re.compile(
+_COMPOUND: Final = lazy_pattern(
     r"passw(?:or)?d|passphrase|apikey|credential|(?:secret|private|access|signing|encryption|auth|account)keys?$"
     r"|(?:auth|access|refresh|id|session|csrf|middleware|api|bot|user|bearer|xsrf|security|sas)token$|clientsecret"
     r"|^(?:db|pg|my|user|root|admin|mysql|smtp|ftp|redis|mail|login|ssh|sudo|bind|proxy)pass$|secret$"
 )
+_MIN_COMPOUND: Final = 6  # the shortest are `apikey`, `dbpass` and `secret`
 _NOT_COMPOUND: Final = _set("passwordless tokenless credentialless credentialed credentialing nonsecret")
 _PLURAL_TOKEN_OWNERS: Final = _set(
     "access refresh auth api bearer session id device csrf personal bot jwt security secret oauth deploy push"
@@ -113,14 +115,14 @@ _CLAIMS: Final = _set("has is needs need requires require forgot num max min cou
 # Words before `secret` that make it the name of one.
 _SECRET_NAMED: Final = _set("existing pull")
 
-_WORD: Final = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|[0-9]+")
-_OAUTH: Final = re.compile(r"[oO]Auth")
-_FILE: Final = re.compile(
+_WORD: Final = lazy_pattern(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\W\dA-Z_]+|[0-9]+")
+_OAUTH: Final = lazy_pattern(r"[oO]Auth")
+_FILE: Final = lazy_pattern(
     r"^/(?!/)|^\.{0,2}/(?!/)|\.(?:py|pyi|js|mjs|ts|tsx|jsx|json|ya?ml|md|rst|txt|go|rs|java|kt|html?|css|scss|sh|"
     r"toml|lock|cfg|ini|conf|log|csv|rb|php|c|h|cc|cpp|cs|sql|xml|svg|png|vue|swift|ex|tf|proto|d\.ts)$"
 )
 # In a program, `token.kind` belongs to a parser.
-_ATTRIBUTE: Final = re.compile(r"token\.(?!value|secret|key|raw|access|refresh|auth|id)[a-z_]+")
+_ATTRIBUTE: Final = lazy_pattern(r"token\.(?!value|secret|key|raw|access|refresh|auth|id)[a-z_]+")
 _MAX_CACHED: Final = 4096
 MAX_KEY: Final = 128
 
@@ -129,6 +131,8 @@ _cache: dict[str, Verdict] = {}
 
 def words_of(key: str) -> list[str]:
     """Return the lower-case words of a key."""
+    if key.islower() and key.isascii() and key.isalpha():
+        return [key]
     return [word.lower() for word in _WORD.findall(_OAUTH.sub(" oauth", key) if "Auth" in key else key)]
 
 
@@ -149,7 +153,8 @@ def judge(key: object) -> Verdict:
 def _judge(key: str) -> Verdict:
     if key.lower() in _PAIR_VALUES:
         return Verdict.VALUE
-    if key.count(" ") > 3 or _FILE.search(key) or _ATTRIBUTE.fullmatch(key):
+    # An identifier has no space, slash or dot; most keys are one, and need no pattern.
+    if not key.isidentifier() and (key.count(" ") > 3 or _FILE.search(key) or _ATTRIBUTE.fullmatch(key)):
         return Verdict.CLEAN
     words = words_of(key)
     if key in ("PWD", "OLDPWD"):
@@ -173,7 +178,7 @@ def _judge_word(words: list[str], index: int) -> Verdict:
         return Verdict.WEAK
     if _is_owned(before, word):
         return Verdict.TOKEN
-    if _COMPOUND.search(word) and word not in _NOT_COMPOUND:
+    if len(word) >= _MIN_COMPOUND and _COMPOUND.search(word) and word not in _NOT_COMPOUND:
         return Verdict.SECRET
     return Verdict.CLEAN
 
@@ -218,7 +223,7 @@ class Style(IntEnum):
     COLON = 4
 
 
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = lazy_pattern(
     r"\$\{\{?[^{}]{0,200}\}\}?|\{\{[^{}]{0,200}\}\}|\{(?:[A-Za-z_.]{1,60}(?:[\[(][\w'\".\-]{0,40}[\])])?(?:!\w)?(?::\w{0,9})?|\d?)\}|%\(\w{1,64}\)[sdr]"
     r"|\$\(\(?[^()]{0,200}\)?\)"
     r"|<[^<>\n]{1,80}>|%[sdrv]|\$[A-Z_][A-Z0-9_]*\b|%[A-Z_][A-Z0-9_]*%|(?i:\[(?:redacted|hidden|masked|filtered|secret)\])"
@@ -276,23 +281,23 @@ _ROOTS: Final = _set(
     "kwargs values values.yaml item row obj import credentials creds event body form cls parsed result resp github "
     "inputs steps matrix runner http models types typing pydantic std schema fields db account"
 )
-_PLAIN: Final = re.compile(r"[^\W\d_]['\u2019]?[^\W\d_A-Z]*(?:['\u2019\-][^\W\d_]+)*")
-_VERSION: Final = re.compile(
+_PLAIN: Final = lazy_pattern(r"[^\W\d_]['\u2019]?[^\W\d_A-Z]*(?:['\u2019\-][^\W\d_]+)*")
+_VERSION: Final = lazy_pattern(
     r"#[0-9a-fA-F]{3,8}|#[a-z]+(?:-[a-z]+)+|(?:workspace:)?[\^~><=v]{0,2}\d{1,4}\.(?:\d{1,4}|x|\*)(?:\.(?:\d{1,6}|x|\*))?(?:[-+.][a-z]+[.\-]?\d*)?"
     r"|(?:~|\.{1,2})?/(?:home|etc|var|run|usr|opt|root|secrets|mnt|tmp|Users|app|srv|work|workspace|vault)/[\w./\-]+"
 )
-_CALL: Final = re.compile(
+_CALL: Final = lazy_pattern(
     r"[!&*]*(?:[A-Za-z_.$:>?\-]|(?:sha|md|b|base|aes|utf|v|pbkdf)\d{1,3})*[A-Za-z_]{2}(?:256|512|64|5|1)?\??\.?"
     r"(?P<open>[(\[])[\w.,=()\[\]{}:*&|+\-/<>$\"'`]*"
 )
-_DOTTED: Final = re.compile(r"[!&*]*[A-Za-z_$][A-Za-z_$0-9]*(?:(?:\.|\?\.|::|->)[A-Za-z_$][A-Za-z_$0-9]*)+")
-_IDENTIFIER: Final = re.compile(r"[!&*$@:]?[A-Za-z_]+")
-_PATH: Final = re.compile(
+_DOTTED: Final = lazy_pattern(r"[!&*]*[A-Za-z_$][A-Za-z_$0-9]*(?:(?:\.|\?\.|::|->)[A-Za-z_$][A-Za-z_$0-9]*)+")
+_IDENTIFIER: Final = lazy_pattern(r"[!&*$@:]?[A-Za-z_]+")
+_PATH: Final = lazy_pattern(
     r"(?:[a-z]{2,12}:/|~|\.{1,2}|[A-Z]:)?[/\\][a-z0-9_.\-]+(?:[/\\][\w.\-]+)*/?|[a-z]{2,12}://\S*|https?:\S*"
 )
-_LOCATION: Final = re.compile(r"(?:[A-Za-z]:[\\/]|~?/)[^\s\"'=]*")
-_NAME: Final = re.compile(r"[A-Za-z_.]+")
-_TYPE: Final = re.compile(r"_?[A-Z][A-Za-z]*")
+_LOCATION: Final = lazy_pattern(r"(?:[A-Za-z]:[\\/]|~?/)[^\s\"'=]*")
+_NAME: Final = lazy_pattern(r"[A-Za-z_.]+")
+_TYPE: Final = lazy_pattern(r"_?[A-Z][A-Za-z]*")
 _BOASTS: Final = _set("my super top very your some secure default the strong test sample example demo")
 _COMMENT: Final = ("", "#", ";")
 _AFTER_TYPE: Final = ("|", "=", ",", ")")
@@ -442,57 +447,3 @@ def is_named_pair(name: object, value: object) -> bool:
     if value.lower() in _FIELD_NAMES or (judge(value) and all(len(word) > 2 for word in words_of(value))):
         return False
     return reads_as_secret(value, "", verdict, Style.QUOTED if verdict is Verdict.WEAK else Style.COLON)
-
-
-class Registered:
-    """One secret and the spellings it is looked for in."""
-
-    __slots__ = ("_forms", "_spelled", "secret")
-
-    def __init__(self, secret: str) -> None:
-        self.secret = secret
-        raw = secret.encode("utf-8", "surrogatepass")
-        forms = {secret, raw.hex(), raw.hex().upper(), *_base64_forms(raw)}
-        self._forms = tuple(sorted(forms, key=len, reverse=True))
-        self._spelled = re.compile("".join(map(_spellings, secret)))
-
-    def hide(self, text: str) -> str:
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, MASK)
-        if "%" in text or "\\" in text or "+" in text or "&" in text:
-            text = self._spelled.sub(MASK, text)
-        return text
-
-
-def _base64_forms(raw: bytes) -> set[str]:
-    """Return what stays the same of the secret's base64 wherever it lies in what was encoded."""
-    forms = set()
-    for shift in range(3):
-        encoded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-        first, last = -(-shift * 8 // 6), (shift + len(raw)) * 8 // 6
-        core = encoded[first:last]
-        if len(core) >= _MIN_BASE64:
-            forms |= {core, core.replace("+", "-").replace("/", "_")}
-    return forms
-
-
-def _spellings(char: str) -> str:
-    """Return a pattern for one character: as it is, percent-encoded, JSON-escaped or as an HTML entity."""
-    ways = [re.escape(char)]
-    raw = char.encode("utf-8", "surrogatepass")
-    ways.append("".join(f"(?i:%{byte:02x})" for byte in raw))
-    units = char.encode("utf-16-be", "surrogatepass")
-    ways.append("".join(rf"\\{{1,8}}u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)))
-    ways += [rf"\\{{1,8}}{re.escape(escape)}" for escape in _JSON_ESCAPES.get(char, "")]
-    ways += _ENTITIES.get(char, ())
-    return f"(?:{'|'.join(ways)})"
-
-
-_JSON_ESCAPES: Final = {
-    '"': '"', "\\": "\\", "/": "/", "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "'": "'",
-}  # fmt: skip
-_ENTITIES: Final = {
-    " ": ("\\+",), "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;", "&#34;"), "'": ("&#x27;", "&#39;"),
-}  # fmt: skip
-_MIN_BASE64: Final = 6

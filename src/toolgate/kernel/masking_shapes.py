@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from toolgate.kernel.lazy_pattern import lazy_pattern
 from toolgate.kernel.masking_keys import (
     MASK,
     Style,
@@ -66,24 +67,24 @@ def _edged(literal: str, rest: str) -> re.Pattern[str]:
     # The literal comes first, so that the search can skip to it.
     word = re.escape(literal)
     edge = rf"(?:(?<![A-Za-z0-9_\-]{word})|(?<=%[0-9A-Fa-f]{{2}}{word})|(?<=\\[nrt]{word}))"
-    return re.compile(word + edge + rest)
+    return lazy_pattern(word + edge + rest)
 
 
 _SHAPES: Final = (
     *((literal, _edged(literal, rest)) for literal, rest in _EDGED),
-    *((trigger, re.compile(pattern)) for trigger, pattern in _ANYWHERE),
+    *((trigger, lazy_pattern(pattern)) for trigger, pattern in _ANYWHERE),
 )
 # Every shape holds a run of this many letters, digits, `_` and `-`.
 _RUN: Final = b"a" * 20
 _RUNS: Final = bytes(97 if code < 128 and (chr(code).isalnum() or chr(code) in "_-") else 32 for code in range(256))
 _BEFORE_RUN: Final = 64
 
-_PEM: Final = re.compile(
+_PEM: Final = lazy_pattern(
     r"(?P<head>-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\+[nr])*+)"
     r"(?:(?P<whole>(?:(?!-----)[\s\S])++)(?=-----END )"
     r"|(?P<cut>(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}\s*+)*+[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*+))"
 )
-_PPK: Final = re.compile(r"(Private-Lines: [0-9]{1,4}\s{1,2})((?:[A-Za-z0-9+/=]{1,76}\s{1,2})+)")
+_PPK: Final = lazy_pattern(r"(Private-Lines: [0-9]{1,4}\s{1,2})((?:[A-Za-z0-9+/=]{1,76}\s{1,2})+)")
 
 
 def mask_shapes(text: str) -> str:
@@ -123,10 +124,10 @@ def _mask_pem(match: re.Match[str]) -> str:
 
 
 # Read backwards, a key is the word after an operator: the search can then skip from operator to operator.
-_BACKWARDS: Final = re.compile(
+_BACKWARDS: Final = lazy_pattern(
     r"[=:>,](?:(?<!,)|(?=[\"']))[ \t=?+|:]{0,9}+[\"'`\]\\;]{0,9}+([^\s\"'`\\=:,;(){}\[\]<>&?/]{2,48}(?: [a-z]{2,12})?)"
 )
-_PAIR_BACKWARDS: Final = re.compile(r"eulav[\"'\\]{0,8}[\s,]{1,24}[\"'\\]{0,8}([\w.\-]{2,48})")
+_PAIR_BACKWARDS: Final = lazy_pattern(r"eulav[\"'\\]{0,8}[\s,]{1,24}[\"'\\]{0,8}([\w.\-]{2,48})")
 # These may name a secret, or hold one, without an operator.
 _OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified")
 _STEMS: Final = (
@@ -147,23 +148,23 @@ _TAIL: Final = (
     r"|(?P<said>(?:[ \t]{1,4}(?:is|was|to|of))?:?[ \t]{1,4})(?=[\"'`][^\s\"'`]|\S{0,40}[\d@#$%^&*_+=])"
     r")"
 )
-_FINDERS: Final = tuple((stem, re.compile(stem + _TAIL)) for stem in _STEMS)
+_FINDERS: Final = tuple((stem, lazy_pattern(stem + _TAIL)) for stem in _STEMS)
 _KEY_CHARS: Final = "abcdefghijklmnopqrstuvwxyz0123456789_-."
 _HEAD: Final = 48
 
-_BLANK: Final = re.compile(r"[ \t]{0,64}")
-_BLANK_LINES: Final = re.compile(r"\s{0,64}")
-_OPENING: Final = re.compile(r"(?:[fFrRbBuUL@$]{1,2}(?=[\"'`]))?(?P<escape>\\{0,7})(?P<quote>\"\"\"|'''|[\"'`])")
-_BLOCK: Final = re.compile(r"[|>][\-+0-9]{0,2}[ \t]*\n(?P<indent>[ \t]+)(?P<body>[^\n]*(?:\n(?P=indent)[^\n]*)*)")
-_LITERAL: Final = re.compile(
+_BLANK: Final = lazy_pattern(r"[ \t]{0,64}")
+_BLANK_LINES: Final = lazy_pattern(r"\s{0,64}")
+_OPENING: Final = lazy_pattern(r"(?:[fFrRbBuUL@$]{1,2}(?=[\"'`]))?(?P<escape>\\{0,7})(?P<quote>\"\"\"|'''|[\"'`])")
+_BLOCK: Final = lazy_pattern(r"[|>][\-+0-9]{0,2}[ \t]*\n(?P<indent>[ \t]+)(?P<body>[^\n]*(?:\n(?P=indent)[^\n]*)*)")
+_LITERAL: Final = lazy_pattern(
     r"(?P<b>\\{0,7})(?P<q>[\"'])(?P<body>(?:(?!(?P=b)(?P=q))[^\n]){0,1000})(?P=b)(?P=q)(?P<key>\s{0,4}(?::|=>))?"
 )
-_SETTER: Final = re.compile(r"(?:set|with|[^\w])_?(?:password|passwd|pwd|passphrase)\Z")
-_SCHEMA: Final = re.compile(r"[\"']type\\*[\"']\s?:\s?\\*[\"'](?:string|integer|number|object|array|boolean)\\*[\"']")
-_BRACKET: Final = re.compile(r"[\[\](){}]")
-_QUERY: Final = re.compile(r"[^\s&#\"'<>\\`]+")
-_ESCAPED: Final = re.compile(r"(?:%22)?(?P<body>(?:[^\s&%\"']|%(?!26|22|7[dD]|2[cC]))+)")
-_XML: Final = re.compile(r"[^<]+")
+_SETTER: Final = lazy_pattern(r"(?:set|with|[^\w])_?(?:password|passwd|pwd|passphrase)\Z")
+_SCHEMA: Final = lazy_pattern(r"[\"']type\\*[\"']\s?:\s?\\*[\"'](?:string|integer|number|object|array|boolean)\\*[\"']")
+_BRACKET: Final = lazy_pattern(r"[\[\](){}]")
+_QUERY: Final = lazy_pattern(r"[^\s&#\"'<>\\`]+")
+_ESCAPED: Final = lazy_pattern(r"(?:%22)?(?P<body>(?:[^\s&%\"']|%(?!26|22|7[dD]|2[cC]))+)")
+_XML: Final = lazy_pattern(r"[^<]+")
 _BARE_CHAR: Final = (
     r"(?:\$?\{\{?[^{}\n]{0,80}\}\}?|\$\([^()\n]{0,80}\)|<[^<>\n]{1,60}>"
     r"|[^\s\"'`<>,;&\\)\]}|]"
@@ -173,15 +174,17 @@ _BARE_CHAR: Final = (
     r"|\\(?![nrt\"'\\\s]))"
 )
 # How a value reads is judged by its start; only one that is masked is followed to its end.
-_BARE: Final = re.compile(_BARE_CHAR + "{1,256}")
-_BARE_END: Final = re.compile(_BARE_CHAR + "*")
-_LINE: Final = re.compile(r"[^\n\r]{0,120}")
-_LINE_START: Final = re.compile(r"(?:^|(?<=[\n\r]))[ \t]*(?:(?:export|set|ENV|ARG|declare -x|-e|-|\$env:|#)[ \t]*)?\Z")
-_HEADER_END: Final = re.compile(r"(?:[^\n\r\"'`\\]|\\(?![nr\"'])|[\"'](?=[\w=,])|(?<==)[\"'])*")
+_BARE: Final = lazy_pattern(_BARE_CHAR + "{1,256}")
+_BARE_END: Final = lazy_pattern(_BARE_CHAR + "*")
+_LINE: Final = lazy_pattern(r"[^\n\r]{0,120}")
+_LINE_START: Final = lazy_pattern(
+    r"(?:^|(?<=[\n\r]))[ \t]*(?:(?:export|set|ENV|ARG|declare -x|-e|-|\$env:|#)[ \t]*)?\Z"
+)
+_HEADER_END: Final = lazy_pattern(r"(?:[^\n\r\"'`\\]|\\(?![nr\"'])|[\"'](?=[\w=,])|(?<==)[\"'])*")
 _HEADERS: Final = ("authorization", "cookie", "cookies")
-_COOKIE: Final = re.compile(r"[\w.$\-]{1,128}=\S")
-_WHOLE_SCHEME: Final = re.compile(r"(?:Digest|Hawk|Signature|AWS4-HMAC-SHA256|OAuth)[ \t]+\w+=", re.IGNORECASE)
-_SCHEME: Final = re.compile(
+_COOKIE: Final = lazy_pattern(r"[\w.$\-]{1,128}=\S")
+_WHOLE_SCHEME: Final = lazy_pattern(r"(?:Digest|Hawk|Signature|AWS4-HMAC-SHA256|OAuth)[ \t]+\w+=", re.IGNORECASE)
+_SCHEME: Final = lazy_pattern(
     r"(?:Bearer|Basic|Token|ApiKey|Api-Key|Bot|JWT|GoogleLogin|SSWS|Negotiate|Splunk|OAuth)[ \t]+", re.IGNORECASE
 )
 _URL_KEYS: Final = frozenset(
@@ -196,10 +199,10 @@ _URL_KEYS: Final = frozenset(
     }
 )
 _AFTER_CLOSING: Final = ("", " ", ",", ")", ";", "]", "}", "\n", "\r")
-_FIELD_NAME: Final = re.compile(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)*")
+_FIELD_NAME: Final = lazy_pattern(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)*")
 
 
-_DIGITS_UNQUOTED: Final = re.compile(r"[^\d\"'`]*\d[^\"'`]*")
+_DIGITS_UNQUOTED: Final = lazy_pattern(r"[^\d\"'`]*\d[^\"'`]*")
 _BRACKETS: Final = frozenset({"()", "[]", "{}"})
 _OPEN_BRACKETS: Final = frozenset("([{")
 _CONTAINER: Final = 2000
@@ -209,13 +212,13 @@ _REACH: Final = 448
 _MAX_QUIET: Final = 64
 # A text with thousands of secrets is shown up to there only: its cost stays bounded.
 _MAX_PIECES: Final = 6000
-_SAID: Final = re.compile(r"(?:is|was|to):?[ \t]{1,4}\Z")
-_ALGORITHM: Final = re.compile(
+_SAID: Final = lazy_pattern(r"(?:is|was|to):?[ \t]{1,4}\Z")
+_ALGORITHM: Final = lazy_pattern(
     r"(?:(?:sha|md|base|utf|aes|rsa|v|oauth|https?|pbkdf|argon|b?crypt|scrypt|ed|es|hs|rs|py|s)[-_]?\d{1,4}|\d{1,4})"
     r"(?:[-_][A-Za-z]+)*[.,;:!?]*",
     re.IGNORECASE,
 )
-_SAID_WORD: Final = re.compile(r"(?=\S{0,40}[A-Za-z])[^\s\"'`<>]{6,}")
+_SAID_WORD: Final = lazy_pattern(r"(?=\S{0,40}[A-Za-z])[^\s\"'`<>]{6,}")
 
 Spans = list[tuple[int, int]]
 

@@ -7,18 +7,19 @@ import binascii
 import re
 from typing import Final
 
+from toolgate.kernel.lazy_pattern import lazy_pattern
 from toolgate.kernel.masking_keys import MASK, is_placeholder
 
-_URL: Final = re.compile(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
-_SPILLED: Final = re.compile(
+_URL: Final = lazy_pattern(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
+_SPILLED: Final = lazy_pattern(
     r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
 )
-_TOKEN_USER: Final = re.compile(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
-_DRIVER: Final = re.compile(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
-_ORACLE: Final = re.compile(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
-_BEARER: Final = re.compile(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
-_BASIC: Final = re.compile(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
-_DASHED_WORDS: Final = re.compile(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
+_TOKEN_USER: Final = lazy_pattern(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
+_DRIVER: Final = lazy_pattern(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
+_ORACLE: Final = lazy_pattern(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
+_BEARER: Final = lazy_pattern(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
+_BASIC: Final = lazy_pattern(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
+_DASHED_WORDS: Final = lazy_pattern(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
 
 
 def mask_urls(text: str) -> str:

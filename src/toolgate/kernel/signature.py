@@ -15,6 +15,7 @@ import orjson
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
+from toolgate.kernel.plain_schema import Field, plain_schema
 from toolgate.kernel.tool import Hook, Injections, ToolDefinition, unwrapped
 
 Function = Callable[..., Any]
@@ -90,24 +91,26 @@ def keywords(tool_input: ToolInput, bind: Bind | None, inject: Injections | None
 def derive(function: Function) -> Derived:
     """Read schema, description and converters off a function; raise DefinitionError where it cannot be called."""
     summary, words = read_docstring(inspect.getdoc(unwrapped(function)) or "")
-    fields: dict[str, Any] = {}
+    fields: list[Field] = []
     converters: dict[str, Any] = {}
     inject: list[tuple[str, str]] = []
     bound = _bound(function)
-    extra = "forbid"
+    is_open = False
     for parameter, annotation in _parameters(function):
         if parameter.kind is parameter.VAR_KEYWORD:
-            extra = "allow"
+            is_open = True
         elif parameter.name in bound:
             continue
         elif (kind := _injected(parameter, annotation)) is not None:
             inject.append((parameter.name, kind))
         else:
-            fields[parameter.name] = _field(parameter, annotation, words)
+            fields.append(Field(parameter.name, annotation, parameter.default, words.get(parameter.name)))
             if not _is_plain(annotation):
                 converters[parameter.name] = annotation
-    schema = _schema_of(function, fields, extra)
-    if extra == "allow":
+    schema = plain_schema(fields, is_open=is_open)
+    if schema is None:
+        schema = pydantic_schema(function, fields, is_open=is_open)
+    if is_open:
         schema["properties"].update(dict.fromkeys(bound, False))  # open to any other name, not to these
     return Derived(schema, summary, _binder(converters) if converters else None, tuple(inject) or None)
 
@@ -173,29 +176,14 @@ def _annotated(function: Function) -> Any:
     return function if inspect.isroutine(function) else type(function).__call__
 
 
-def _field(parameter: inspect.Parameter, annotation: Any, words: dict[str, str]) -> Any:
-    from pydantic import Field  # lazily: only tools made of functions need it
-    from pydantic.fields import FieldInfo
-
-    if isinstance(parameter.default, FieldInfo):
-        raise DefinitionError(
-            f"Parameter `{parameter.name}` has `Field(...)` as its default, which the function would receive; "
-            "write `Annotated[<type>, Field(...)] = <default>`."
-        )
-    default = ... if parameter.default is parameter.empty else parameter.default
-    described = Field(default, description=words.get(parameter.name))
-    if getattr(annotation, "__metadata__", None) and words.get(parameter.name) is None:
-        return (annotation, default)
-    return (annotation, described)
-
-
-def _schema_of(function: Function, fields: dict[str, Any], extra: str) -> dict[str, Any]:
-    from pydantic import ConfigDict, create_model
+def pydantic_schema(function: Function, fields: list[Field], *, is_open: bool) -> dict[str, Any]:
+    """Return the schema of the function's fields, whatever their types; where all are plain, `plain_schema`'s."""
+    from pydantic import ConfigDict, create_model  # lazily: only signatures that are not plain need it
     from pydantic.errors import PydanticUserError
 
-    config = ConfigDict(extra=typing.cast(Literal["allow", "forbid"], extra), arbitrary_types_allowed=False)
-    aliased = {f"p_{index}": value for index, value in enumerate(fields.values())}
-    names = list(fields)
+    config = ConfigDict(extra="allow" if is_open else "forbid", arbitrary_types_allowed=False)
+    aliased: dict[str, Any] = {f"p_{index}": _model_field(field) for index, field in enumerate(fields)}
+    names = [field.name for field in fields]
     try:
         # Parameters may have names Pydantic reserves (`schema`, `copy`), so fields are numbered and renamed.
         model = create_model("Arguments", __config__=config, **aliased)
@@ -208,6 +196,21 @@ def _schema_of(function: Function, fields: dict[str, Any], extra: str) -> dict[s
         schema["required"] = [names[int(key[2:])] for key in schema["required"]]
     schema.pop("title", None)
     return schema
+
+
+def _model_field(field: Field) -> Any:
+    from pydantic import Field as ModelField
+    from pydantic.fields import FieldInfo
+
+    if isinstance(field.default, FieldInfo):
+        raise DefinitionError(
+            f"Parameter `{field.name}` has `Field(...)` as its default, which the function would receive; "
+            "write `Annotated[<type>, Field(...)] = <default>`."
+        )
+    default = ... if field.default is inspect.Parameter.empty else field.default
+    if getattr(field.annotation, "__metadata__", None) and field.description is None:
+        return (field.annotation, default)
+    return (field.annotation, ModelField(default, description=field.description))
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:

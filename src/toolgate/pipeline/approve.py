@@ -43,7 +43,7 @@ def request(
         project=call.project,
         call_id=call.id,
         tool_name=call.tool_name,
-        message=tool.approval_message or _question(call),
+        message=call.message or tool.approval_message or _question(call),
         digest=digest_of(asked, nonce=nonce),
         nonce=nonce,
         definition_hash=call.definition_hash,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import logging
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from toolgate.errors import GateClosedError
 
 T = TypeVar("T")
 log = logging.getLogger("toolgate.background")
@@ -47,20 +50,23 @@ class Background:
         return self._thread is threading.current_thread()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Run a coroutine here and return its future."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        """Run a coroutine here and return its future; raise GateClosedError once it is closed."""
+        loop = None if self.is_closed else self.loop
+        with self._lock:  # so that what is accepted comes before the last drain
+            if loop is not None and not self.is_closed:
+                return asyncio.run_coroutine_threadsafe(coroutine, loop)
+        coroutine.close()
+        raise GateClosedError("This gate is closed; open a new one.")
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Run a coroutine here; what it raises is logged."""
-        if self.is_closed:
-            coroutine.close()
-            return
-        self.submit(coroutine).add_done_callback(_report)
+        """Run a coroutine here; what it raises is logged. Once closed, nothing is run any more."""
+        with contextlib.suppress(GateClosedError):
+            self.submit(coroutine).add_done_callback(_report)
 
     def close(self) -> None:
         """Stop the loop and wait for the thread, unless called on it."""
-        self.is_closed = True
         with self._lock:
+            self.is_closed = True
             loop, thread = self._loop, self._thread
         if loop is None or thread is None or loop.is_closed():
             return

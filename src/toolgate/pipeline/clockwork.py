@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -35,7 +36,10 @@ class Clockwork:
             if self._next is not None and self._next <= due_at:
                 return
             self._next = due_at
-        self._background.loop.call_soon_threadsafe(self._set)
+        if self._background.is_closed:
+            return
+        with contextlib.suppress(RuntimeError):  # closed just now; whoever opens the store next looks after it
+            self._background.loop.call_soon_threadsafe(self._set)
 
     def _set(self) -> None:
         """On the background loop: (re)start the timer for the earliest deadline."""

@@ -52,7 +52,7 @@ class Driver:
     policy: Policy = field(default_factory=Policy)
     limits: Limits = DEFAULT_LIMITS
     undo_ttl_s: float = DEFAULT_UNDO_TTL_S
-    owner: str = field(default_factory=new_id)
+    owner: str = ""
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], str] = new_id
     on_due: Callable[[datetime], None] | None = None

@@ -90,6 +90,18 @@ def durability_of(tool: ToolDefinition) -> Durability:
     return Durability.COMMITTED if tool.can_retry else Durability.FSYNCED
 
 
+def reclaim(call: Call, *, now: datetime, owner: str, mode: Mode) -> Change:
+    """The change that takes a call over from an owner that died running it: another attempt, same call.
+
+    Only for tools that may be run again; the version of the row decides who takes it over.
+    """
+    attempt = call.attempt + 1
+    taken = call.stay(owner=owner, attempt=attempt, started_at=now)
+    told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": attempt}
+    event = tell(taken, "tool.started", told)
+    return step(taken, call.version, now, (event,), Durability.COMMITTED, mode)
+
+
 def _rates(call: Call, tool: ToolDefinition) -> tuple[Reservation, ...]:
     if tool.rate_limit_per_hour is None or call.undo_of is not None:
         return ()

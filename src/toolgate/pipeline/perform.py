@@ -18,6 +18,7 @@ import orjson
 from toolgate.errors import ConflictError, StoreError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.signature import keywords
@@ -26,7 +27,7 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import Outcome, decode, interpret, interrupted
+from toolgate.pipeline.execute import Outcome, decode, interpret, interrupted, reclaim
 from toolgate.ports.runner import PARKED, Job
 
 STOP_GRACE_S = 1.0
@@ -42,7 +43,8 @@ class Performer:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._running: dict[tuple[str, str], Job] = {}
+        self._running: dict[tuple[str, str], list[Job]] = {}
+        """By call: the one who runs it, and those who have yet to find out that somebody else does."""
 
     def start(
         self,
@@ -62,40 +64,53 @@ class Performer:
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
+    def restart(self, call: Call, tool: ToolDefinition, mode: Mode) -> Result | asyncio.Future[Result]:
+        """Make another attempt at a call whose owner died while it ran; only for tools that may be run again."""
+        driver = self._driver
+        return self.start(reclaim(call, now=driver.now(), owner=driver.owner, mode=mode), tool, None)
+
     def _watch(self, job: Job, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
         """Keep the handle of a run that waits, and a timer for it; return the future of its end."""
         job.task, job.loop = task, asyncio.get_running_loop()
         end = job.end = job.loop.create_future()
         key = (job.call.project, job.call.id)
-        self._running[key] = job
+        self._running.setdefault(key, []).append(job)
         timer = job.loop.call_later(job.tool.timeout_seconds, self._on_timeout, job)
 
         def forget(_task: object) -> None:
             timer.cancel()
-            self._running.pop(key, None)
+            self._drop(job)
             if not end.done():
                 _pass_on(task, end)
 
         task.add_done_callback(forget)
         return end
 
+    def _drop(self, job: Job) -> None:
+        key = (job.call.project, job.call.id)
+        others = [other for other in self._running.get(key, ()) if other is not job]
+        if others:
+            self._running[key] = others
+        else:
+            self._running.pop(key, None)
+
     def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
-        job = self._running.get((project, call_id))
-        if job is None or job.loop is None or job.loop.is_closed():
-            return False
-        job.detail = detail
-        job.loop.call_soon_threadsafe(self._stop, job, why)
-        return True
+        asked = False
+        for job in tuple(self._running.get((project, call_id), ())):
+            if job.loop is not None and not job.loop.is_closed():
+                job.detail = detail
+                job.loop.call_soon_threadsafe(self._stop, job, why)
+                asked = True
+        return asked
 
     async def bury(self, project: str, call_id: str) -> bool:
         """Record the end of a call whose event loop was closed under it; False where there is no such call."""
-        job = self._running.get((project, call_id))
-        if job is None or job.loop is None or not job.loop.is_closed():
-            return False
-        self._running.pop((project, call_id), None)
-        await self._finish(job, interrupted(job.tool, why="shutdown", stopped=False), 0.0)
-        return True
+        buried = [job for job in self._running.get((project, call_id), ()) if job.loop is None or job.loop.is_closed()]
+        for job in buried:
+            self._drop(job)
+            await self._finish(job, interrupted(job.tool, why="shutdown", stopped=False), 0.0)
+        return bool(buried)
 
     async def drain(self) -> None:
         """Ask everything that runs here to stop and wait until it is recorded how each ended."""
@@ -103,11 +118,11 @@ class Performer:
             self.stop(project, call_id, "shutdown")
         with contextlib.suppress(TimeoutError):  # what ignores its cancellation is recorded as unknown by then
             async with asyncio.timeout(STOP_GRACE_S * 2):
-                while self._is_busy():  # noqa: ASYNC110  # the jobs run on other loops, which set no event of ours
+                while any(self._is_running(key) for key in tuple(self._running)):  # noqa: ASYNC110  # they run on other loops
                     await asyncio.sleep(0.005)
 
-    def _is_busy(self) -> bool:
-        return any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.values()))
+    def _is_running(self, key: tuple[str, str]) -> bool:
+        return any(job.loop is not None and job.loop.is_running() for job in tuple(self._running.get(key, ())))
 
     def _on_timeout(self, job: Job) -> None:
         if job.task is None or job.task.done() or job.loop is None:

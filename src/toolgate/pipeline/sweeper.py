@@ -11,21 +11,36 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.recovery import Recovery
 from toolgate.ports.store import ApprovalQuery
 
 BATCH = 100
+LOOK_AFTER_S = 2.0
+"""How often a shared store is searched for the calls of dead processes."""
+
 log = logging.getLogger("toolgate.sweeper")
 
 
 class Sweeper:
     """Does what has come due. Several sweepers on one store do no harm: the first commit wins."""
 
-    def __init__(self, driver: Driver, offer: Callable[[Call], None]) -> None:
+    def __init__(self, driver: Driver, offer: Callable[[Call], None], recovery: Recovery) -> None:
         self._driver = driver
         self._offer = offer
+        self._recovery = recovery
 
     async def sweep(self) -> datetime | None:
-        """Handle everything due now; return when the next thing comes due."""
+        """Handle everything due now; return when to look again."""
+        store = self._driver.store
+        if store.is_shared:
+            await self._recovery.recover()
+        next_at = await self._handle_due()
+        if not store.is_shared:
+            return next_at
+        again = self._driver.now() + timedelta(seconds=LOOK_AFTER_S)
+        return again if next_at is None else min(again, next_at)
+
+    async def _handle_due(self) -> datetime | None:
         while True:
             due = await self._driver.store.due(self._driver.now(), limit=BATCH)
             for call in due.calls:

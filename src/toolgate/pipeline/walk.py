@@ -46,6 +46,10 @@ from toolgate.ports.store import ApprovalQuery
 _LEVELS = list(ApprovalLevel)
 
 
+NO_WISHES: Mapping[str, Any] = {}
+"""What the caller asks for about its own approval (`message`, `approval_timeout_s`): nothing."""
+
+
 class Walk:
     """Takes a call from its request to where it waits or ends."""
 
@@ -61,7 +65,7 @@ class Walk:
         context: Context,
         *,
         call_id: str | None = None,
-        approval_timeout_s: float | None = None,
+        wishes: Mapping[str, Any] = NO_WISHES,
     ) -> Result:
         """Take a new call as far as it goes without a person: to its end, or to its question."""
         driver = self._driver
@@ -78,14 +82,14 @@ class Walk:
         mode = driver.store.mode
         is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
         if is_plain and mode in route.free_modes:
-            call = self._new(route.claimed, context, call_id, now, arguments, approval_timeout_s)
+            call = self._new(route.claimed, context, call_id, now, arguments, wishes)
             claimed = claim_at_birth(call, now, mode, route.durability)
             try:
                 started = self._performer.start(claimed, tool, None, arguments.value)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
             except ConflictError:
                 pass  # the mode changed or the id is taken, and nothing ran: the long way finds out which
-        call = self._new(route.born, context, call_id, now, arguments, approval_timeout_s)
+        call = self._new(route.born, context, call_id, now, arguments, wishes)
         first = (invoked(call),)
         if tool.prepare is None:
             return await self._proceed(call, route, now, first, None)
@@ -133,7 +137,7 @@ class Walk:
         call_id: str | None,
         now: datetime,
         arguments: Arguments,
-        approval_timeout_s: float | None,
+        wishes: Mapping[str, Any],
     ) -> Call:
         driver = self._driver
         fields = born.copy()
@@ -145,8 +149,8 @@ class Walk:
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
         fields["shown"] = driver.mask(arguments.value)
-        if approval_timeout_s is not None:
-            fields["approval_timeout_s"] = approval_timeout_s
+        if wishes:
+            fields.update(wishes)
         return build(Call, fields)
 
     async def _proceed(

@@ -52,6 +52,16 @@ class Store(Protocol):
     """
 
     @property
+    def owner(self) -> str:
+        """Who claims are made for here: a random id of this opening, alive for as long as it is open."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may use the same truth, so that their deaths must be looked for."""
+        ...
+
+    @property
     def mode(self) -> Mode:
         """The mode last read or written here; a commit with `mode_seen` checks the stored one."""
         ...
@@ -81,6 +91,10 @@ class Store(Protocol):
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         """Return what has come due, and free undo records that expired before `now`."""
+        ...
+
+    async def orphans(self, *, limit: int = 100) -> list[Call]:
+        """Return calls that are executing for an owner that is no longer alive."""
         ...
 
     async def close(self) -> None: ...

@@ -28,6 +28,14 @@ class RemoteStore:
         self.before = before
 
     @property
+    def owner(self) -> str:
+        return self._inner.owner
+
+    @property
+    def is_shared(self) -> bool:
+        return self._inner.is_shared
+
+    @property
     def mode(self) -> Mode:
         return self._inner.mode
 
@@ -67,6 +75,10 @@ class RemoteStore:
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         await asyncio.sleep(0)
         return await self._inner.due(now, limit=limit)
+
+    async def orphans(self, *, limit: int = 100) -> list[Call]:
+        await asyncio.sleep(0)
+        return await self._inner.orphans(limit=limit)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -44,6 +44,7 @@ NOT_COVERED: dict[str, Any] = {
     "confidence": 3,
     "level": "full",
     "approval_timeout_s": 5.0,
+    "message": "Really?",
     "approval_id": "a9",
     "approved_by": "ann",
     "approved_at": LATER,

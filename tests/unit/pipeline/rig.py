@@ -18,6 +18,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing
 from toolgate.pipeline.walk import Walk
@@ -63,7 +64,8 @@ class Rig:
         self.walk = Walk(self.driver, self.performer)
         self.answers = Answers(self.driver, self.performer)
         self.undoing = Undoing(self.driver, self.walk)
-        self.sweeper = Sweeper(self.driver, self.offered.append)
+        self.recovery = Recovery(self.driver, self.performer)
+        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from toolgate.errors import GateClosedError
 from toolgate.pipeline.background import Background
 from toolgate.testing.patience import until_sync
 
@@ -85,3 +87,28 @@ def test_it_can_be_closed_from_its_own_thread(background: Background) -> None:
     background.spawn(close())
     until_sync(background.loop.is_closed)
     background.close()
+
+
+def test_work_offered_while_it_closes_is_done_or_refused_and_never_lost(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        background = Background("toolgate-test")
+        ends: list[str] = []
+        background.submit(asyncio.sleep(0)).result(5)
+        closing = threading.Event()
+
+        def work(background: Background = background, ends: list[str] = ends) -> None:
+            try:
+                while True:
+                    background.submit(asyncio.sleep(0)).result(5)
+            except (GateClosedError, concurrent.futures.CancelledError) as error:
+                ends.append(type(error).__name__)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        closing.wait(0.002)
+        background.close()
+        for thread in threads:
+            thread.join(10)
+        assert len(ends) == 4
+    assert caplog.records == []

@@ -39,7 +39,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def test_people_are_warned_and_then_the_approval_expires(rig: Rig) -> None:
-    await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", approval_timeout_s=100)
+    await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", wishes={"approval_timeout_s": 100})
     assert await rig.sweeper.sweep() == NOON + timedelta(seconds=50)
     rig.clock.advance(50)
     await rig.sweeper.sweep()
@@ -79,7 +79,7 @@ async def test_a_client_that_never_reports_ends_the_call_honestly(
 
 async def test_a_call_that_moves_on_meanwhile_is_left_alone(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "toolgate.sweeper")
-    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", approval_timeout_s=100)
+    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", wishes={"approval_timeout_s": 100})
 
     async def decide_first(_change: Change) -> None:
         rig.store.before = None
@@ -93,7 +93,7 @@ async def test_a_call_that_moves_on_meanwhile_is_left_alone(rig: Rig, caplog: py
 
 
 async def test_a_call_decided_between_two_reads_is_left_alone(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", approval_timeout_s=100)
+    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", wishes={"approval_timeout_s": 100})
     read, waiting = rig.store.approvals, [True]
 
     async def decided_first(query: Any) -> Any:
@@ -178,3 +178,13 @@ async def _call(function: Any) -> None:
 
 def test_the_clockwork_looks_now_and_then_although_the_deadline_is_far() -> None:
     assert clockwork.LONGEST_NAP_S <= 60
+
+
+def test_winding_after_the_end_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
+    background = Background("toolgate-clock")
+    work = Clockwork(background, Broom(), lambda: NOON)  # type: ignore[arg-type]
+    background.submit(_call(int)).result(5)
+    background.close()
+    work.wind(NOON + timedelta(hours=2))
+    monkeypatch.setattr(background, "is_closed", False)
+    work.wind(NOON + timedelta(hours=1))

@@ -155,12 +155,13 @@ async def _slow(_given: ToolInput) -> Prepared:
 
 
 @pytest.mark.parametrize(
-    ("prepare", "told"), [(_broken, "no access"), (_wrong, "dict instead of Prepared"), (_slow, "TimeoutError")]
+    ("prepare", "told", "allowed_s"),
+    [(_broken, "no access", 30), (_wrong, "dict instead of Prepared", 30), (_slow, "TimeoutError", 0.01)],
 )
 async def test_a_preparation_that_fails_ends_the_call_before_anybody_is_asked(
-    rig: Rig, prepare: Any, told: str
+    rig: Rig, prepare: Any, told: str, allowed_s: float
 ) -> None:
-    rig.driver.registry.add(a_tool("plan", requires_approval=True, prepare=prepare, timeout_seconds=0.02))
+    rig.driver.registry.add(a_tool("plan", requires_approval=True, prepare=prepare, timeout_seconds=allowed_s))
     result = await rig.walk.submit("plan", {}, DEFAULT_CONTEXT)
     assert (result.status, result.error_code) == (Status.FAILED, "prepare_failed")
     assert told in str(result.error)

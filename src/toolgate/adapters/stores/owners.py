@@ -1,0 +1,50 @@
+"""Which processes are alive: each owner holds a lock on a file of its own, and death lets go of it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from toolgate.errors import StoreError
+
+
+class OwnerLock:
+    """Holds the lock of one owner for as long as its process lives."""
+
+    def __init__(self, folder: Path, owner: str) -> None:
+        self.owner = owner
+        self._folder = folder
+        self._path = folder / f"{owner}.lock"
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            self._descriptor: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"The lock folder {folder.name} cannot be used ({error.strerror}).") from error
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def is_alive(self, owner: str) -> bool:
+        """Whether the process that holds this owner's lock still lives. The file of a dead one is removed."""
+        if owner == self.owner:
+            return self._descriptor is not None
+        path = self._folder / f"{owner}.lock"
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        else:
+            path.unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go; from now on this owner counts as dead."""
+        if self._descriptor is not None:
+            self._path.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -1,0 +1,125 @@
+"""Sealing what must be kept but not read: executable arguments, results and undo data.
+
+The key lives beside the database in a file only its owner may read, or in the environment variable
+TOOLGATE_KEY. A key file may hold several keys, one a line: the first seals, all of them open, so a
+key is rotated by putting a new one on top.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from toolgate.adapters.stores.sqlite_file import sync_folder
+from toolgate.errors import StoreError
+
+ENVIRONMENT = "TOOLGATE_KEY"
+KEY_BYTES = 32
+_ID_BYTES = 4
+_NONCE_BYTES = 12
+
+
+class Sealer:
+    """Seals with the first key, opens with any. Each box is bound to the row it belongs to."""
+
+    def __init__(self, keys: list[bytes]) -> None:
+        if not keys or any(len(key) != KEY_BYTES for key in keys):
+            raise StoreError(f"A sealing key is {KEY_BYTES} bytes in base64; make one with `toolgate key new`.")
+        self._ids = [key_id(key) for key in keys]
+        self._boxes = {id: AESGCM(key) for id, key in zip(self._ids, keys, strict=True)}
+        self._first = self._boxes[self._ids[0]]
+
+    @property
+    def current(self) -> str:
+        """The id of the key that seals, as text."""
+        return self._ids[0].hex()
+
+    def knows(self, id: str) -> bool:
+        """Whether a key of this id is at hand."""
+        return bytes.fromhex(id) in self._boxes
+
+    def seal(self, data: bytes, row: bytes) -> bytes:
+        """Return `data` sealed for this row."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return self._ids[0] + nonce + self._first.encrypt(nonce, data, row)
+
+    def open(self, box: bytes, row: bytes) -> bytes:
+        """Return what was sealed for this row; StoreError where the key is missing or the box was changed."""
+        head, nonce, body = box[:_ID_BYTES], box[_ID_BYTES : _ID_BYTES + _NONCE_BYTES], box[_ID_BYTES + _NONCE_BYTES :]
+        known = self._boxes.get(head)
+        if known is None:
+            raise StoreError(f"A sealed value needs key {head.hex()}, which is not here; add it to the key file.")
+        try:
+            return known.decrypt(nonce, body, row)
+        except InvalidTag:
+            raise StoreError("A sealed value was changed or belongs to another row; it is not used.") from None
+
+
+def key_id(key: bytes) -> bytes:
+    """A short public name of a key; tells nothing about it."""
+    return hashlib.sha256(b"toolgate-key\x00" + key).digest()[:_ID_BYTES]
+
+
+def new_key() -> str:
+    """Return a fresh key as text."""
+    return base64.b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def load(path: Path, *, create: bool) -> Sealer:
+    """Return the sealer for a database: keys from the environment, else from the file at `path`.
+
+    With `create`, a missing file is made with a fresh key; otherwise a missing key is an error, since
+    a fresh one could not open what is there.
+    """
+    given = os.environ.get(ENVIRONMENT)
+    if given:
+        return Sealer([_read_key(line, f"${ENVIRONMENT}") for line in given.replace(",", " ").split()])
+    if not path.exists():
+        if not create:
+            raise StoreError(
+                f"The key file {path.name} is missing. Put it back beside the database, or set {ENVIRONMENT}; "
+                "without it nothing that was sealed can be opened."
+            )
+        _create(path)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise StoreError(f"The key file {path.name} can be read by others; run `chmod 600` on it.")
+    try:
+        text = path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"The key file {path.name} cannot be read ({type(error).__name__}).") from error
+    return Sealer([_read_key(line, path.name) for line in text.split()])
+
+
+def _create(path: Path) -> None:
+    """Make a key file that is there wholly or not at all; where another process makes one too, the first counts."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(new_key() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(f"The key file {path.name} cannot be made ({error.strerror}).") from error
+
+
+def _read_key(text: str, where: str) -> bytes:
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise StoreError(f"{where} holds something that is not a {KEY_BYTES}-byte key in base64.")
+    return key

@@ -1,0 +1,146 @@
+"""Reading from SQLite. Every read sees all changes whose commit has returned."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from toolgate.adapters.stores.rows import approval_of, call_of, event_of, moment, time_of, undo_of, uuid_hex
+from toolgate.adapters.stores.sealing import Sealer
+from toolgate.errors import StoreError
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.event import Event
+from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due
+
+_EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
+
+
+class Reader:
+    """One connection for reading, shared by the threads of a process one at a time."""
+
+    def __init__(self, connection: sqlite3.Connection, sealer: Sealer) -> None:
+        self._connection = connection
+        self._connection.row_factory = sqlite3.Row
+        self._sealer = sealer
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                raise StoreError(f"The database cannot be read: {error}.") from error
+
+    def _all(self, sql: str, values: tuple[Any, ...] | list[Any]) -> list[sqlite3.Row]:
+        with self._reading() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def call(self, project: str, call_id: str) -> Call | None:
+        found = self._all(
+            "SELECT * FROM tool_executions WHERE project_id=? AND id=? AND call_id=?",
+            (project, uuid_hex(call_id), call_id),
+        )
+        return call_of(found[0], self._sealer) if found else None
+
+    def calls(self, query: CallQuery) -> list[Call]:
+        where, values = ["1=1"], []
+        if query.project is not None:
+            where.append("project_id=?")
+            values.append(query.project)
+        if query.statuses is not None:
+            where.append(f"status IN ({','.join('?' * len(query.statuses))})")
+            values += sorted(status.value for status in query.statuses)
+        if query.run_id is not None:
+            where.append("pipeline_run_id=?")
+            values.append(uuid_hex(query.run_id))
+        if query.after is not None:
+            where.append("(created_at, call_id) > (SELECT created_at, call_id FROM tool_executions WHERE call_id=?)")
+            values.append(query.after)
+        sql = f"SELECT * FROM tool_executions WHERE {' AND '.join(where)} ORDER BY created_at, call_id LIMIT ?"
+        return [call_of(row, self._sealer) for row in self._all(sql, [*values, query.limit])]
+
+    def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        where, values = ["1=1"], []
+        wanted = {
+            "id": None if query.id is None else uuid_hex(query.id),
+            "project_id": query.project,
+            "action_id": None if query.call_id is None else uuid_hex(query.call_id),
+            "status": None if query.status is None else query.status.value,
+        }
+        for column, value in wanted.items():
+            if value is not None:
+                where.append(f"{column}=?")
+                values.append(value)
+        sql = f"SELECT * FROM approval_requests WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"
+        return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
+
+    def undo(self, project: str, call_id: str) -> UndoRecord | None:
+        found = self._all("SELECT * FROM undo_records WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
+        return undo_of(found[0], self._sealer) if found else None
+
+    def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
+        if call_id is None:
+            found = self._all(f"{_EVENT} WHERE project_id=? AND seq>? ORDER BY seq LIMIT ?", (project, after, limit))
+        else:
+            found = self._all(
+                f"{_EVENT} WHERE call_id=? AND project_id=? AND seq>? ORDER BY seq LIMIT ?",
+                (call_id, project, after, limit),
+            )
+        return [event_of(row) for row in found]
+
+    def due(self, now: datetime, limit: int) -> Due:
+        found = self._all("SELECT * FROM tool_executions WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))
+        next_row = self._all("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL", ())
+        return Due([call_of(row, self._sealer) for row in found], time_of(next_row[0][0]))
+
+    def owners_elsewhere(self, owner: str) -> list[str | None]:
+        """Every other owner that calls are executing for; None where one has lost its owner."""
+        found = self._all(
+            "SELECT DISTINCT owner FROM tool_executions WHERE status=? AND owner IS NOT ?",
+            (Status.EXECUTING.value, owner),
+        )
+        return [row[0] for row in found]
+
+    def executing_for(self, owners: list[str | None], limit: int) -> list[Call]:
+        """The oldest calls executing for any of these owners."""
+        owned = " OR ".join(["owner IS ?"] * len(owners))
+        found = self._all(
+            f"SELECT * FROM tool_executions WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
+            (Status.EXECUTING.value, *owners, limit),
+        )
+        return [call_of(row, self._sealer) for row in found]
+
+    def news(self, position: int) -> tuple[int, list[tuple[str, str, str]]]:
+        """Return the last event position, and (project, call id, status) of every call told of after `position`."""
+        last = self.position()
+        found = self._all(
+            "SELECT DISTINCT e.project_id, e.call_id, t.status FROM events e JOIN tool_executions t "
+            "ON t.project_id=e.project_id AND t.call_id=e.call_id WHERE e.position>? AND e.position<=?",
+            (position, last),
+        )
+        return last, [(row[0], row[1], row[2]) for row in found]
+
+    def position(self) -> int:
+        """The position of the last event."""
+        last: int = self._all("SELECT coalesce(max(position), 0) FROM events", ())[0][0]
+        return last
+
+    def data_version(self) -> int:
+        """A number that changes whenever another connection has written."""
+        version: int = self._all("PRAGMA data_version", ())[0][0]
+        return version
+
+    def setting(self, name: str) -> str | None:
+        found = self._all("SELECT value FROM settings WHERE name=?", (name,))
+        return found[0][0] if found else None
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()

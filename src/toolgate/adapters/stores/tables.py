@@ -1,0 +1,169 @@
+"""The tables, for both databases. Schema and migrations read this; the hot write path does not import it.
+
+Readable columns hold masked values only. What must be executed, returned or undone is in the
+`sealed_*` columns.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Enum,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+Moment = DateTime(timezone=True)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", String(128), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+tool_executions = Table(
+    "tool_executions",
+    metadata,
+    Column("project_id", String(128), primary_key=True, index=True),
+    Column("id", Uuid, primary_key=True),
+    Column("call_id", Text, nullable=False),
+    Column("user_id", Uuid, index=True),
+    Column("principal", Text, nullable=False),
+    Column("session_id", Text),
+    Column("pipeline_run_id", Uuid, ForeignKey("runs.id"), index=True),
+    Column("approval_id", Uuid),
+    Column("tool_name", String(128), nullable=False, index=True),
+    Column("tool_params", JSON),
+    Column("result", JSON),
+    Column("risk_level", String(20), nullable=False),
+    Column("requires_approval", Boolean, nullable=False),
+    Column("status", String(50), nullable=False, index=True),
+    Column("error", String(1000)),
+    Column("error_type", String(100)),
+    Column("execution_time_ms", Integer),
+    Column("created_at", Moment, nullable=False, index=True),
+    Column("started_at", Moment),
+    Column("approved_at", Moment),
+    Column("completed_at", Moment),
+    Column("due_at", Moment),
+    Column("version", Integer, nullable=False),
+    Column("owner", Text),
+    Column("detail", JSON, nullable=False),
+    Column("sealed_params", LargeBinary),
+    Column("sealed_result", LargeBinary),
+    UniqueConstraint("project_id", "call_id"),
+    Index(
+        "ix_tool_executions_due_at",
+        "due_at",
+        sqlite_where=text("due_at IS NOT NULL"),
+        postgresql_where=text("due_at IS NOT NULL"),
+    ),
+)
+
+approval_requests = Table(
+    "approval_requests",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", String(128), nullable=False, index=True),
+    Column("pipeline_run_id", Uuid, ForeignKey("runs.id"), index=True),
+    Column("action_id", Uuid, nullable=False, index=True),
+    Column("call_id", Text, nullable=False),
+    Column("tool_name", Text, nullable=False),
+    Column("approval_message", Text, nullable=False),
+    Column(
+        "status",
+        Enum("pending", "approved", "denied", "expired", name="approval_status"),
+        nullable=False,
+        index=True,
+    ),
+    Column("decided_by", Uuid),
+    Column("decided_by_name", Text),
+    Column("decided_at", Moment),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("detail", JSON, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("project_id", String(128), nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("type", String(64), nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("call_id", Text),
+    Column("body", LargeBinary, nullable=False),
+    Column("prev", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    UniqueConstraint("project_id", "seq"),
+    Index("ix_events_call_id", "call_id"),
+)
+
+chain_heads = Table(
+    "chain_heads",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+)
+
+undo_records = Table(
+    "undo_records",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("action_id", Uuid, primary_key=True),
+    Column("call_id", Text, nullable=False),
+    Column("tool_name", String(128), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("sealed_data", LargeBinary, nullable=False),
+    Column("fingerprint", LargeBinary),
+    Column("claimed_by", Text),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False, index=True),
+)
+
+rate_uses = Table(
+    "rate_uses",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("project_id", String(128), nullable=False),
+    Column("key", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Index("ix_rate_uses_project_id_key_at", "project_id", "key", "at"),
+)
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)

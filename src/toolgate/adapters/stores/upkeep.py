@@ -1,0 +1,166 @@
+"""Looking after a database file from outside: checking chains, status, backup, vacuum, retention."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toolgate.adapters.stores.rows import event_of, moment
+from toolgate.adapters.stores.sqlite_file import HEAD, connect, prepare, revision_of
+from toolgate.errors import StoreError
+from toolgate.kernel.call import Status
+from toolgate.kernel.event import ChainError, Event, verify
+
+_FORGETTABLE = tuple(status.value for status in Status if status.is_final and status is not Status.UNKNOWN)
+
+
+class ChainReport(NamedTuple):
+    """What was found in one project's chain; `problem` is None where it verifies."""
+
+    project: str
+    events: int
+    problem: str | None
+
+
+@contextmanager
+def _looking(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection to a database of ours, of this version's schema."""
+    found = revision_of(path)
+    if found != HEAD:
+        raise StoreError(
+            f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`."
+        )
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)
+        try:
+            yield connection
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise StoreError(f"The database cannot be read: {error}.") from error
+
+
+def verify_chains(path: Path) -> list[ChainReport]:
+    """Check the chain of every project against its events and its recorded head."""
+    with _looking(path) as connection:
+        connection.execute("BEGIN")  # one moment in time, however long it takes
+        rows = connection.execute("SELECT project_id, seq, hash FROM chain_heads")
+        heads = {row[0]: (row[1], row[2]) for row in rows}
+        told = {row[0] for row in connection.execute("SELECT DISTINCT project_id FROM events")}
+        return [_verify(connection, project, heads.get(project)) for project in sorted(heads.keys() | told)]
+
+
+def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes] | None) -> ChainReport:
+    last: list[Event] = []
+
+    def events() -> Iterator[Event]:
+        rows = connection.execute(
+            "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events WHERE project_id=? ORDER BY seq",
+            (project,),
+        )
+        for row in rows:
+            event = event_of(row)
+            last[:] = [event]
+            yield event
+
+    count = connection.execute("SELECT count(*) FROM events WHERE project_id=?", (project,)).fetchone()[0]
+    try:
+        verify(events())
+    except ChainError as error:
+        return ChainReport(project, count, str(error))
+    tail = (last[0].seq, last[0].hash) if last else None
+    if head != tail:
+        return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
+    return ChainReport(project, count, None)
+
+
+def status_of(path: Path) -> dict[str, Any]:
+    """What a person wants to know at a glance."""
+    revision = revision_of(path)
+    if revision != HEAD:
+        return {"revision": revision, "needed": HEAD, "bytes": path.stat().st_size, "events": 0, "calls": {},
+                "pending_approvals": 0, "mode": "?"}  # fmt: skip
+    with _looking(path) as connection:
+        calls = dict(connection.execute("SELECT status, count(*) FROM tool_executions GROUP BY status").fetchall())
+        pending = connection.execute("SELECT count(*) FROM approval_requests WHERE status='pending'").fetchone()[0]
+        events = connection.execute("SELECT count(*) FROM events").fetchone()[0]
+        mode = connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
+    return {
+        "revision": revision,
+        "needed": HEAD,
+        "bytes": path.stat().st_size,
+        "events": events,
+        "calls": calls,
+        "pending_approvals": pending,
+        "mode": mode[0] if mode else "NORMAL",
+    }
+
+
+def upgrade_file(path: Path) -> tuple[str | None, str]:
+    """Bring the file to this version's schema; return the revision before and after."""
+    before = revision_of(path) if path.exists() and path.stat().st_size else None
+    prepare(path)
+    return before, revision_of(path)
+
+
+def backup_to(path: Path, destination: Path) -> int:
+    """Copy the database while others use it, check the copy and return its size."""
+    if destination.exists():
+        raise StoreError(f"{destination} exists already; give another name.")
+    with _looking(path) as source:
+        try:
+            copy = sqlite3.connect(destination)
+            try:
+                source.backup(copy, pages=1024)
+                sound = copy.execute("PRAGMA integrity_check").fetchone()[0]
+            finally:
+                copy.close()
+        except sqlite3.Error as error:
+            destination.unlink(missing_ok=True)
+            raise StoreError(f"The backup could not be written: {error}.") from error
+    if sound != "ok":
+        destination.unlink(missing_ok=True)
+        raise StoreError(f"The backup is not sound ({sound}); it was removed.")
+    return destination.stat().st_size
+
+
+def vacuum_file(path: Path) -> tuple[int, int]:
+    """Give unused pages back; return the sizes before and after."""
+    before = path.stat().st_size
+    connection = connect(path, busy_s=10)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        raise StoreError(f"The file cannot be vacuumed: {error}.") from error
+    finally:
+        connection.close()
+    return before, path.stat().st_size
+
+
+def forget_before(path: Path, cut: datetime) -> int:
+    """Forget arguments, results and undo data of calls finished before `cut`; return how many.
+
+    The rows stay, so a call id is never run again, and the events stay, so the chain verifies.
+    """
+    marks = ",".join("?" * len(_FORGETTABLE))
+    connection = connect(path, busy_s=10)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        done = connection.execute(
+            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "
+            f"WHERE completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})",
+            (moment(cut), *_FORGETTABLE),
+        ).rowcount
+        connection.execute("DELETE FROM undo_records WHERE expires_at<?", (moment(cut),))
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"Old calls could not be forgotten: {error}.") from error
+    finally:
+        connection.close()
+    return done

@@ -1,0 +1,1 @@
+"""How people and programs reach a gate from outside its process."""

@@ -1,0 +1,5 @@
+"""`python -m toolgate.interfaces.cli` is the `toolgate` command."""
+
+from toolgate.interfaces.cli import main
+
+main()

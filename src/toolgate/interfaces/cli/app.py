@@ -1,0 +1,28 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+import typer
+
+from toolgate.interfaces.cli import audit, db, recover
+
+app = typer.Typer(
+    name="toolgate",
+    help="Governed tool execution for AI agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(audit.app, name="audit", help="Check the audit log.")
+app.add_typer(db.app, name="db", help="Look after a database.")
+app.command("recover")(recover.recover)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True)) -> None:
+    """Governed tool execution for AI agents."""
+    if version:
+        from toolgate import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit

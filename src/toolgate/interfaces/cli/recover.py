@@ -1,0 +1,69 @@
+"""`toolgate recover`: the calls nobody knows the outcome of, and settling them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.show import as_json, existing, table
+from toolgate.kernel.call import Call, Status
+
+
+def recover(
+    database: Annotated[Path, typer.Argument(help="Path of the database file.")],
+    call_id: Annotated[
+        str | None, typer.Argument(help="The call to settle; without it, unknown calls are listed.")
+    ] = None,
+    happened: Annotated[
+        bool | None, typer.Option("--happened/--did-not-happen", help="What you found out about its effect.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Who you are.")] = None,
+    reason: Annotated[str | None, typer.Option(help="How you know.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the call.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List calls whose outcome is unknown, or settle one: audited, with your name and reason."""
+    import toolgate
+
+    gate = toolgate.open(f"sqlite:///{existing(database).resolve()}")
+    try:
+        gate.sync.recover()
+        unknown = _unknown(gate, project)
+        if call_id is None:
+            _list(unknown, json)
+            return
+        if happened is None or not by or not reason:
+            raise UsageError("Settling needs --happened or --did-not-happen, --by NAME and --reason TEXT.")
+        found = [call for call in unknown if call.id == call_id]
+        if not found:
+            raise UsageError(f"Call {call_id} is not among the unknown calls; run `toolgate recover {database}`.")
+        result = gate.sync.settle(call_id, happened=happened, by=by, reason=reason, project=found[0].project)
+        if json:
+            as_json({"call_id": result.call_id, "status": result.status.value})
+        else:
+            typer.echo(f"{result.call_id} is {result.status} now.")
+    finally:
+        gate.close()
+
+
+def _unknown(gate: object, project: str | None) -> list[Call]:
+    from toolgate.gate import Gate
+    from toolgate.ports.store import CallQuery
+
+    assert isinstance(gate, Gate)
+    return gate.sync.calls(CallQuery(project=project, statuses=frozenset({Status.UNKNOWN}), limit=10_000))
+
+
+def _list(calls: list[Call], json: bool) -> None:
+    if json:
+        keys = ("id", "project", "tool_name", "started_at", "owner", "error", "shown")
+        as_json({"unknown": [{key: getattr(call, key) for key in keys} for call in calls]})
+    elif not calls:
+        typer.echo("No call has an unknown outcome.")
+    else:
+        rows = [(call.id, call.project, call.tool_name, f"{call.started_at:%Y-%m-%d %H:%M:%S}") for call in calls]
+        table(("call", "project", "tool", "started (UTC)"), rows)
+        typer.echo("\nSettle one: toolgate recover DB CALL --happened|--did-not-happen --by NAME --reason TEXT")

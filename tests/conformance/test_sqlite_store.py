@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.ports.store import Store
+from toolgate.testing.conformance import StoreConformance
+
+
+class TestSqliteStore(StoreConformance):
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[Store]:
+        store = SqliteStore(tmp_path / "toolgate.db", owner="conformance")
+        yield store
+        await store.close()

@@ -1,0 +1,63 @@
+"""What the fault tests share: a file with the schema in it to copy, and the process that forks those who die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.faults.nursery import Nursery
+from tests.faults.world import World, copy_of
+
+from toolgate.adapters.stores.sqlite import SqliteStore
+
+MEMORY = Path("/dev/shm")
+"""kill -9 loses no page the kernel has, so worlds that only die can live in memory and be quick."""
+
+
+@pytest.fixture(scope="session")
+def shelf() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="toolgate-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def template(shelf: Path) -> Path:
+    folder = shelf / "template"
+    folder.mkdir()
+    asyncio.run(SqliteStore(folder / "toolgate.db", owner="template").close())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def new_world(template: Path, shelf: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[], World]]:
+    """Makes fresh worlds, gone after the test unless it failed."""
+    made: list[Path] = []
+    numbers = count()
+
+    def new() -> World:
+        folder = Path(tempfile.mkdtemp(dir=shelf)) / str(next(numbers))
+        made.append(folder)
+        return copy_of(template, folder)
+
+    yield new
+    for folder in made:
+        shutil.rmtree(folder.parent)
+
+
+@pytest.fixture
+def world(new_world: Callable[[], World]) -> World:
+    return new_world()

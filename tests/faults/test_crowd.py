@@ -1,0 +1,45 @@
+"""Seeded mixes of everything, one or two processes at once, several lives in a row, killed at random points."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from tests.faults.aftermath import aftermath
+from tests.faults.nursery import Life, Nursery
+from tests.faults.plays import IDS
+from tests.faults.points import POINTS
+from tests.faults.world import AT_MOST_ONCE, RETRIED, World
+
+CALLS = {f"{tool}-{number}": tool for tool in (*AT_MOST_ONCE, *RETRIED) for number in range(1, IDS + 1)}
+FEW, MANY = 60, 3000
+"""Seeds in a test run and in a soak. A failure names its seed; the same seed plays the same script again."""
+
+
+async def campaign(seed: int, nursery: Nursery, world: World) -> None:
+    """Up to three generations of one or two processes, each dying at a point of its own; then the aftermath."""
+    dice = random.Random(seed)
+    for _ in range(dice.randint(1, 3)):
+        lives = [
+            Life("crowd", str(world.folder), dice.randrange(10**9), dice.choice(POINTS), dice.randint(1, 12))
+            for _ in range(dice.randint(1, 2))
+        ]
+        for pid, life in [(nursery.start(life), life) for life in lives]:
+            nursery.end(pid, life)
+    await aftermath(world, CALLS)
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+async def test_a_crowd_that_dies_at_random_leaves_the_truth(
+    seed: int, nursery: Nursery, new_world: Callable[[], World]
+) -> None:
+    await campaign(seed, nursery, new_world())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(FEW, MANY))
+async def test_many_crowds_that_die_at_random_leave_the_truth(
+    seed: int, nursery: Nursery, new_world: Callable[[], World]
+) -> None:
+    await campaign(seed, nursery, new_world())

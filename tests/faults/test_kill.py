@@ -1,0 +1,45 @@
+"""kill -9 at every passage of every named point: nothing is lost, doubled or guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.faults.aftermath import aftermath
+from tests.faults.nursery import Life, Nursery
+from tests.faults.plays import RUNNING, TOUR
+from tests.faults.points import AROUND_A_RUN, AROUND_ANSWERS, AROUND_HOOKS, IN_A_COMMIT, IN_RECOVERY
+from tests.faults.world import World
+
+MOST = 100
+"""More than a tour passes any point."""
+
+
+@pytest.mark.parametrize("point", [*IN_A_COMMIT, *AROUND_A_RUN, *AROUND_HOOKS, *AROUND_ANSWERS])
+async def test_a_process_may_die_at_any_passage_of(
+    point: str, nursery: Nursery, new_world: Callable[[], World]
+) -> None:
+    for nth in range(1, MOST):
+        world = new_world()
+        death = nursery.live(Life("tour", str(world.folder), point=point, nth=nth))
+        await aftermath(world, TOUR)
+        if not death.killed:
+            assert nth > 1, f"a tour never passes {point}"
+            return
+    pytest.fail(f"a tour passes {point} too often")
+
+
+@pytest.mark.parametrize("acted", [0, 1], ids=["before-effects", "after-effects"])
+@pytest.mark.parametrize("point", [*IN_RECOVERY, *IN_A_COMMIT, *AROUND_A_RUN])
+async def test_who_recovers_may_die_at_any_passage_of(
+    point: str, acted: int, nursery: Nursery, new_world: Callable[[], World]
+) -> None:
+    for nth in range(1, MOST):
+        world = new_world()
+        assert nursery.live(Life("burst", str(world.folder), seed=acted)).killed
+        death = nursery.live(Life("recovery", str(world.folder), point=point, nth=nth))
+        await aftermath(world, {f"{tool}-1": tool for tool in RUNNING})
+        if not death.killed:
+            assert nth > 1, f"recovery never passes {point}"
+            return
+    pytest.fail(f"recovery passes {point} too often")
