@@ -65,6 +65,13 @@ def judge(file: Path, ledger: Ledger) -> Findings:
     return findings
 
 
+def chains_of(file: Path) -> dict[str, list[Event]]:
+    """Every project's events, from a sound file whose chains verify."""
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        return _chains(connection)
+
+
 def _rows(connection: sqlite3.Connection) -> dict[str, Row]:
     found = connection.execute("SELECT call_id, tool_name, status, detail FROM tool_executions").fetchall()
     rows = {}

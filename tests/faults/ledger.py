@@ -16,13 +16,14 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, what: str, **fields: Any) -> None:
-        """Append one line and return when it is on the disk."""
+    def add(self, what: str, *, sync: bool = True, **fields: Any) -> None:
+        """Append one line and return when it is on the disk (`sync`) or at least outlives the process."""
         line = json.dumps({"what": what, **fields}).encode() + b"\n"
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, line)
-            os.fsync(descriptor)
+            if sync:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
 

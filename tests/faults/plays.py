@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NoReturn
 
+from tests.faults.disk_plays import DISK_PLAYS
 from tests.faults.points import die, install_at_birth
 from tests.faults.world import World
 
+import toolgate
 from toolgate import Gate
 from toolgate.errors import ConflictError, NotFoundError
 from toolgate.kernel.approval import Approval
-from toolgate.testing.patience import until
+from toolgate.testing.patience import until, until_sync
 
 Play = Callable[[World, int], Awaitable[None]]
 RUNNING = ("look", "put", "pay", "book", "write")
@@ -121,6 +126,27 @@ async def _answer_all(world: World, gate: Gate, dice: random.Random) -> None:
             continue  # somebody else came first
 
 
+async def answer(world: World, _seed: int) -> None:
+    """Say yes to whatever waits, in a process that holds no tools and so can run nothing."""
+    await _say(world, "approve")
+
+
+async def refuse(world: World, _seed: int) -> None:
+    await _say(world, "deny")
+
+
+async def _say(world: World, decision: str) -> None:
+    async with toolgate.open(f"sqlite:///{world.file}") as gate:
+        for approval in await gate.pending():
+            with contextlib.suppress(ConflictError):  # somebody else came first
+                await world.decide(gate, approval.id, decision, by="ann")
+
+
+async def ask_and_wait(world: World, _seed: int) -> None:
+    async with world.open() as gate:
+        await world.call(gate, "send", "send-1")
+
+
 async def birth(world: World, _seed: int) -> None:
     """Open a file that is not there yet, and use it."""
     install_at_birth(world.points)
@@ -128,4 +154,75 @@ async def birth(world: World, _seed: int) -> None:
         await world.call(gate, "look", "look-1")
 
 
-PLAYS: dict[str, Play] = {play.__name__: play for play in (tour, burst, flood, recovery, crowd, birth)}
+async def _fork_while_running(world: World, in_child: Callable[[Gate], Coroutine[Any, Any, object]]) -> None:
+    """Fork while a call runs, do one thing with the parent's gate in the child, and let the call end in the parent."""
+    world.hold = "effect"
+    gate = world.open()
+    call = asyncio.create_task(world.call(gate, "pay", "pay-1"))
+    await until(lambda: world.held)
+    pid = os.fork()
+    if not pid:
+        _report(world, in_child(gate))
+    await until(lambda: os.waitpid(pid, os.WNOHANG)[0])
+    async with world.open() as other:
+        await other.recover()
+        world.release.set()
+        await call
+    await gate.aclose()
+
+
+def _report(world: World, work: Coroutine[Any, Any, object]) -> NoReturn:
+    """Finish `work` in a forked child, on an event loop of its own, and write down what it raised."""
+    error = None
+    try:
+        asyncio.run(work)
+    except Exception as raised:  # noqa: BLE001  # the parent's test judges it
+        error = raised
+    world.ledger.add("child", error=type(error).__name__ if error else "None")
+    os._exit(0)
+
+
+async def fork_and_commit(world: World, _seed: int) -> None:
+    await _fork_while_running(world, lambda gate: gate.call("look", {"n": "child"}, call_id="look-child"))
+
+
+async def fork_and_read(world: World, _seed: int) -> None:
+    await _fork_while_running(world, lambda gate: gate.get("pay-1"))
+
+
+async def fork_and_close(world: World, _seed: int) -> None:
+    await _fork_while_running(world, lambda gate: gate._driver.store.close())
+
+
+async def die_leaving_a_child(world: World, _seed: int) -> None:
+    """Die while a call runs and a forked child lives on until the ledger says otherwise."""
+    world.hold = "effect.done"
+    gate = world.open()
+    call = asyncio.create_task(world.call(gate, "pay", "pay-1"))
+    await until(lambda: world.held)
+    if not os.fork():
+        until_sync(lambda: world.ledger.lines("go"))
+        os._exit(0)
+    assert not call.done()
+    die()
+
+
+PLAYS: dict[str, Play] = {
+    play.__name__: play
+    for play in (
+        tour,
+        burst,
+        flood,
+        recovery,
+        crowd,
+        birth,
+        answer,
+        refuse,
+        ask_and_wait,
+        fork_and_commit,
+        fork_and_read,
+        fork_and_close,
+        die_leaving_a_child,
+        *DISK_PLAYS,
+    )
+}

@@ -30,6 +30,8 @@ class World:
     points: Points = field(default_factory=Points)
     hold: str | None = None
     held: int = 0
+    ledger_folder: Path | None = None
+    release: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def file(self) -> Path:
@@ -37,7 +39,7 @@ class World:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.folder / "ledger")
+        return Ledger((self.ledger_folder or self.folder) / "ledger")
 
     def open(self, **options: Any) -> Gate:
         return toolgate.open(f"sqlite:///{self.file}", tools=self.tools(), **options)
@@ -45,7 +47,7 @@ class World:
     async def _wait(self, where: str) -> None:
         if self.hold == where:
             self.held += 1
-            await asyncio.Event().wait()
+            await self.release.wait()
 
     def _effect(self, given: ToolInput) -> ToolOutput:
         self.points.reach("effect")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import types
 import typing
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import orjson
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
+from toolgate.kernel.lazy_pattern import lazy_pattern
 from toolgate.kernel.plain_schema import Field, plain_schema
 from toolgate.kernel.tool import Hook, Injections, ToolDefinition, unwrapped
 
@@ -259,14 +259,16 @@ def _binder(converters: dict[str, Any]) -> Bind:
 
 
 _ARGUMENTS = ("Args", "Arguments", "Parameters")
-_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note|Notes):\s*$")
-_GOOGLE = re.compile(r"^\s{1,8}\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.+)$")
-_SPHINX = re.compile(r"^\s*:param\s+(?:\S+\s+)?(\w+):\s*(.+)$")
-_OTHER_FIELD = re.compile(r"^\s*:(?:type|returns?|rtype|raises?|yields?)\b[^:]*:")
+_SECTION = lazy_pattern(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note|Notes):\s*$")
+_GOOGLE = lazy_pattern(r"^\s{1,8}\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.+)$")
+_SPHINX = lazy_pattern(r"^\s*:param\s+(?:\S+\s+)?(\w+):\s*(.+)$")
+_OTHER_FIELD = lazy_pattern(r"^\s*:(?:type|returns?|rtype|raises?|yields?)\b[^:]*:")
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return the summary and the description of each parameter (Google `Args:` or Sphinx `:param x:`)."""
+    if ":" not in text:
+        return "\n".join(text.splitlines()).strip(), {}
     summary: list[str] = []
     words: dict[str, str] = {}
     section = ""

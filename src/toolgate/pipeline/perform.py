@@ -45,6 +45,7 @@ class Performer:
         self._driver = driver
         self._running: dict[tuple[str, str], list[Job]] = {}
         """By call: the one who runs it, and those who have yet to find out that somebody else does."""
+        self._unrecorded: list[Change] = []
 
     def start(
         self,
@@ -256,13 +257,24 @@ class Performer:
             if writing is not None:
                 await writing
         except StoreError:
-            log.error("call %s ended %s but it could not be recorded", call.id, outcome.status)
+            log.error("call %s ended %s but it could not be recorded yet", call.id, outcome.status)
+            self._unrecorded.append(change)
             raise
         except ConflictError:
             await self._late(call, outcome.cause)
             standing = await driver.read(call.project, call.id)
             return result_of(standing, data=decode(standing.result))
         return result_of(change.call, data=data, cause=outcome.cause)  # type: ignore[arg-type]  # an end has a call
+
+    async def record_again(self) -> None:
+        """Record the ends that could not be written when they came; StoreError where they still cannot."""
+        while self._unrecorded:
+            change = self._unrecorded[0]
+            try:
+                await self._driver.commit(change)
+            except ConflictError:
+                log.debug("call %s was settled before its end could be recorded", change.call and change.call.id)
+            self._unrecorded.remove(change)
 
     async def _undo_after(self, job: Job, outcome: Outcome, now: datetime) -> UndoRecord | None:
         """The undo record this end leaves: the original's, done or given back; or this call's own."""

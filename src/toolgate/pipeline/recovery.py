@@ -40,6 +40,7 @@ class Recovery:
 
     async def recover(self) -> None:
         """Settle what can be settled about every orphaned or unknown call this process knows the tool of."""
+        await self._performer.record_again()
         seen: set[tuple[str, str, int]] = set()
         while True:
             orphans = await self._driver.store.orphans(limit=BATCH + len(seen))

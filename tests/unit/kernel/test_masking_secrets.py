@@ -39,6 +39,7 @@ oauth_token_secret consumerSecret consumer_key
 # One text on each line; § stands for the secret.
 TEXTS = r"""
 password=§
+password=[§ and more
 PASSWORD: §
 password = §
 password: §

@@ -166,7 +166,13 @@ async def test_settling_leaves_an_undo_record_of_somebody_else_alone(rig: Rig, h
 
 
 async def test_a_call_without_a_start_is_timed_from_its_creation(rig: Rig) -> None:
-    await commit(rig.store, insert(a_call(status=Status.EXECUTING)))
+    await commit(rig.store, insert(a_call(status=Status.EXECUTING, placement="client")))
     rig.clock.advance(1)
     done = await rig.answers.complete("default", "c1", ToolOutput.ok(), fence=None)
     assert done.duration_ms == 1000
+
+
+async def test_a_call_that_runs_here_takes_no_result_from_elsewhere(rig: Rig) -> None:
+    await commit(rig.store, insert(a_call(status=Status.EXECUTING)))
+    with pytest.raises(StaleFenceError, match="does not wait for this result"):
+        await rig.answers.complete("default", "c1", ToolOutput.ok(), fence=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
 from pathlib import Path
 
 from toolgate.errors import StoreError
@@ -22,6 +23,7 @@ class OwnerLock:
         except OSError as error:
             raise StoreError(f"The lock folder {folder.name} cannot be used ({error.strerror}).") from error
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _held.add(self)
 
     def is_alive(self, owner: str) -> bool:
         """Whether the process that holds this owner's lock still lives. The file of a dead one is removed."""
@@ -48,3 +50,22 @@ class OwnerLock:
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: let go without ending the lock, which is the parent's alone."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+_held: weakref.WeakSet[OwnerLock] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A child shares its parent's descriptors, and would keep a dead parent's locks for as long as it lives."""
+    for lock in _held:
+        lock.leave_to_parent()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

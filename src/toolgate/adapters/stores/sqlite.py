@@ -79,11 +79,15 @@ class SqliteStore:
 
     def _note_key(self) -> None:
         known = (self._reader.setting("keys") or "").split()
-        if self._sealer.current not in known:
+        if self._sealer.current in known:
+            return
+        try:
             self._connection.execute(
                 "INSERT OR REPLACE INTO settings (name, value) VALUES ('keys', ?)",
                 (" ".join([*known, self._sealer.current]),),
             )
+        except sqlite3.Error as error:
+            raise _failure(error) from error
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
@@ -98,8 +102,16 @@ class SqliteStore:
     def _usable(self) -> None:
         if self._closed:
             raise StoreError("The store is closed.")
+        self._check_process()
+
+    def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError("This store was opened before a fork; open it anew in the child process.")
+
+    @property
+    def _reading(self) -> Reader:
+        self._check_process()
+        return self._reader
 
     def _write_now(self, change: Change) -> bool:
         """Write one change on this thread; False where another process is writing."""
@@ -190,38 +202,39 @@ class SqliteStore:
         return Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
 
     async def call(self, project: str, call_id: str) -> Call | None:
-        return self._reader.call(project, call_id)
+        return self._reading.call(project, call_id)
 
     async def calls(self, query: CallQuery) -> list[Call]:
-        return self._reader.calls(query)
+        return self._reading.calls(query)
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
-        return self._reader.approvals(query)
+        return self._reading.approvals(query)
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
-        return self._reader.undo(project, call_id)
+        return self._reading.undo(project, call_id)
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
-        return self._reader.events(project, after=after, limit=limit, call_id=call_id)
+        return self._reading.events(project, after=after, limit=limit, call_id=call_id)
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
+        self._check_process()
         with self._writing:
             try:
                 self._connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
             except sqlite3.Error as error:
                 raise _failure(error) from error
-        return self._reader.due(now, limit)
+        return self._reading.due(now, limit)
 
     async def orphans(self, *, limit: int = 100) -> list[Call]:
-        others = self._reader.owners_elsewhere(self.owner)
+        others = self._reading.owners_elsewhere(self.owner)
         dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
-        return self._reader.executing_for(dead, limit) if dead else []
+        return self._reading.executing_for(dead, limit) if dead else []
 
     async def close(self) -> None:
-        if self._closed:
-            return
+        if self._closed or os.getpid() != self._pid:
+            return  # in a forked child everything here is the parent's
         self._closed = True
         if self._thread is not None:
             self._queue.put(None)

@@ -40,6 +40,7 @@ def prepare(path: Path) -> None:
         raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
     if not path.parent.exists():
         raise StoreError(f"The folder {path.parent} does not exist; make it first.")
+    _check_writable(path)
     if not _is_fresh(path) and revision_of(path) == HEAD:
         return
     with _alone(path):
@@ -47,6 +48,13 @@ def prepare(path: Path) -> None:
             _make(path)
         elif revision_of(path) != HEAD:  # another process may have upgraded it meanwhile
             _upgrade(path)
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse what may only be read before SQLite makes a log beside it that may only be read as well."""
+    for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+        if file.exists() and not os.access(file, os.W_OK):
+            raise StoreError(f"The file {file.name} is read-only; nothing was changed. Check its permissions.")
 
 
 def _is_fresh(path: Path) -> bool:
