@@ -9,11 +9,10 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from toolgate.errors import ToolgateError
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.sweeper import Sweeper
 
-LONGEST_NAP_S = 30.0
+LONGEST_NAP_S = 5.0
 """Wake up this often while anything is due at all: the wall clock may jump, the timer's does not."""
 
 log = logging.getLogger("toolgate.sweeper")
@@ -60,8 +59,8 @@ class Clockwork:
     async def _sweep(self) -> None:
         try:
             next_at = await self._sweeper.sweep()
-        except ToolgateError as error:
-            log.error("a sweep failed (%s: %s); trying again", error.code, error)
+        except Exception as error:  # noqa: BLE001  # whatever it was, deadlines must not stop being kept
+            log.error("a sweep failed (%s); trying again", type(error).__name__)
             next_at = self._now() + timedelta(seconds=1)
         if next_at is not None:
             self.wind(next_at)

@@ -274,8 +274,7 @@ def approval_of(row: Sequence[Any]) -> Approval:
 
 
 UNDO_COLUMNS = (
-    "project_id", "action_id", "call_id", "tool_name", "state", "sealed_data", "fingerprint", "claimed_by",
-    "created_at", "expires_at",
+    "project_id", "action_id", "call_id", "tool_name", "state", "sealed_data", "claimed_by", "created_at", "expires_at",
 )  # fmt: skip
 
 
@@ -287,8 +286,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
         undo.call_id,
         undo.tool_name,
         undo.state.value,
-        sealer.seal(undo.data, _row_name(undo.project, undo.call_id, "undo")),
-        undo.fingerprint,
+        sealer.seal(_pack(undo.data, undo.fingerprint), _row_name(undo.project, undo.call_id, "undo")),
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
@@ -297,13 +295,14 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
 
 def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
     """The undo record of a row selected as UNDO_COLUMNS."""
-    project, _, call_id, tool_name, state, sealed_data, fingerprint, claimed_by, created_at, expires_at = row
+    project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
+    data, fingerprint = _unpack(sealer.open(sealed_data, _row_name(project, call_id, "undo")))
     return UndoRecord.make(
         project=project,
         call_id=call_id,
         tool_name=tool_name,
         state=UndoState(state),
-        data=sealer.open(sealed_data, _row_name(project, call_id, "undo")),
+        data=data,
         fingerprint=fingerprint,
         claimed_by=claimed_by,
         created_at=time_of(created_at),

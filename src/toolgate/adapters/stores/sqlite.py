@@ -217,6 +217,11 @@ class SqliteStore:
             failure = _failure(error)
             log.error("a group of %d changes could not be written: %s", len(entries), failure)
             return [failure] * len(entries)
+        except (ArithmeticError, TypeError, ValueError) as error:
+            # A value no row can hold harms its own change only, never the thread that writes everybody's.
+            if len(entries) > 1:
+                return [self._write_group([entry])[0] for entry in entries]
+            return [StoreError(f"The change holds a value that cannot be stored ({type(error).__name__}).")]
         self._after(group)
         return group.outcomes
 

@@ -50,7 +50,6 @@ CREATE TABLE undo_records (
   tool_name VARCHAR(128) NOT NULL,
   state VARCHAR(16) NOT NULL,
   sealed_data BLOB NOT NULL,
-  fingerprint BLOB,
   claimed_by TEXT,
   created_at DATETIME NOT NULL,
   expires_at DATETIME NOT NULL,
