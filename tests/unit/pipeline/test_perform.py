@@ -314,3 +314,10 @@ async def test_what_was_cut_short_outside_any_task_is_still_judged(rig: Rig) -> 
     judged: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(lambda: judged.set_result(rig.performer._cut_short(job)))
     assert (await judged).status is Status.CANCELLED
+
+
+async def test_an_end_that_was_settled_meanwhile_is_not_recorded_again(rig: Rig) -> None:
+    await commit(rig.store, insert(a_call(status=Status.COMPLETED)))
+    rig.performer._unrecorded.append(insert(a_call(status=Status.FAILED)))
+    await rig.performer.record_again()
+    assert rig.performer._unrecorded == []

@@ -72,6 +72,8 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes
         verify(events())
     except ChainError as error:
         return ChainReport(project, count, str(error))
+    except (TypeError, ValueError):  # a column holds something no event was ever written with
+        return ChainReport(project, count, f"Event {last[0].seq if last else 1} was altered and cannot be read")
     tail = (last[0].seq, last[0].hash) if last else None
     if head != tail:
         return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
