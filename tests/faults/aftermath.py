@@ -7,6 +7,8 @@ from tests.faults.world import AT_MOST_ONCE, World
 
 from toolgate import Gate, Result
 from toolgate.kernel.call import Status
+from toolgate.ports.store import CallQuery
+from toolgate.testing.patience import until
 
 SETTLED = {Status.COMPLETED, Status.FAILED, Status.DENIED, Status.REJECTED, Status.TIMEOUT, Status.CANCELLED}
 
@@ -18,7 +20,7 @@ async def aftermath(world: World, calls: dict[str, str]) -> Findings:
     """
     before = judge(world.file, world.ledger)
     async with world.open() as gate:
-        await gate.recover()
+        await recovered(gate)
         await _answer_all(world, gate)
         asked = {**calls, **{row.id: row.tool for row in before.rows.values() if row.undo_of is None}}
         for id, tool in asked.items():
@@ -30,6 +32,17 @@ async def aftermath(world: World, calls: dict[str, str]) -> Findings:
     left = {row.id: row.status for row in after.rows.values() if row.status not in SETTLED}
     assert not left, f"never ended: {left}"
     return after
+
+
+async def recovered(gate: Gate) -> None:
+    """Return when what can be found out without a person has been, by this call or by the gate's own sweeper."""
+    await gate.recover()
+
+    async def is_known() -> bool:
+        unknown = await gate.calls(CallQuery(statuses=frozenset({Status.UNKNOWN})))
+        return not any(call.tool_name == "book" for call in unknown)
+
+    await until(is_known)
 
 
 async def _answer_all(world: World, gate: Gate) -> None:

@@ -43,7 +43,7 @@ async def test_a_question_the_clock_jumped_over_timed_out_and_was_not_denied(
 ) -> None:
     approval_id = await parked(world, gate)
     clock.advance(DAY_S)
-    ring(gate, clock)
+    ring(gate)
     assert (await asyncio.wait_for(gate.wait("send-1"), 10)).status is Status.TIMEOUT
     clock.advance(-DAY_S)
     with pytest.raises(DecisionConflictError):
@@ -65,7 +65,7 @@ async def test_a_question_asked_before_a_jump_back_can_still_be_answered(
 ) -> None:
     approval_id = await parked(world, gate)
     clock.advance(-DAY_S)
-    ring(gate, clock)
+    ring(gate)
     await world.decide(gate, approval_id, "approve", by="ann")
     assert (await asyncio.wait_for(gate.wait("send-1"), 10)).success
 
@@ -76,7 +76,7 @@ async def test_a_running_call_is_not_ended_by_a_jump(gate: Gate, world: World, c
     await until(lambda: world.held)
     for jump in (DAY_S, -3 * DAY_S):
         clock.advance(jump)
-        ring(gate, clock)
+        ring(gate)
         await gate.recover()
     world.release.set()
     assert (await call).success

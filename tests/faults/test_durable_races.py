@@ -86,4 +86,4 @@ async def test_an_expiry_and_an_answer_never_both_win(gates: Pair, world: World,
 
 async def sweep_late(gate: Gate, clock: FakeClock) -> None:
     clock.advance(1.0)
-    ring(gate, clock)
+    ring(gate)
