@@ -38,6 +38,8 @@ metadata = MetaData(
 )
 
 Moment = DateTime(timezone=True)
+Json = JSON().with_variant(Text(), "sqlite")
+"""A column declared JSON has numeric affinity in SQLite: it would keep the text `3.0` as the number 3."""
 
 runs = Table(
     "runs",
@@ -60,8 +62,8 @@ tool_executions = Table(
     Column("pipeline_run_id", Uuid, ForeignKey("runs.id"), index=True),
     Column("approval_id", Uuid),
     Column("tool_name", String(128), nullable=False, index=True),
-    Column("tool_params", JSON),
-    Column("result", JSON),
+    Column("tool_params", Json),
+    Column("result", Json),
     Column("risk_level", String(20), nullable=False),
     Column("requires_approval", Boolean, nullable=False),
     Column("status", String(50), nullable=False, index=True),
@@ -75,7 +77,7 @@ tool_executions = Table(
     Column("due_at", Moment),
     Column("version", Integer, nullable=False),
     Column("owner", Text),
-    Column("detail", JSON, nullable=False),
+    Column("detail", Json, nullable=False),
     Column("sealed_params", LargeBinary),
     Column("sealed_result", LargeBinary),
     UniqueConstraint("project_id", "call_id"),
@@ -109,7 +111,7 @@ approval_requests = Table(
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False),
     Column("digest", String(64), nullable=False),
-    Column("detail", JSON, nullable=False),
+    Column("detail", Json, nullable=False),
 )
 
 events = Table(
