@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from toolgate.adapters.stores import sealing
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
-from toolgate.adapters.stores.sqlite_file import connect, is_sealed, prepare
+from toolgate.adapters.stores.sqlite_file import connect, keys_of, prepare
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
@@ -52,10 +52,11 @@ class SqliteStore:
         self._pid = os.getpid()
         prepare(self._path)
         key_file = self._path.with_name(self._path.name + ".key")
-        self._sealer = sealing.load(key_file, create=not is_sealed(self._path))
-        self._reader = Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
-        self._check_key()
+        sealed_with = keys_of(self._path)
+        self._sealer = sealing.load(key_file, create=not sealed_with)
+        self._check_key(sealed_with)
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
+        self._reader = Reader(connect(self._path, busy_s=BUSY_S), self._sealer)
         self._connection = connect(self._path, busy_s=BUSY_S)
         self._note_key()
         self._writer = Writer(self._connection, self._sealer)
@@ -68,9 +69,9 @@ class SqliteStore:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def _check_key(self) -> None:
+    def _check_key(self, sealed_with: list[str]) -> None:
         """A database remembers which keys sealed it; opening it without one is refused now, not later."""
-        for id in (self._reader.setting("keys") or "").split():
+        for id in sealed_with:
             if not self._sealer.knows(id):
                 raise StoreError(
                     f"The database was sealed with key {id}, which is not among the keys given. "
@@ -111,7 +112,7 @@ class SqliteStore:
             if "locked" in str(error) or "busy" in str(error):
                 return False
             raise _failure(error) from error
-        except sqlite3.Error as error:
+        except Exception as error:  # what no row can hold is refused
             raise _failure(error) from error
         finally:
             self._connection.execute(f"PRAGMA busy_timeout={int(BUSY_S * 1000)}")
@@ -162,10 +163,14 @@ class SqliteStore:
         group = Group(changes)
         try:
             self._writer.write(group)
-        except sqlite3.Error as error:
+        except sqlite3.OperationalError as error:
             failure = _failure(error)
             log.error("a group of %d changes could not be written: %s", len(changes), failure)
             return [failure] * len(changes)
+        except Exception as error:  # noqa: BLE001  # a change no row can hold takes neither others nor this thread along
+            if len(changes) > 1:
+                return [outcome for change in changes for outcome in self._write_group([change])]
+            return [_failure(error)]
         self._after(group)
         return group.outcomes
 
@@ -254,8 +259,11 @@ def _settle(told: list[tuple[asyncio.Future[None], Outcome]]) -> None:
             future.set_exception(outcome)
 
 
-def _failure(error: sqlite3.Error) -> StoreError:
+def _failure(error: Exception) -> StoreError:
     """What SQLite could not do, in words that say what to do."""
+    if not isinstance(error, sqlite3.Error):
+        kind = type(error).__name__
+        return StoreError(f"A change holds a value no row can keep ({kind}); nothing of it was written.")
     text = str(error)
     if "full" in text:
         return StoreError("The disk is full: nothing was written and nothing runs. Free some space.")

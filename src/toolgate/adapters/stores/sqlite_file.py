@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 
 from toolgate.errors import StoreError
 
@@ -19,38 +20,60 @@ HEAD = "0001"
 """The schema revision this version needs; a test compares it with the migrations."""
 
 APPLICATION_ID = 0x7467_6174  # "tgat", so that `file` and we can tell whose database this is
+RETRY_S = 0.005
 
 
 def connect(path: Path, *, busy_s: float) -> sqlite3.Connection:
     """Return a connection in autocommit mode, set up for WAL; StoreError where the file cannot be used."""
+    connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=busy_s)
-        connection.execute("PRAGMA journal_mode=WAL")
+        _use_wal(connection, busy_s)
         connection.execute("PRAGMA wal_autocheckpoint=0")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")
     except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
         raise StoreError(f"The file {path.name} cannot be opened as a database: {error}.") from error
     return connection
 
 
+def _use_wal(connection: sqlite3.Connection, busy_s: float) -> None:
+    """Switch to WAL, waiting for others who open the same new file: SQLite itself does not wait here."""
+    deadline = monotonic() + busy_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() >= deadline:
+                raise
+            sleep(RETRY_S)
+        else:
+            return
+
+
 def prepare(path: Path) -> None:
     """Make or upgrade the file at `path`. Nothing is changed where it is not ours."""
-    if path.is_dir():
-        raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
-    if not path.parent.exists():
-        raise StoreError(f"The folder {path.parent} does not exist; make it first.")
-    if not _is_fresh(path) and revision_of(path) == HEAD:
+    if not is_fresh(path) and revision_of(path) == HEAD:
         return
     with _alone(path):
-        if _is_fresh(path):
+        if is_fresh(path):
             _make(path)
         elif revision_of(path) != HEAD:  # another process may have upgraded it meanwhile
             _upgrade(path)
 
 
-def _is_fresh(path: Path) -> bool:
-    return not path.exists() or path.stat().st_size == 0
+def is_fresh(path: Path) -> bool:
+    """Whether there is nothing at `path` yet; StoreError where no database can be there."""
+    try:
+        if path.is_dir():
+            raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
+        if not path.parent.exists():
+            raise StoreError(f"The folder {path.parent} does not exist; make it first.")
+        return not path.exists() or path.stat().st_size == 0
+    except OSError as error:
+        raise StoreError(f"The file {path.name} cannot be reached ({error.strerror}).") from error
 
 
 def _make(path: Path) -> None:
@@ -91,12 +114,13 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_sealed(path: Path) -> bool:
-    """Whether any key has ever sealed values in this database."""
+def keys_of(path: Path) -> list[str]:
+    """The ids of the keys that have ever sealed values in this database."""
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         try:
-            return connection.execute("SELECT 1 FROM settings WHERE name='keys'").fetchone() is not None
+            row = connection.execute("SELECT value FROM settings WHERE name='keys'").fetchone()
+            return [] if row is None else row[0].split()
         finally:
             connection.close()
     except sqlite3.Error as error:
@@ -107,11 +131,10 @@ def revision_of(path: Path) -> str:
     """The schema revision of an existing file; StoreError where it is not a database of ours."""
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The file {path.name} cannot be opened: {error}.") from error
     try:
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-        if "alembic_version" not in tables:
+        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raise StoreError(f"The file {path.name} is a database, but not one of Toolgate's; nothing was changed.")
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:
@@ -125,16 +148,17 @@ def _upgrade(path: Path) -> None:
     """Run the migrations in one transaction; imported here because an up-to-date file needs neither library."""
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
 
     from toolgate.adapters.stores import migrate
 
-    engine = create_engine(f"sqlite:///{path}")
     # Python's own transactions would end before each statement that changes the schema.
-    event.listen(engine, "connect", lambda connection, _record: setattr(connection, "isolation_level", None))
+    engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(path, isolation_level=None), poolclass=NullPool)
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     try:
         with engine.begin() as connection:
             migrate.upgrade(connection)
+            connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
     except SQLAlchemyError as error:
         cause = getattr(error, "orig", None) or error
         raise StoreError(f"The file {path.name} cannot be made or upgraded: {cause}.") from error
