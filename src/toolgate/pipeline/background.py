@@ -55,7 +55,10 @@ class Background:
         if self.is_closed:
             coroutine.close()
             return
-        self.submit(coroutine).add_done_callback(_report)
+        try:
+            self.submit(coroutine).add_done_callback(_report)
+        except RuntimeError:  # the loop was closed just now
+            coroutine.close()
 
     def close(self) -> None:
         """Stop the loop and wait for the thread, unless called on it."""

@@ -16,6 +16,7 @@ from typing import Any
 from toolgate.errors import ConflictError, StoreError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode, summarize
 from toolgate.kernel.signature import keywords

@@ -137,9 +137,9 @@ def test_a_call_of_a_loop_that_is_gone_cannot_be_stopped() -> None:
         add(rig, wait)
         submit(rig)
         await started.wait()
-        job = rig.performer._running[("default", "c1")]
+        job = rig.performer._running[("default", "c1")][0]
         job.stop = "nothing more"
-        rig.performer._running = {("default", "c2"): job}
+        rig.performer._running = {("default", "c2"): [job]}
 
     asyncio.run(begin())
     assert not rig.performer.stop("default", "c2", "cancelled")
@@ -199,7 +199,7 @@ async def test_a_plain_handler_that_had_not_begun_was_stopped(rig: Rig) -> None:
     await until(busy.is_set)
     second = asyncio.ensure_future(rig.walk.submit("work", {}, DEFAULT_CONTEXT, call_id="c2"))
     await until(lambda: ("default", "c2") in rig.performer._running)
-    await until(lambda: rig.performer._running[("default", "c2")].started)
+    await until(lambda: rig.performer._running[("default", "c2")][0].started)
     rig.performer.stop("default", "c2", "cancelled")
     assert (await second).status is Status.CANCELLED
     release.set()
@@ -265,7 +265,7 @@ async def test_a_run_cancelled_with_its_loop_while_recording_ends_who_waits(rig:
     rig.store.before = hold_the_end
     running = submit(rig)
     await recording.wait()
-    task = rig.performer._running[("default", "c1")].task
+    task = rig.performer._running[("default", "c1")][0].task
     assert task is not None
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -283,7 +283,7 @@ async def test_a_timer_that_rings_after_the_end_does_nothing(rig: Rig) -> None:
     add(rig, wait)
     running = submit(rig)
     await started.wait()
-    job = rig.performer._running[("default", "c1")]
+    job = rig.performer._running[("default", "c1")][0]
     let_go.set()
     await running
     rig.performer._on_timeout(job)
