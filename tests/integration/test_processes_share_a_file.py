@@ -166,7 +166,12 @@ def test_no_secret_is_in_any_file_beside_the_database(database: Path) -> None:
     _search([path for path in database.parent.rglob("*") if path.is_file()], canary)
 
 
-@toolgate.tool(effects="reversible", undoable=True, undo_handler=lambda _undo: None)
+@toolgate.tool(
+    effects="reversible",
+    undoable=True,
+    undo_handler=lambda _undo: None,
+    fingerprint=lambda undo: undo.undo_data["old"],
+)
 async def keep(text: str, password: str) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok(text, undo_metadata={"old": text + password}, artifacts=[text])
 

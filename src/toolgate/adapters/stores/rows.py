@@ -258,8 +258,7 @@ def approval_of(row: Columns) -> Approval:
 
 
 UNDO_COLUMNS = (
-    "project_id", "action_id", "call_id", "tool_name", "state", "sealed_data", "fingerprint", "claimed_by",
-    "created_at", "expires_at",
+    "project_id", "action_id", "call_id", "tool_name", "state", "sealed_data", "claimed_by", "created_at", "expires_at",
 )  # fmt: skip
 
 
@@ -271,8 +270,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> list[Any]:
         undo.call_id,
         undo.tool_name,
         undo.state.value,
-        sealer.seal(undo.data, _row_name(undo.project, undo.call_id, "undo")),
-        undo.fingerprint,
+        sealer.seal(_pack(undo.data, undo.fingerprint), _row_name(undo.project, undo.call_id, "undo")),
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
@@ -281,13 +279,15 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> list[Any]:
 
 def undo_of(row: Columns, sealer: Sealer) -> UndoRecord:
     """The undo record a row holds."""
+    packed = sealer.open(row["sealed_data"], _row_name(row["project_id"], row["call_id"], "undo"))
+    data, fingerprint = _unpack(packed)
     return UndoRecord.make(
         project=row["project_id"],
         call_id=row["call_id"],
         tool_name=row["tool_name"],
         state=UndoState(row["state"]),
-        data=sealer.open(row["sealed_data"], _row_name(row["project_id"], row["call_id"], "undo")),
-        fingerprint=row["fingerprint"],
+        data=data,
+        fingerprint=fingerprint,
         claimed_by=row["claimed_by"],
         created_at=time_of(row["created_at"]),
         expires_at=time_of(row["expires_at"]),

@@ -147,7 +147,6 @@ undo_records = Table(
     Column("tool_name", String(128), nullable=False),
     Column("state", String(16), nullable=False),
     Column("sealed_data", LargeBinary, nullable=False),
-    Column("fingerprint", LargeBinary),
     Column("claimed_by", Text),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False, index=True),

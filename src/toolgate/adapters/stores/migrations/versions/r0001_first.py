@@ -66,7 +66,6 @@ def upgrade() -> None:
         sa.Column("tool_name", sa.String(length=128), nullable=False),
         sa.Column("state", sa.String(length=16), nullable=False),
         sa.Column("sealed_data", sa.LargeBinary(), nullable=False),
-        sa.Column("fingerprint", sa.LargeBinary(), nullable=True),
         sa.Column("claimed_by", sa.Text(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
