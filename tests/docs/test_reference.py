@@ -52,7 +52,8 @@ def fields(owner: type) -> list[str]:
 
 def all_errors() -> list[type[ToolgateError]]:
     for module in pkgutil.walk_packages(toolgate.__path__, "toolgate."):
-        import_module(module.name)
+        if not module.name.endswith((".__main__", ".migrations.env")):  # these are run, not imported
+            import_module(module.name)
     found, todo = [], [ToolgateError]
     for kind in todo:
         found.append(kind)
