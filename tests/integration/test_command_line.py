@@ -73,7 +73,7 @@ except SystemExit as end:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True)
     code, loaded = json.loads(done.stderr)
     assert code == 0
-    heavy = {"sqlalchemy", "alembic", "pydantic", "cryptography", "jsonschema_rs", "sqlite3"}
+    heavy = {"sqlalchemy", "alembic", "pydantic", "cryptography", "jsonschema_rs"}
     assert heavy & set(loaded) == set()
 
 
