@@ -6,6 +6,7 @@ import pytest
 from tests.unit.pipeline.rig import Rig
 
 from toolgate.kernel.call import Status
+from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.tool import ToolDefinition
@@ -46,4 +47,19 @@ async def test_what_a_tool_knows_settles_its_call() -> None:
     call = await rig.store.call("default", "c1")
     assert call is not None
     assert call.status is Status.COMPLETED
+    await rig.close()
+
+
+async def test_a_person_who_settles_first_is_left_alone() -> None:
+    async def reconcile(_given: ToolInput) -> ToolOutput:
+        by = Principal(name="ann")
+        await rig.answers.settle("default", "c1", happened=False, by=by, reason="the bank knows nothing of it")
+        return ToolOutput.ok("paid")
+
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=reconcile))
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    await rig.recovery.recover()
+    call = await rig.store.call("default", "c1")
+    assert call is not None
+    assert call.status is Status.FAILED
     await rig.close()
