@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,7 @@ from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
+from toolgate.ports.runner import Runner
 from toolgate.ports.store import Store
 
 _SCHEMES = ("memory", "sqlite")
@@ -31,11 +32,13 @@ def open(  # `toolgate.open` is the name users type
     secrets: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     undo_ttl_seconds: float = DEFAULT_UNDO_TTL_S,
+    runners: Mapping[str, Runner] | None = None,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel) or a channel. Without one, calls
-    that need a person wait for `gate.decide`. `secrets` are values hidden wherever they appear.
+    that need a person wait for `gate.decide`. `secrets` are values hidden wherever they appear. `runners` are
+    further places where handlers run, by placement (`client`, ...).
     """
     channels = [] if approver is None else [_channel(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
@@ -43,7 +46,7 @@ def open(  # `toolgate.open` is the name users type
     return Gate(
         store=store,
         bus=bus,
-        runners={Placement.INLINE.value: inline},
+        runners={Placement.INLINE.value: inline, **(runners or {})},
         tools=tools,
         policy=policy,
         channels=channels,
