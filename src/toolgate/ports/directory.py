@@ -116,7 +116,10 @@ class Directory(Protocol):
         ...
 
     async def put_token(self, token: Token) -> None:
-        """Keep a new token; ConflictError where its id or digest is taken or its account unknown. Frees tickets and sessions long expired."""
+        """Keep a new token; ConflictError where its id or digest is taken or its account unknown.
+
+        Tickets and sessions that ended long ago are freed on the way.
+        """
         ...
 
     async def find(self, digest: bytes, *, now: datetime, spend: bool = False) -> tuple[Token, Account] | None:

@@ -22,8 +22,8 @@ def a_digest(text: str) -> bytes:
 
 
 def a_token(id: str = "t1", **fields: Any) -> Token:
-    fields = {"id": id, "account": "ann", "digest": a_digest(id), "created_at": NOON} | fields
-    return Token(**fields)
+    known: dict[str, Any] = {"id": id, "account": "ann", "digest": a_digest(id), "created_at": NOON}
+    return Token(**(known | fields))
 
 
 ANN = Account(name="ann", kind=PrincipalKind.PERSON, roles={"p": frozenset({"finance"})})
