@@ -95,6 +95,15 @@ class Gate:
         return self._driver.store.mode
 
     @property
+    def policy(self) -> Policy:
+        """The policy this gate follows now."""
+        return self._driver.policy
+
+    def runner(self, placement: str) -> Runner | None:
+        """Return what runs the handlers of a placement here."""
+        return self._runners.get(placement)
+
+    @property
     def masker(self) -> Masker:
         """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
         return self._driver.masker
