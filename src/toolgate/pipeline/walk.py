@@ -71,14 +71,14 @@ class Walk:
         driver = self._driver
         now = driver.now()
         try:
-            tool = resolve(driver.registry, name)
+            tool = resolve(driver.realm(context.project).registry, name)
         except ToolNotFoundError as error:
             return await self._stillborn(name, context, call_id, now, error)
         try:
             arguments = validate(tool, raw, driver.limits)
         except ToolInputError as error:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
-        route = driver.route(tool)
+        route = driver.route(tool, context.project)
         mode = driver.store.mode
         is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
         if is_plain and mode in route.free_modes:
@@ -101,12 +101,12 @@ class Walk:
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
-        return await self._proceed(call, self._driver.route(tool), self._driver.now(), (), undo)
+        return await self._proceed(call, self._driver.route(tool, call.project), self._driver.now(), (), undo)
 
     async def resume(self, call: Call) -> Result:
         """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
         driver = self._driver
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         if tool is None:
             return result_of(call)  # another process holds the tool
         approval = await self._approval_of(call)
@@ -120,7 +120,8 @@ class Walk:
         except ToolError as error:
             return await self._end(call, Status.FAILED, error.code, str(error), ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
-        return await self._proceed(fresh, driver.route(tool), driver.now(), (), undo, ask_again=changed)
+        route = driver.route(tool, call.project)
+        return await self._proceed(fresh, route, driver.now(), (), undo, ask_again=changed)
 
     def _is_plain(self, context: Context) -> bool:
         """Whether what events quote of a context is sure to be written as JSON; remembers the last that is."""
@@ -251,10 +252,13 @@ class Walk:
             id=driver.new_id(),
             nonce=driver.new_id(),
             now=driver.now(),
-            timeout=approve.timeout_s(call, tool, driver.policy, level),
+            timeout=approve.timeout_s(call, tool, driver.policy_of(call.project), level),
             first=first,
         )
         await driver.commit(change.evolve(mode_seen=mode))
+        relay = driver.relay(call.project)
+        if relay is not None:
+            await relay.flush()
         if driver.on_asked is not None:
             driver.on_asked(change.approvals[0])
         assert change.call is not None
@@ -309,7 +313,7 @@ class Walk:
             created_at=now,
             arguments=b"null",  # not an object: no other call can be mistaken for this one
             definition_hash=tool.hash if tool is not None else "",
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(context.project).revision,
         )
         first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
         return await self._end(call, Status.FAILED, error.code, str(error), first)
@@ -330,7 +334,8 @@ class Walk:
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
-        return result_of(standing, data=decode(standing.result))
+        result = result_of(standing, data=decode(standing.result))
+        return result if call.version else result.evolve(joined=True)
 
     async def _approval_of(self, call: Call) -> Approval | None:
         query = ApprovalQuery(project=call.project, id=call.approval_id)
@@ -380,9 +385,9 @@ class Walk:
             failure.code = "prepare_failed"
             raise failure from error
         ready = call.evolve(preview=preview, preconditions=preconditions)
-        if undo_data is None:
+        if undo_data is None or not driver.realm(call.project).keeps_undo:
             return ready, None
-        ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
+        ttl_s = driver.undo_ttl(tool, call.project)
         return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 
