@@ -9,6 +9,7 @@ from typing import Any
 from toolgate.errors import GateClosedError, NotFoundError, UsageError
 from toolgate.gate.attendance import Attendance
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.ownership import Ownership
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call
@@ -21,20 +22,23 @@ from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
+from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
+from toolgate.ports.sink import Sink
 from toolgate.ports.store import ApprovalQuery, CallQuery, Store
 
 
@@ -75,7 +79,11 @@ class Gate:
         self._answers = Answers(self._driver, self._performer)
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
-        self._messenger = Messenger(channels, self._answers, self._background.spawn)
+        driver = self._driver
+        self._messenger = Messenger(
+            channels, self._answers, self._background.spawn, lambda project: driver.realm(project).channels
+        )
+        self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
         self._driver.on_asked = self._messenger.carry
@@ -119,6 +127,29 @@ class Gate:
         """Offer a tool, or replace the one of the same name."""
         self.registry.add(tool)
 
+    def attach(
+        self,
+        project: str,
+        registry: ToolRegistry,
+        *,
+        adjust: Adjust = unchanged,
+        sink: Sink | None = None,
+        sink_required: bool = False,
+        render: Rendering = as_it_is,
+        channels: Iterable[Channel] = (),
+        keeps_undo: bool = True,
+    ) -> Realm:
+        """Let a project go by tools, policy, event sink and approvers of its own while the realm is referenced.
+
+        `adjust` makes the project's policy of the gate's. With `sink_required` no handler starts before the sink
+        took the event that says so; `render` is how the sink is told. Without `keeps_undo` nothing can be undone.
+        """
+        spawn = self._background.spawn
+        relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
+        realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
+        self._driver.realms[project] = realm
+        return realm
+
     async def call(
         self,
         tool: str | ToolDefinition,
@@ -129,16 +160,20 @@ class Gate:
         wait: bool = True,
         approval_timeout_s: float | None = None,
         message: str | None = None,
+        own: bool = False,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
-        Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
-        call with it joins the first. `message` is what an approver is asked instead of the tool's own words.
+        Cancelling the wait does not cancel the call, unless it is your `own`: then it ends with you, except where
+        you joined it. The same `call_id` never runs twice: a second call with it joins the first. `message` is
+        what an approver is asked instead of the tool's own words.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
-        result = await self._walk.submit(
+        if own:
+            call_id = call_id or self._driver.new_id()
+        submitting = self._walk.submit(
             name,
             {} if arguments is None else arguments,
             context,
@@ -147,6 +182,9 @@ class Gate:
             if approval_timeout_s is None and message is None
             else self._wishes(approval_timeout_s, message),
         )
+        if own and call_id is not None:
+            return await self._owners.see_through((context.project, call_id), submitting)
+        result = await submitting
         if result.status.is_final:
             return result
         key = (context.project, result.call_id)
@@ -188,6 +226,16 @@ class Gate:
             digest=digest,
             project=project,
         )
+
+    async def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
+        """Return an approval once it is decided or closed; raise NotFoundError. Going away changes nothing."""
+        self._check_open()
+        return await self._attendance.answer(approval_id, project)
+
+    async def heard(self, *, project: str = DEFAULT_PROJECT) -> bool:
+        """Return once the project's event sink has been told of everything so far; False where it would not listen."""
+        relay = self._driver.relay(project)
+        return relay is None or await relay.flush()
 
     async def extend(
         self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None
@@ -234,6 +282,11 @@ class Gate:
         self._check_open()
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
+
+    async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
+        self._check_open()
+        await self._undoing.adopt(metadata, context)
 
     async def undo_run(
         self,

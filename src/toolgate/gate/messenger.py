@@ -27,16 +27,18 @@ class Messenger:
         channels: Iterable[Channel],
         answers: Answers,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        own_channels: Callable[[str], Iterable[Channel]],
     ) -> None:
         self._channels = list(channels)
         self._answers = answers
         self._spawn = spawn
+        self._own_channels = own_channels
         self._asking: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
-        for channel in self._channels:
+        for channel in (*self._channels, *self._own_channels(approval.project)):
             # A copy: a channel that changes what it was shown changes nothing anybody else sees.
             shown = approval.evolve(
                 arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)

@@ -10,6 +10,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_approval
+from toolgate.kernel.payload import summarize
 from toolgate.kernel.policy import Stance
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
@@ -73,6 +74,7 @@ def request(
         "approval.requested",
         {
             "message": approval.message,
+            "payload_summary": summarize(call.shown, len(call.arguments)),
             "level": approval.level,
             "risk_level": approval.risk,
             "confidence": approval.confidence,

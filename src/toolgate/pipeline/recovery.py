@@ -53,12 +53,13 @@ class Recovery:
                     log.debug("call %s was recovered by another process", call.id)
             if len(fresh) < BATCH:
                 break
-        if any(tool.reconcile is not None for tool in self._driver.registry):
+        realms = (self._driver.home, *self._driver.realms.values())
+        if any(tool.reconcile is not None for realm in realms for tool in realm.registry):
             await self._reconcile_all()
 
     async def _take_over(self, call: Call) -> None:
         driver = self._driver
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         retriable = not call.has_effects or call.idempotent
         if not retriable or call.undo_of is not None:
             await self._give_up(call, "whether its effect happened is unknown")
@@ -69,7 +70,7 @@ class Recovery:
     async def _try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
-        mode, route = driver.store.mode, driver.route(tool)
+        mode, route = driver.store.mode, driver.route(tool, call.project)
         facts = look(call, tool, route.stance, decode(call.arguments), mode=mode, now=driver.now())
         denial = permit(call, tool, route.stance, route.rules, facts).denial
         if denial is not None:
@@ -97,7 +98,7 @@ class Recovery:
             last = unknown[-1]
 
     async def _reconcile_once(self, call: Call) -> None:
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         key = (call.project, call.id)
         if tool is None or tool.reconcile is None or call.undo_of is not None or key in self._reconciled:
             return

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import NamedTuple
 
-from toolgate.errors import NotAllowedError
+from toolgate.errors import ConflictError, NotAllowedError
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
+from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
 from toolgate.pipeline import record
 from toolgate.pipeline.binding import is_unchanged
 from toolgate.pipeline.driver import Driver
@@ -54,9 +59,9 @@ class Undoing:
             created_at=driver.now(),
             undo_of=call_id,
             forced=force,
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(project).revision,
         )
-        tool = driver.registry.find(original.tool_name)
+        tool = driver.realm(project).registry.find(original.tool_name)
         undo = await driver.store.undo(project, call_id)
         refusal = self._refusal(original, tool, undo)
         if refusal is not None or tool is None or undo is None:
@@ -73,6 +78,31 @@ class Undoing:
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._walk.submit_undo(call, tool, claimed)
+
+    async def adopt(self, metadata: UndoMetadata, context: Context) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it; one that is known is left alone."""
+        driver, now, project = self._driver, self._driver.now(), context.project
+        call_id, tool_name = str(metadata.action_id), metadata.tool_name
+        tool = driver.realm(project).registry.find(tool_name)
+        call = Call.make(
+            id=call_id,
+            project=project,
+            tool_name=tool_name if tool is None else tool.name,
+            context=context,
+            created_at=now,
+            completed_at=now,
+            status=Status.COMPLETED,
+            version=1,
+            policy_revision=driver.policy_of(project).revision,
+        )
+        ttl_s = driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project)
+        data = encode(metadata.undo_data, what="undo data")
+        undo = record.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+        undo = undo.evolve(expires_at=now + timedelta(seconds=ttl_s))
+        event = tell(call, "tool.adopted", {"kept_since": metadata.created_at})
+        change = Change.make(project=project, at=now, call=call, undo=undo, events=(event,))
+        with contextlib.suppress(ConflictError):
+            await driver.commit(change)
 
     def _refusal(self, original: Call, tool: ToolDefinition | None, undo: UndoRecord | None) -> str | None:
         """Why this call cannot be undone, or None."""
