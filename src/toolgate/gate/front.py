@@ -28,6 +28,7 @@ from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
@@ -85,7 +86,8 @@ class Gate:
         )
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
+        self._leases = Leases(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases)
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
@@ -244,12 +246,48 @@ class Gate:
         self._check_open()
         return await self._answers.extend(approval_id, seconds=seconds, by=Principal.of(by), project=project)
 
-    async def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
-    ) -> Result:
-        """Report the result of a call that runs on a client or worker."""
+    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
+
+        Durable before it returns, so what is sent next is sent once.
+        """
         self._check_open()
-        return await self._answers.complete(project, call_id, output, fence=fence)
+        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
+
+    async def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report how far a call on a client or worker is; this renews its lease."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.progress(
+            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
+        )
+
+    async def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report the result of a call that runs on a client or worker; the first report counts.
+
+        `by` is who reports: without a fence it must be who the call was given to.
+        """
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     async def settle(
         self,

@@ -88,10 +88,32 @@ class SyncGate:
     def extend(self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None) -> Approval:
         return self._run(self._gate.extend(approval_id, seconds, by=by, project=project))
 
-    def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+    def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        return self._run(self._gate.dispatch(call_id, to=to, project=project))
+
+    def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
     ) -> Result:
-        return self._run(self._gate.complete(call_id, output, fence=fence, project=project))
+        return self._run(self._gate.progress(call_id, fraction, message, data, by=by, fence=fence, project=project))
+
+    def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        return self._run(self._gate.complete(call_id, output, fence=fence, by=by, project=project))
 
     def settle(
         self,

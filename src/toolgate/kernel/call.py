@@ -95,6 +95,7 @@ class Call(Record):
     owner: str | None = None
     attempt: int = 0
     fence: str | None = None
+    runner: str | None = None
     due_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None

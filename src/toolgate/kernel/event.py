@@ -17,6 +17,7 @@ from toolgate.errors import ToolgateError
 EVENTS: dict[str, str] = {
     "tool.invoked": "A call was received and its tool was looked up. First event of every known tool's call.",
     "tool.started": "The claim is committed and the handler is about to run; `approved_by` says who allowed it.",
+    "tool.dispatched": "The call was given to one runner elsewhere; `runner` says whose, and holds its lease.",
     "tool.progress": "The handler reported how far it is.",
     "tool.completed": "The handler returned success; carries `duration_ms` and a masked `output_summary`.",
     "tool.failed": "The call ended without success; `error_code` and `error_message` say why.",

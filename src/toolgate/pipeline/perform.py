@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any
 
@@ -27,7 +27,7 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import Outcome, decode, interpret, interrupted, reclaim
+from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret, interrupted, reclaim
 from toolgate.ports.runner import PARKED, Job
 
 STOP_GRACE_S = 1.0
@@ -67,10 +67,17 @@ class Performer:
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
-    def restart(self, call: Call, tool: ToolDefinition, mode: Mode) -> Result | asyncio.Future[Result]:
-        """Make another attempt at a call whose owner died while it ran; only for tools that may be run again."""
+    def restart(
+        self, call: Call, tool: ToolDefinition, mode: Mode, undo: UndoRecord | None = None
+    ) -> Result | asyncio.Future[Result]:
+        """Make another attempt at a call whose owner died; only for what may be run again or was never sent."""
         driver = self._driver
-        return self.start(reclaim(call, now=driver.now(), owner=driver.owner, mode=mode), tool, None)
+        now, owner, is_here = driver.now(), driver.owner, call.placement not in REMOTE
+        if is_here:
+            return self.start(reclaim(call, now=now, owner=owner, mode=mode), tool, undo)
+        due_at = now + timedelta(seconds=tool.timeout_seconds)
+        again = reclaim(call, now=now, owner=owner, mode=mode, fence=driver.new_id(), due_at=due_at)
+        return self.start(again, tool, undo)
 
     def _watch(self, job: Job, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
         """Keep the handle of a run that waits, and a timer for it; return the future of its end."""
@@ -231,6 +238,14 @@ class Performer:
 
     async def _finish(self, job: Job, outcome: Outcome, duration_ms: float) -> Result:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
+        result = await self.record(job, outcome, duration_ms)
+        if result is not None:
+            return result
+        standing = await self._driver.read(job.call.project, job.call.id)
+        return result_of(standing, data=decode(standing.result))
+
+    async def record(self, job: Job, outcome: Outcome, duration_ms: float) -> Result | None:
+        """Commit how a claimed call ended; None, with evidence left, where it lost its claim meanwhile."""
         driver, call = self._driver, job.call
         result = outcome.result
         data = None if result is None else _loads(result)
@@ -272,8 +287,7 @@ class Performer:
             raise
         except ConflictError:
             await self._late(call, outcome.cause)
-            standing = await driver.read(call.project, call.id)
-            return result_of(standing, data=decode(standing.result))
+            return None
         return result_of(change.call, data=data, cause=outcome.cause, output=job.output)  # type: ignore[arg-type]  # an end has a call
 
     async def record_again(self) -> None:

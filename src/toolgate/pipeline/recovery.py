@@ -12,6 +12,7 @@ import logging
 
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.ruling import look
@@ -20,7 +21,7 @@ from toolgate.pipeline import record
 from toolgate.pipeline.answers import settled_undo
 from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.execute import REMOTE, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
 from toolgate.ports.store import CallQuery
@@ -60,14 +61,32 @@ class Recovery:
     async def _take_over(self, call: Call) -> None:
         driver = self._driver
         tool = driver.realm(call.project).registry.find(call.tool_name)
+        if call.placement in REMOTE:
+            await self._adopt(call, tool)
+            return
         retriable = not call.has_effects or call.idempotent
         if not retriable or call.undo_of is not None:
             await self._give_up(call, "whether its effect happened is unknown")
         elif tool is not None and tool.can_retry and tool.hash == call.definition_hash:
-            await self._try_again(call, tool)
+            await self.try_again(call, tool)
         # Otherwise a process that holds this very tool will try it again.
 
-    async def _try_again(self, call: Call, tool: ToolDefinition) -> None:
+    async def _adopt(self, call: Call, tool: ToolDefinition | None) -> None:
+        """Look after a call that runs elsewhere: its runner may live on, so its lease decides, not its owner's death.
+
+        One without a runner was sent to nobody, and is offered again whatever its effects.
+        """
+        if tool is None or tool.hash != call.definition_hash:
+            return  # a process that holds this very tool will look after it; its deadline ends it otherwise
+        if call.runner is None:
+            await self.try_again(call, tool)
+        else:
+            kept = call.stay(owner=self._driver.owner)
+            await self._driver.commit(
+                Change.make(project=call.project, at=self._driver.now(), call=kept, expect=call.version)
+            )
+
+    async def try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
         mode, route = driver.store.mode, driver.route(tool, call.project)
@@ -76,9 +95,12 @@ class Recovery:
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return
-        started = self._performer.restart(call, tool, mode)
+        undo = await driver.store.undo(call.project, call.undo_of) if call.undo_of is not None else None
+        started = self._performer.restart(call, tool, mode, undo)
         if isinstance(started, asyncio.Future):
             started.add_done_callback(_hear)
+            if call.placement in REMOTE:
+                await started  # only until it is offered
 
     async def _give_up(self, call: Call, why: str) -> None:
         driver = self._driver

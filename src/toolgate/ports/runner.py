@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from toolgate.kernel.call import Call
 from toolgate.kernel.output import ToolOutput
@@ -63,3 +63,12 @@ class Runner(Protocol):
     def run(self, job: Job) -> Awaitable[object]: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class RemoteRunner(Runner, Protocol):
+    """A runner whose hooks run elsewhere: `run` gives `PARKED` at once, and the result comes through `complete`."""
+
+    def recall(self, call: Call, reason: str) -> None:
+        """Ask whoever runs this call to stop. They may not hear it; only their report or the lease's end is certain."""
+        ...
