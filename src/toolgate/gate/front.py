@@ -32,7 +32,7 @@ from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
-from toolgate.ports.bus import Bus
+from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import ApprovalQuery, CallQuery, Store
@@ -333,7 +333,12 @@ class Gate:
             if change.project == project and change.events:
                 wake()
 
+        def hear(hint: Hint) -> None:
+            if hint.project == project:
+                wake()  # also what other processes did
+
         listen.append(tell)
+        unsubscribe = self._driver.bus.subscribe(hear)
         self._readers.append(wake)
         try:
             while not self._attendance.is_closed:
@@ -344,6 +349,7 @@ class Gate:
                     after = batch[-1].seq
                 await news.wait()
         finally:
+            unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
 
