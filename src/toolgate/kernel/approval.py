@@ -16,6 +16,7 @@ from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import canonical
 from toolgate.kernel.record import Record
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 
 
 class ApprovalStatus(StrEnum):
@@ -53,6 +54,7 @@ class Approval(Record):
     preview: Any = None
     undoable: bool = False
     requires_reason: bool = False
+    terms: ApprovalTerms = NO_TERMS
     status: ApprovalStatus = ApprovalStatus.PENDING
     decided_by: str | None = None
     decided_at: datetime | None = None

@@ -10,7 +10,8 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_approval
-from toolgate.kernel.policy import Policy
+from toolgate.kernel.policy import Stance
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 
 WARN_BEFORE_S = 60.0
@@ -18,9 +19,10 @@ DISPATCH_GRACE_S = 5.0
 """An approved call nobody claimed for this long is offered again by the sweeper."""
 
 
-def timeout_s(call: Call, tool: ToolDefinition, policy: Policy, level: ApprovalLevel) -> float:
+def timeout_s(call: Call, tool: ToolDefinition, stance: Stance, level: ApprovalLevel) -> float:
     """How long a person may take: the call's own wish, the tool's, the policy's, or the level's."""
-    wishes = (call.approval_timeout_s, tool.approval_timeout_seconds, policy.approval_timeout_s)
+    policy_s = stance.approval_timeout_s if stance.terms.timeout_s is None else stance.terms.timeout_s
+    wishes = (call.approval_timeout_s, tool.approval_timeout_seconds, policy_s)
     return next((wish for wish in wishes if wish is not None), LEVEL_TIMEOUT_S[level])
 
 
@@ -33,6 +35,7 @@ def request(
     now: datetime,
     timeout: float,
     first: tuple[Draft, ...],
+    terms: ApprovalTerms = NO_TERMS,
 ) -> Change:
     """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run."""
     expires_at = now + timedelta(seconds=timeout)
@@ -63,6 +66,7 @@ def request(
         preview=call.preview,
         undoable=tool.undoable,
         requires_reason=tool.requires_reason,
+        terms=terms,
     )
     event = tell_approval(
         approval,

@@ -103,9 +103,15 @@ class Driver:
             raise NotFoundError(f"There is no call {call_id[:64]} in project '{project}'.")
         return call
 
+    def undo_ttl(self, tool: ToolDefinition) -> float:
+        """How long undo data of this tool is kept: the tool's word, the policy's, or the gate's."""
+        return tool.undo_ttl_seconds or self.route(tool).stance.undo_ttl_s or self.undo_ttl_s
+
     def route(self, tool: ToolDefinition) -> Route:
         """Return what is known about a tool under the current policy before any call is looked at."""
         known = self._routes.get(tool.name)
         if known is None or known.tool is not tool or known.policy is not self.policy:
-            known = self._routes[tool.name] = lay_out(tool, self.policy, owner=self.owner, placements=self.runners)
+            known = self._routes[tool.name] = lay_out(
+                tool, self.policy, owner=self.owner, placements=self.runners, mask=self.masker.text
+            )
         return known

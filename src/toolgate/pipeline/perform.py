@@ -22,7 +22,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.signature import keywords
-from toolgate.kernel.tool import ToolDefinition, is_async
+from toolgate.kernel.tool import Placement, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
@@ -62,6 +62,8 @@ class Performer:
         job = Job(claim.call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         job.payload = payload
         job.lasting = claim.lasting
+        if job.call.placement == Placement.SANDBOX:
+            job.sandbox = self._driver.route(tool).stance.sandbox
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
@@ -288,7 +290,7 @@ class Performer:
         if outcome.status is not Status.COMPLETED or outcome.undo is None:
             return None
         data = job.undo.data if job.undo is not None and outcome.undo == b"{}" else outcome.undo
-        ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
+        ttl_s = driver.undo_ttl(tool)
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 

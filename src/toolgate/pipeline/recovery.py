@@ -14,7 +14,7 @@ from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.policy import Facts
+from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.pipeline import record
 from toolgate.pipeline.answers import settled_undo
@@ -70,7 +70,8 @@ class Recovery:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
         mode, route = driver.store.mode, driver.route(tool)
-        denial = permit(call, tool, route.policy, route.rules, Facts(mode, driver.now())).denial
+        facts = look(call, tool, route.stance, decode(call.arguments), mode=mode, now=driver.now())
+        denial = permit(call, tool, route.stance, route.rules, facts).denial
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return

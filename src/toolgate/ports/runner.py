@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from toolgate.kernel.call import Call
+from toolgate.kernel.terms import SandboxTerms
 from toolgate.kernel.tool import Hook, ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 
@@ -27,6 +28,7 @@ class Job:
     stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled. `payload` are
     the call's arguments where they are at hand as a copy nobody else holds. `undo` is the undo record claimed
     or prepared with the call. `lasting` is what the claim was (see `Change`): a runner leaves `call.shown` alone.
+    `sandbox` is what the policy says of the sandbox it may run in.
     """
 
     args: tuple[Any, ...] = ()
@@ -42,6 +44,7 @@ class Job:
 
     payload: dict[str, Any] | None = None
     lasting: bool = False
+    sandbox: SandboxTerms | None = None
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
         self.call = call

@@ -19,6 +19,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
 from toolgate.kernel.event import Event
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
@@ -229,6 +230,8 @@ def approval_row(approval: Approval) -> Row:
     detail["reasons"] = list(approval.reasons)
     detail["warn_at"] = moment(approval.warn_at)
     detail["id"] = approval.id
+    if approval.terms is not NO_TERMS:
+        detail["terms"] = approval.terms.as_json()
     return (
         uuid_hex(approval.id),
         approval.project,
@@ -257,6 +260,8 @@ def approval_of(row: Sequence[Any]) -> Approval:
     fields: dict[str, Any] = _loads(detail)
     fields["reasons"] = tuple(fields["reasons"])
     fields["warn_at"] = time_of(fields["warn_at"])
+    if "terms" in fields:
+        fields["terms"] = ApprovalTerms.of_json(fields["terms"])
     return Approval.make(
         **fields,
         project=project,
