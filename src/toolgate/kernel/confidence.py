@@ -89,8 +89,8 @@ def _amounts(value: Any, depth: int) -> Iterator[Any]:
 
 def _is_large(amount: Any) -> bool:
     """Whether an amount is above the limit. One that is no plain number counts as large: it could be anything."""
-    if isinstance(amount, bool | int | float | Decimal):
-        return math.isnan(amount) or abs(amount) > LARGE_AMOUNT
+    if isinstance(amount, int | float | Decimal):
+        return math.isnan(amount) or not -LARGE_AMOUNT <= amount <= LARGE_AMOUNT
     if amount is None:
         return False
     if isinstance(amount, list | tuple):
@@ -101,7 +101,7 @@ def _is_large(amount: Any) -> bool:
 
 
 def _is_large_text(text: str) -> bool:
-    digits = re.sub(r"[\s_'’\u00a0\u202f]", "", text)
+    digits = re.sub(r"[\s_'\u2019]", "", text)
     found = re.fullmatch(r"[^\d.,+\-]{0,4}([+\-]?[\d.,]*\d[\d.,]*)[^\d.,]{0,4}", digits)
     if found is None:
         return True
