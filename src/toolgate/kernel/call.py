@@ -83,9 +83,11 @@ class Call(Record):
     facts: Any = None
     risk: str = "low"
     confidence: int | None = None
+    factors: tuple[str, ...] = ()
     level: str = "auto"
     approval_timeout_s: float | None = None
     message: str | None = None
+    claim: str | None = None
     approval_id: str | None = None
     approved_by: str | None = None
     approved_at: datetime | None = None

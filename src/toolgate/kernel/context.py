@@ -94,6 +94,7 @@ class Context(Record):
     trace_id: str | None = None
     span_id: str | None = None
     parent_call_id: str | None = None
+    workspace_verified: bool = False
     host: Any = field(default=None, compare=False, repr=False)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.errors import (
     ConflictError,
+    GrantChangedError,
     ModeChangedError,
     RateLimitError,
     ToolDeniedError,
@@ -24,6 +25,7 @@ from toolgate.kernel.canonical import Arguments
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
@@ -43,13 +45,22 @@ from toolgate.pipeline.permit import rule_on
 from toolgate.pipeline.resolve import resolve
 from toolgate.pipeline.route import Route, assessed
 from toolgate.pipeline.validate import revalidate, validate
-from toolgate.ports.store import ApprovalQuery
+from toolgate.ports.store import ApprovalQuery, GrantQuery
 
 _LEVELS = list(ApprovalLevel)
 
 
 NO_WISHES: Mapping[str, Any] = {}
 """What the caller asks for about its own approval (`message`, `approval_timeout_s`): nothing."""
+
+
+class Revised(NamedTuple):
+    """A call with the arguments a person gave it, and how it must be asked about."""
+
+    call: Call
+    tool: ToolDefinition
+    terms: ApprovalTerms
+    timeout_s: float
 
 
 class Walk:
@@ -186,13 +197,16 @@ class Walk:
                 assessment = ruling.assessment
                 if assessment is None:
                     return await self._deny(call, ruling, first)
+                grant = None
                 if self._must_ask(call, assessment, ask_again, answered):
-                    return await self._ask(call, route, assessment, first, mode)
+                    grant = await self._grant_for(call, assessment, now)
+                    if grant is None:
+                        return await self._ask(call, route, assessment, first, mode)
                 ready = call if call.status is Status.APPROVED else self._assessed(call, assessment)
-                claimed = self._claim(ready, route, mode, now, first, undo, values)
+                claimed = self._claim(ready, route, mode, now, first, undo, values, grant)
                 started = self._performer.start(claimed, tool, undo)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
-            except ModeChangedError:
+            except (ModeChangedError, GrantChangedError):
                 now = driver.now()
             except RateLimitError as error:
                 return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
@@ -226,12 +240,15 @@ class Walk:
         first: tuple[Draft, ...],
         undo: UndoRecord | None,
         values: Mapping[str, Any],
+        grant: Grant | None,
     ) -> Change:
         """Claim a call; where its result comes from elsewhere, with a fence and the time by which it is due."""
         driver, tool = self._driver, route.tool
+        if grant is not None:
+            call = call.evolve(approved_by=grant.name)
         is_here = call.placement == Placement.INLINE
         meters = () if call.undo_of is not None else route.stance.meters
-        return claim(
+        change = claim(
             call,
             tool,
             now=now,
@@ -243,6 +260,9 @@ class Walk:
             fence=None if is_here else driver.new_id(),
             due_at=None if is_here else now + timedelta(seconds=tool.timeout_seconds),
         )
+        if grant is None:
+            return change
+        return change.evolve(grant=grant.use(call.id, now), grant_expect=grant.version)
 
     def _assessed(self, call: Call, assessment: Assessment) -> Call:
         fields = assessed(assessment, self._driver.masker.text)
@@ -256,6 +276,39 @@ class Walk:
         if assessment.level is ApprovalLevel.AUTO:
             return False
         return assessment.level.rank > ApprovalLevel(call.level).rank or not answered.covers(assessment.terms)
+
+    async def _grant_for(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
+        """A remembered yes for a new call, if somebody gave one that covers it."""
+        if call.status is not Status.PENDING or call.undo_of is not None:
+            return None
+        query = GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now)
+        arguments = decode(call.arguments)
+        for grant in await self._driver.store.grants(query):
+            if grant.is_live(now) and grant.covers(call, arguments, assessment.level, assessment.terms):
+                return grant
+        return None
+
+    async def revise(self, call: Call, raw: str | bytes | Mapping[str, object]) -> Revised:
+        """Return a parked call with other arguments, made ready as a new one would be, and how it must be asked about.
+
+        Raises ToolError where the arguments are not valid, denied, or cannot be prepared.
+        """
+        driver = self._driver
+        tool = resolve(driver.realm(call.project).registry, call.tool_name)
+        arguments = validate(tool, raw, driver.limits)
+        route, now = driver.route(tool, call.project), driver.now()
+        revised = call.evolve(
+            arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
+        )
+        revised, ruling = self._rule(revised, route, arguments.value, driver.store.mode, now)
+        if ruling.assessment is None:
+            raise ToolDeniedError("; ".join(ruling.reasons), tool=tool.name)
+        if tool.prepare is not None:
+            revised, _ = await self._prepare(revised, tool, now)
+        level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_LEVELS.index)
+        asking = self._assessed(revised, ruling.assessment._replace(level=level))
+        timeout = approve.timeout_s(call, tool, route.stance, level)
+        return Revised(asking, tool, ruling.assessment.terms, timeout)
 
     async def _ask(
         self, call: Call, route: Route, assessment: Assessment, first: tuple[Draft, ...], mode: Mode
@@ -272,6 +325,7 @@ class Walk:
             timeout=approve.timeout_s(call, tool, route.stance, level),
             first=first,
             terms=assessment.terms,
+            undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
         )
         await driver.commit(change.evolve(mode_seen=mode))
         relay = driver.relay(call.project)
