@@ -69,7 +69,7 @@ def read(text: str | bytes, name: str) -> Tree:
         try:
             text = text.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            line = text[: error.start].count(b"\n") + 1
+            line = error.object.count(b"\n", 0, error.start) + 1
             raise _refused(name, Place(line, 1), "the file is not UTF-8") from None
     return _Builder(name).build(text)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Meter, Rule
 from toolgate.kernel.terms import ApprovalTerms, SandboxTerms
 from toolgate.kernel.tool import Placement, Thresholds
@@ -43,6 +44,22 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Positive = Annotated[int, Field(gt=0)]
 
 
+Per = Literal["project", "principal", "user", "session", "run"]
+
+
+def whose(call: Call, per: Per) -> str:
+    """Return who shares a rate or budget with this call, within its project."""
+    context = call.context
+    who = {
+        "project": "",
+        "principal": context.principal,
+        "user": context.user or context.principal,
+        "session": context.session_id or "",
+        "run": context.run_id or "",
+    }[per]
+    return f"{per}={who}"
+
+
 class Site(NamedTuple):
     """Where a rule stands: the layer, the file, the section (`tools.write_file`) and the line."""
 
@@ -68,7 +85,7 @@ class Surroundings(NamedTuple):
         def put(found: re.Match[str]) -> str:
             name = found[1] or found[2]
             if name not in known:
-                raise ValueError(f"`${found[1] or '{' + str(found[2]) + '}'}` is not known here; use $HOME or ${{WORKSPACE}}")
+                raise ValueError(f"`{found[0]}` is not known here; use $HOME or ${{WORKSPACE}}")
             return known[name]
 
         if text.startswith("~"):
@@ -79,12 +96,21 @@ class Surroundings(NamedTuple):
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([^}]*)\})")
 
 
+class Limit(Meter, Protocol):
+    """A meter of a policy file: of several limits on the same uses the lowest counts."""
+
+    @property
+    def limit(self) -> int: ...
+
+    def shares_with(self, other: object, /) -> bool: ...
+
+
 @dataclass(slots=True)
 class Share:
     """What one key of one entry contributes to the stance on a tool. Empty where it says nothing."""
 
     rules: list[Rule] = field(default_factory=list)
-    meters: list[Meter] = field(default_factory=list)
+    meters: list[Limit] = field(default_factory=list)
     terms: ApprovalTerms | None = None
     thresholds: Thresholds | None = None
     undo_asks: bool = False

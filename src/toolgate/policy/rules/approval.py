@@ -23,12 +23,16 @@ class Escalation(Spec):
 
 
 class ApprovalSettings(Spec):
-    level: Literal["quick", "full"] | None = Field(None, description="Ask before every call, at least at this level.")
-    approvers: list[Name] = Field([], description="Roles; who approves must hold one. Empty: anybody who may decide.")
-    quorum: Positive = Field(1, description="How many different people must approve.")
-    separation: bool = Field(False, description="The requester, and the person it acts for, may not approve.")
-    timeout: Duration | None = Field(None, description="How long people may take.")
-    escalate: Escalation | None = Field(None, description="Whom to ask when nobody answers.")
+    level: Literal["quick", "full"] | None = Field(
+        default=None, description="Ask before every call, at least at this level."
+    )
+    approvers: list[Name] = Field(
+        default=[], description="Roles; who approves must hold one. Empty: anybody who may decide."
+    )
+    quorum: Positive = Field(default=1, description="How many different people must approve.")
+    separation: bool = Field(default=False, description="The requester, and the person it acts for, may not approve.")
+    timeout: Duration | None = Field(default=None, description="How long people may take.")
+    escalate: Escalation | None = Field(default=None, description="Whom to ask when nobody answers.")
 
     @model_validator(mode="after")
     def _possible(self) -> ApprovalSettings:

@@ -13,9 +13,11 @@ from toolgate.policy.values import Name, Share, Site, Spec, Surroundings
 
 
 class Behaviors(Spec):
-    allowed: list[Name] | None = Field(None, description="Behaviors in which calls may be made; all others are refused.")
-    ask: list[Name] = Field([], description="Behaviors in which a person is asked.")
-    forbidden: list[Name] = Field([], description="Behaviors in which calls are refused.")
+    allowed: list[Name] | None = Field(
+        default=None, description="Behaviors in which calls may be made; all others are refused."
+    )
+    ask: list[Name] = Field(default=[], description="Behaviors in which a person is asked.")
+    forbidden: list[Name] = Field(default=[], description="Behaviors in which calls are refused.")
 
     @model_validator(mode="after")
     def _apart(self) -> Behaviors:

@@ -13,8 +13,8 @@ Percent = Annotated[int, Field(ge=0, le=100)]
 
 
 class Confidence(Spec):
-    auto: Percent = Field(85, description="At least this sure: nobody is asked.")
-    quick: Percent = Field(60, description="At least this sure: a quick question; below, a full review.")
+    auto: Percent = Field(default=85, description="At least this sure: nobody is asked.")
+    quick: Percent = Field(default=60, description="At least this sure: a quick question; below, a full review.")
 
     @model_validator(mode="after")
     def _ordered(self) -> Confidence:

@@ -24,9 +24,9 @@ ALIASES = {
 
 
 class Modes(Spec):
-    allowed: list[ModeName] | None = Field(None, description="Modes in which calls are allowed.")
-    ask: list[ModeName] = Field([], description="Modes in which a person is asked.")
-    forbidden: list[ModeName] = Field([], description="Modes in which calls are refused.")
+    allowed: list[ModeName] | None = Field(default=None, description="Modes in which calls are allowed.")
+    ask: list[ModeName] = Field(default=[], description="Modes in which a person is asked.")
+    forbidden: list[ModeName] = Field(default=[], description="Modes in which calls are refused.")
 
     @model_validator(mode="after")
     def _apart(self) -> Modes:

@@ -16,9 +16,9 @@ from toolgate.policy.values import Name, Share, Site, Spec, Surroundings
 
 
 class Roles(Spec):
-    allowed: list[Name] | None = Field(None, description="The caller must hold one of these roles.")
-    ask: list[Name] = Field([], description="A person is asked where the caller holds one of these roles.")
-    forbidden: list[Name] = Field([], description="Callers with one of these roles are refused.")
+    allowed: list[Name] | None = Field(default=None, description="The caller must hold one of these roles.")
+    ask: list[Name] = Field(default=[], description="A person is asked where the caller holds one of these roles.")
+    forbidden: list[Name] = Field(default=[], description="Callers with one of these roles are refused.")
 
     @model_validator(mode="after")
     def _apart(self) -> Roles:

@@ -12,13 +12,14 @@ from toolgate.policy.values import Duration, Positive, Share, Site, Spec, Surrou
 
 class Sandbox(Spec):
     backend: Literal["auto", "bubblewrap", "landlock", "none"] = Field(
-        "auto", description="What isolates it. `none` runs without isolation what would otherwise need a sandbox."
+        default="auto",
+        description="What isolates it. `none` runs without isolation what would otherwise need a sandbox.",
     )
-    network: bool = Field(False, description="Whether it may use the network.")
-    timeout: Duration | None = Field(None, description="How long it may run.")
-    memory_mb: Positive | None = Field(None, description="How much memory it may use.")
-    processes: Positive | None = Field(None, description="How many processes it may have.")
-    output_bytes: Positive | None = Field(None, description="How much it may print; the rest is cut.")
+    network: bool = Field(default=False, description="Whether it may use the network.")
+    timeout: Duration | None = Field(default=None, description="How long it may run.")
+    memory_mb: Positive | None = Field(default=None, description="How much memory it may use.")
+    processes: Positive | None = Field(default=None, description="How many processes it may have.")
+    output_bytes: Positive | None = Field(default=None, description="How much it may print; the rest is cut.")
 
 
 SPEC = Sandbox

@@ -8,8 +8,8 @@ from toolgate.policy.values import Duration, Share, Site, Spec, Surroundings
 
 
 class Undo(Spec):
-    ttl: Duration | None = Field(None, description="How long undo data is kept.")
-    ask: bool = Field(False, description="Ask a person before an undo.")
+    ttl: Duration | None = Field(default=None, description="How long undo data is kept.")
+    ask: bool = Field(default=False, description="Ask a person before an undo.")
 
 
 SPEC = Undo
