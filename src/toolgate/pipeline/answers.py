@@ -1,4 +1,4 @@
-"""What reaches a call from outside while it waits: a decision, a cancellation, a settlement."""
+"""What reaches a call from outside: a cancellation, a settlement. People's decisions: `deciding`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from toolgate.errors import (
     ConflictError,
     DecisionConflictError,
     NotAllowedError,
-    NotFoundError,
     UsageError,
 )
-from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode, Principal
+from toolgate.kernel.context import Principal
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
@@ -29,51 +27,6 @@ class Answers:
     def __init__(self, driver: Driver, performer: Performer) -> None:
         self._driver = driver
         self._performer = performer
-
-    async def decide(
-        self,
-        approval_id: str,
-        *,
-        approve_it: bool,
-        by: Principal,
-        reason: str | None = None,
-        digest: str | None = None,
-        project: str | None = None,
-    ) -> Result:
-        """Record a person's answer and return where the call then stands.
-
-        Raises DecisionConflictError where the approval is decided, expired, frozen by LOCKDOWN or not
-        what `digest` says was shown; NotAllowedError where `by` may not decide.
-        """
-        while True:
-            call, approval = await self._asked(approval_id, project)
-            self._may_decide(by, call)
-            if digest is not None and digest != approval.digest:
-                raise DecisionConflictError(
-                    f"Approval {approval.id} covers something else than what was shown; review it again."
-                )
-            if not approve_it and approval.requires_reason and not (reason or "").strip():
-                raise UsageError(f"Rejecting `{approval.tool_name}` needs a reason; give one.")
-            if self._driver.store.mode is Mode.LOCKDOWN and approval.is_pending:
-                raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
-            shown_reason = None if reason is None else self._driver.masker.text(reason)
-            change = approve.decide(
-                call, approval, approve=approve_it, by=by.name, reason=shown_reason, now=self._driver.now()
-            )
-            done = await self._try(change.evolve(mode_seen=self._driver.store.mode))
-            if done is not None:
-                return result_of(done)
-
-    async def extend(self, approval_id: str, *, seconds: float, by: Principal, project: str | None = None) -> Approval:
-        """Give people `seconds` from now to decide; raise DecisionConflictError where it is too late."""
-        if not 0 < seconds < float("inf"):
-            raise UsageError("An approval is extended by a positive number of seconds.")
-        while True:
-            call, approval = await self._asked(approval_id, project)
-            self._may_decide(by, call)
-            change = approve.extend(call, approval, seconds=seconds, by=by.name, now=self._driver.now())
-            if await self._try(change) is not None:
-                return change.approvals[0]
 
     async def cancel(self, project: str, call_id: str, *, reason: str) -> Result:
         """End a call that has not run, or ask one that runs to stop.
@@ -130,15 +83,6 @@ class Answers:
             raise ConflictError(f"Call {call_id} was settled by somebody else.")
         return result_of(done)
 
-    async def _asked(self, approval_id: str, project: str | None) -> tuple[Call, Approval]:
-        query = ApprovalQuery(id=approval_id, project=project)
-        found = await self._driver.store.approvals(query)
-        if not found:
-            raise NotFoundError(f"There is no approval {approval_id[:64]}.")
-        call = await self._driver.read(found[0].project, found[0].call_id)
-        # Again, because an approval read before its call may look undecided beside a call that moved on.
-        return call, (await self._driver.store.approvals(query) or found)[0]
-
     async def _try(self, change: Change) -> Call | None:
         """Commit; None where the row changed meanwhile and the caller should look again."""
         try:
@@ -157,13 +101,6 @@ class Answers:
         found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
         closed, event = approve.close(found[0], reason="cancelled", now=now)
         return change.evolve(approvals=(closed,), events=(event, *change.events))
-
-    @staticmethod
-    def _may_decide(by: Principal, call: Call) -> None:
-        if not by.can_decide:
-            raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
-        if by.name == call.context.principal:
-            raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
 
 
 async def settled_undo(driver: Driver, call: Call, happened: bool) -> UndoRecord | None:

@@ -51,13 +51,15 @@ def claim(
     mode: Mode,
     first: tuple[Draft, ...] = (),
     undo: UndoRecord | None = None,
+    reservations: tuple[Reservation, ...] = (),
     fence: str | None = None,
     due_at: datetime | None = None,
 ) -> Change:
     """The change that gives one owner the right to run this call once.
 
     `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare`
-    made and that must be durable before the effect. `fence` and `due_at` are for a call whose result
+    made and that must be durable before the effect. `reservations` are what it uses of the
+    policy's rates and budgets. `fence` and `due_at` are for a call whose result
     comes from elsewhere: who may report it, and until when.
     """
     approver = call.approved_by or BY_POLICY
@@ -68,10 +70,10 @@ def claim(
         changes["due_at"] = due_at
     claimed = call.advance(_EXECUTING, changes)
     change = step(claimed, call.version or None, now, (*first, _started(claimed)), durability_of(tool), mode)
-    if undo is None and tool.rate_limit_per_hour is None:
+    if undo is None and tool.rate_limit_per_hour is None and not reservations:
         return change
     expected = UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None
-    return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool))
+    return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool) + reservations)
 
 
 def claim_at_birth(call: Call, now: datetime, mode: Mode, durability: Durability) -> Change:

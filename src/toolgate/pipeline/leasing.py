@@ -95,7 +95,7 @@ class Leases:
         """
         driver = self._driver
         call = await self._held(project, call_id, by, fence)
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         if tool is None:
             raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
         job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
@@ -133,7 +133,7 @@ class Leases:
         return call.placement in REMOTE and call.runner is not None and repeatable and call.attempt < MOST_ATTEMPTS
 
     def _term(self, call: Call) -> timedelta:
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         return timedelta(seconds=30.0 if tool is None else tool.timeout_seconds)
 
     def _since(self, call: Call) -> float:

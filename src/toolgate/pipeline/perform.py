@@ -19,10 +19,10 @@ from toolgate.errors import ConflictError, StoreError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
-from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.signature import keywords
-from toolgate.kernel.tool import ToolDefinition, is_async
+from toolgate.kernel.tool import Placement, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
@@ -62,6 +62,8 @@ class Performer:
         job = Job(claim.call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         job.payload = payload
         job.lasting = claim.lasting
+        if job.call.placement == Placement.SANDBOX:
+            job.sandbox = self._driver.route(tool, job.call.project).stance.sandbox
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
@@ -168,6 +170,8 @@ class Performer:
         writing = driver.write(claim)
         if writing is not None:
             await writing
+        if driver.realms and not await self._is_heard(call):
+            return await self._finish(job, _unheard(tool), 0.0)
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
@@ -177,6 +181,7 @@ class Performer:
             if raw is PARKED:
                 return result_of(call)
             outcome = interpret(tool, raw) if call.undo_of is None else _undone(raw)
+            job.output = raw if isinstance(raw, ToolOutput) else None
         except asyncio.CancelledError:
             outcome = self._cut_short(job)
         except ToolOutputError as error:
@@ -185,6 +190,11 @@ class Performer:
             outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call), cause=error)
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
         return await self._finish(job, outcome, (perf_counter() - began) * 1000)
+
+    async def _is_heard(self, call: Call) -> bool:
+        """Tell the project's sink of the claim; False where nothing may run unheard and it would not listen."""
+        relay = self._driver.relay(call.project)
+        return relay is None or await relay.flush() or not relay.required
 
     def _cut_short(self, job: Job) -> Outcome:
         task = asyncio.current_task()
@@ -199,7 +209,7 @@ class Performer:
             assert job.undo is not None
             assert tool.undo_handler is not None
             job.hook, job.is_async = tool.undo_handler, is_async(tool.undo_handler)
-            job.args = (metadata_of(job.undo),)
+            job.args = (metadata_of(job.undo, call),)
         elif tool.function is not None and tool.inject is None:
             payload = decode(call.arguments) if job.payload is None else job.payload
             job.kwargs = payload if tool.bind is None else tool.bind(payload)
@@ -278,7 +288,7 @@ class Performer:
         except ConflictError:
             await self._late(call, outcome.cause)
             return None
-        return result_of(change.call, data=data, cause=outcome.cause)  # type: ignore[arg-type]  # an end has a call
+        return result_of(change.call, data=data, cause=outcome.cause, output=job.output)  # type: ignore[arg-type]  # an end has a call
 
     async def record_again(self) -> None:
         """Record the ends that could not be written when they came; StoreError where they still cannot."""
@@ -299,16 +309,21 @@ class Performer:
                 return job.undo.evolve(state=UndoState.DONE, data=b"{}")
             # Nobody knows what an unknown undo did, so nobody may try it again blindly.
             return None if outcome.status is Status.UNKNOWN else job.undo.evolve(state=UndoState.AVAILABLE)
-        if outcome.status is not Status.COMPLETED or outcome.undo is None:
+        if outcome.status is not Status.COMPLETED or outcome.undo is None or not driver.realm(call.project).keeps_undo:
             return None
         data = job.undo.data if job.undo is not None and outcome.undo == b"{}" else outcome.undo
-        ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
+        ttl_s = driver.undo_ttl(tool, call.project)
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
     async def _late(self, call: Call, error: BaseException | None) -> None:
         summary = {"raised": None if error is None else type(error).__name__}
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
+
+
+def _unheard(tool: ToolDefinition) -> Outcome:
+    text = f"Tool `{tool.name}` did not run: the event sink failed, and nothing may run unheard. Repair the sink."
+    return Outcome(Status.FAILED, error=text, code="unheard")
 
 
 def _let_go(end: asyncio.Future[Result], result: Result) -> None:

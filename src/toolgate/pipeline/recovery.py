@@ -15,7 +15,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.policy import Facts
+from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.pipeline import record
 from toolgate.pipeline.answers import settled_undo
@@ -54,12 +54,13 @@ class Recovery:
                     log.debug("call %s was recovered by another process", call.id)
             if len(fresh) < BATCH:
                 break
-        if any(tool.reconcile is not None for tool in self._driver.registry):
+        realms = (self._driver.home, *self._driver.realms.values())
+        if any(tool.reconcile is not None for realm in realms for tool in realm.registry):
             await self._reconcile_all()
 
     async def _take_over(self, call: Call) -> None:
         driver = self._driver
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         if call.placement in REMOTE:
             await self._adopt(call, tool)
             return
@@ -88,8 +89,9 @@ class Recovery:
     async def try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
-        mode, route = driver.store.mode, driver.route(tool)
-        denial = permit(call, tool, route.policy, route.rules, Facts(mode, driver.now())).denial
+        mode, route = driver.store.mode, driver.route(tool, call.project)
+        facts = look(call, tool, route.stance, decode(call.arguments), mode=mode, now=driver.now())
+        denial = permit(call, tool, route.stance, route.rules, facts).denial
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return
@@ -118,7 +120,7 @@ class Recovery:
             last = unknown[-1]
 
     async def _reconcile_once(self, call: Call) -> None:
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         key = (call.project, call.id)
         if tool is None or tool.reconcile is None or call.undo_of is not None or key in self._reconciled:
             return

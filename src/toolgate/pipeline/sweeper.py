@@ -51,14 +51,18 @@ class Sweeper:
                 return due.next_at
 
     async def _handle(self, call: Call) -> None:
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         try:
             if call.status is Status.EXECUTING and tool is not None and self._leases.can_offer_again(call):
                 await self._recovery.try_again(call, tool)
-            else:
-                await self._driver.commit(await self._change(call))
+                return
+            change = await self._change(call)
+            await self._driver.commit(change)
         except ConflictError:
             log.debug("call %s moved on before its deadline was handled", call.id)
+            return
+        if change.events and change.events[0][0] == "approval.escalated" and self._driver.on_asked is not None:
+            self._driver.on_asked(change.approvals[0])  # the channels carry it to the people who are asked now
 
     async def _change(self, call: Call) -> Change:
         if call.status is Status.AWAITING_APPROVAL:
@@ -75,4 +79,6 @@ class Sweeper:
         approval, now = found[0], self._driver.now()
         if now >= approval.expires_at:
             return approve.expire(call, approval, now=now)
+        if approval.escalate_at is not None and now >= approval.escalate_at:
+            return approve.escalate(call, approval, roles=frozenset(), by=None, now=now)
         return approve.warn(call, approval, now=now)

@@ -12,6 +12,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 
 
@@ -35,6 +36,17 @@ class ApprovalQuery:
     call_id: str | None = None
     status: ApprovalStatus | None = None
     after: Approval | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantQuery:
+    """Which grants, oldest first. None means any; `live_at` leaves out those that were not usable then."""
+
+    project: str | None = None
+    id: str | None = None
+    tool_name: str | None = None
+    live_at: datetime | None = None
     limit: int = 1000
 
 
@@ -73,7 +85,7 @@ class Store(Protocol):
         None means it is written; otherwise it is written when the awaitable returns. A store that can
         write at once spares every call a coroutine.
 
-        Raises ConflictError when the row, the undo record or the mode is not as expected,
+        Raises ConflictError when the row, the undo record, the grant or the mode is not as expected,
         RateLimitError when a reservation does not fit, StoreError when it cannot be written.
         """
         ...
@@ -85,6 +97,8 @@ class Store(Protocol):
     async def approvals(self, query: ApprovalQuery) -> list[Approval]: ...
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
+
+    async def grants(self, query: GrantQuery) -> list[Grant]: ...
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
