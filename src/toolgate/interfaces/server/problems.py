@@ -22,6 +22,7 @@ _STATUSES: tuple[tuple[type[ToolgateError], int], ...] = (
     (errors.RateLimitError, 429),
     (errors.ConflictError, 409),
     (errors.NotAllowedError, 403),
+    (errors.ToolDeniedError, 403),
     (errors.UsageError, 400),
     (errors.ToolInputError, 400),
     (errors.DefinitionError, 400),

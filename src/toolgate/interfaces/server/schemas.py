@@ -58,6 +58,7 @@ class ExecuteBody(Body):
     behavior: Id | None = None
     tool_id: Id | None = Field(default=None, description="An id of your own: the same id never runs twice.")
     message: Text | None = Field(default=None, description="What an approver is asked.")
+    claim: Text | None = Field(default=None, description="What the agent says about it; shown as no more than that.")
     approval_timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
     wait: bool = Field(default=True, description="False answers 202 as soon as the call waits for somebody.")
     wait_seconds: Annotated[float, Field(ge=0)] | None = Field(default=None, description="How long to wait at most.")
@@ -182,18 +183,117 @@ class SettleBody(Body):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RememberBody(Body):
+    """Remember a yes as a grant: how often, how long, and for which arguments."""
+
+    uses: Annotated[int, Field(ge=1, le=1000)] = 10
+    seconds: Annotated[float, Field(gt=0, le=30 * 86400)] = 3600.0
+    pattern: dict[str, Any] | None = Field(
+        default=None, description='By argument: `"any"`, `{"is": ...}`, `{"like": "a/*.md"}` or `{"at_most": 5}`.'
+    )
+
+
 class ApproveBody(Body):
     decision: Literal["approved"] = "approved"
     reason: Text | None = None
-    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
-        default=None, description="The digest that was shown; another one is refused."
-    )
+    digest: Digest | None = Field(default=None, description="The digest that was shown; another one is refused.")
+    remember: RememberBody | None = None
 
 
 class RejectBody(Body):
     decision: Literal["rejected"] = "rejected"
     reason: Text | None = None
-    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    digest: Digest | None = None
+
+
+class EditBody(Body):
+    """Approve with other arguments. A value given as it was shown, masked, stays what it really is."""
+
+    tool_params: dict[str, Any]
+    reason: Text | None = None
+    digest: Digest | None = None
+    remember: RememberBody | None = None
+
+
+class RespondBody(Body):
+    """Answer the agent instead of running the call."""
+
+    response: Any
+    digest: Digest | None = None
+
+
+class CommentBody(Body):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class EscalateBody(Body):
+    roles: Annotated[list[Id], Field(min_length=1, max_length=20)]
+
+
+class GrantRecord(Answer):
+    """A remembered yes."""
+
+    grant_id: str
+    tool_name: str
+    requester: str
+    user: str | None = None
+    pattern: dict[str, Any]
+    level: str
+    approval_id: str
+    granted_by: str
+    created_at: datetime
+    expires_at: datetime
+    max_uses: int
+    uses: int
+    is_live: bool
+    revoked_at: datetime | None = None
+    revoked_by: str | None = None
+    reason: str | None = None
+
+
+class GrantAnswer(Answer):
+    success: bool = True
+    grant: GrantRecord
+
+
+class GrantList(Answer):
+    success: bool = True
+    grants: list[GrantRecord]
+
+
+class GrantsQuery(Query):
+    tool_name: Id | None = None
+    live: bool = Field(default=True, description="Only those that can still be used.")
+    limit: Limit = 100
+
+
+class RevokeBody(Body):
+    reason: Text | None = None
+
+
+class ExplainBody(Body):
+    """A call nobody makes."""
+
+    tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    tool_params: dict[str, Any] = Field(default_factory=dict)
+    behavior: Id | None = None
+    mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"] | None = None
+
+
+class ExplainAnswer(Answer):
+    success: bool = True
+    explanation: dict[str, Any]
+
+
+class NoteRecord(Answer):
+    """A vote or a comment."""
+
+    by: str
+    at: datetime
+    text: str | None = None
 
 
 class DecisionAnswer(Answer):
@@ -222,7 +322,13 @@ class ApprovalRecord(Answer):
     preview: Any = None
     digest: str
     reasons: list[str]
+    claim: str | None = None
     confidence: int | None = None
+    quorum: int = 1
+    votes: list[NoteRecord] = Field(default_factory=list)
+    comments: list[NoteRecord] = Field(default_factory=list)
+    edited_from: str | None = None
+    difference: Any = None
     requester: str
     user: str | None = None
     session_id: str | None = None
@@ -270,14 +376,22 @@ class RunQuery(Query):
 class UndoRunBody(Body):
     force: bool = False
     skip_failures: bool = False
+    preview: bool = Field(default=False, description="Change nothing and say what would happen.")
+
+
+class UndoStepRecord(Answer):
+    """What became of one call of the run."""
+
+    tool_id: str
+    tool_name: str
+    step: str
+    reason: str
 
 
 class UndoRunAnswer(Answer):
     success: bool
     run_id: str
-    undone: list[str]
-    failed: list[Execution]
-    skipped: list[str]
+    steps: list[UndoStepRecord]
 
 
 class EventsQuery(Query):

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from toolgate.errors import ConflictError, NotFoundError, ToolgateError, ToolInputError
+from toolgate.errors import NotFoundError, ToolgateError, ToolInputError
 from toolgate.interfaces.server import frames, views
+from toolgate.interfaces.server.deciding import Reply, decide
 from toolgate.interfaces.server.feed import Feed, Listener, skip_told
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.operations import strict_json
@@ -23,6 +24,7 @@ from toolgate.interfaces.server.problems import ProblemError, not_found, problem
 from toolgate.interfaces.server.schemas import Body, Id, Text
 from toolgate.interfaces.server.services import Services
 from toolgate.kernel.approval import Approval
+from toolgate.ports.channel import Decision
 from toolgate.ports.directory import EVERY_PROJECT, Ability
 
 MAX_MESSAGE = 64 * 1024
@@ -158,13 +160,10 @@ class Line:
             raise _about(message, not_found()) from None
         try:
             who = self.caller.check(asked.project, Ability.DECIDE)
-            result = await gate.decide(
-                asked.id, message.decision, by=who, reason=message.reason, digest=message.digest, project=asked.project
+            reply = Reply(
+                project=asked.project, approval_id=asked.id, by=who, reason=message.reason, digest=message.digest
             )
-        except ConflictError as error:
-            problem = problem_of(error)
-            problem.more["decided"] = _outcome(await gate.approval(asked.id, project=asked.project))
-            raise _about(message, problem) from None
+            result = await decide(self._services, reply, Decision(message.decision))
         except ToolgateError as error:
             raise _about(message, problem_of(error)) from None
         except ProblemError as error:
@@ -230,10 +229,6 @@ def _message(text: str) -> Message:
 def _about(message: Decide, problem: ProblemError) -> ProblemError:
     problem.more["request_id"] = message.request_id
     return problem
-
-
-def _outcome(approval: Approval) -> dict[str, Any]:
-    return {"status": approval.status.value, "decided_by": approval.decided_by, "reason": approval.reason}
 
 
 class SocketEndpoint:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import orjson
 
-from toolgate.interfaces.server.schemas import ApprovalRecord, Execution, ExecutionRecord, ToolInfo
+from toolgate.interfaces.server.schemas import (
+    ApprovalRecord,
+    Execution,
+    ExecutionRecord,
+    GrantRecord,
+    NoteRecord,
+    ToolInfo,
+)
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
 from toolgate.kernel.tool import RiskLevel, ToolDefinition
 
@@ -115,6 +124,12 @@ def approval(one: Approval) -> ApprovalRecord:
         preview=one.preview,
         digest=one.digest,
         reasons=list(one.reasons),
+        claim=one.claim,
+        quorum=one.terms.quorum,
+        votes=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.votes],
+        comments=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.comments],
+        edited_from=one.edited_from,
+        difference=one.difference,
         confidence=one.confidence,
         requester=one.requester,
         user=one.user,
@@ -149,4 +164,26 @@ def tool_info(tool: ToolDefinition) -> ToolInfo:
         timeout_seconds=timeout,
         placement=tool.runs_in.value,
         undoable=tool.undoable,
+    )
+
+
+def grant(one: Grant, now: datetime) -> GrantRecord:
+    """A remembered yes as people see it."""
+    return GrantRecord(
+        grant_id=one.id,
+        tool_name=one.tool_name,
+        requester=one.requester,
+        user=one.user,
+        pattern=dict(one.shown),
+        level=one.level,
+        approval_id=one.approval_id,
+        granted_by=one.granted_by,
+        created_at=one.created_at,
+        expires_at=one.expires_at,
+        max_uses=one.max_uses,
+        uses=len(one.used),
+        is_live=one.is_live(now),
+        revoked_at=one.revoked_at,
+        revoked_by=one.revoked_by,
+        reason=one.reason,
     )

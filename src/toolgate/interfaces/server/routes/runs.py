@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from toolgate.interfaces.server import views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.problems import not_found
 from toolgate.interfaces.server.routes.executions import check_force, page_of
-from toolgate.interfaces.server.schemas import RunAnswer, RunQuery, UndoRunAnswer, UndoRunBody
+from toolgate.interfaces.server.schemas import RunAnswer, RunQuery, UndoRunAnswer, UndoRunBody, UndoStepRecord
 from toolgate.ports.directory import Ability
 
 _BASE = "/my/projects/{project_id}/runs/{run_id}"
@@ -27,13 +26,13 @@ async def undo(ask: Ask) -> UndoRunAnswer:
         raise not_found()
     context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
     report = await ask.services.gate.undo_run(
-        run_id, context=context, force=body.force, skip_failures=body.skip_failures
+        run_id, context=context, force=body.force, skip_failures=body.skip_failures, preview=body.preview
     )
-    failed = [views.execution(result) for result in report.results if not result.success]
-    undone = [result.undo_of or result.call_id for result in report.results if result.success]
-    return UndoRunAnswer(
-        success=report.success, run_id=run_id, undone=undone, failed=failed, skipped=list(report.skipped)
-    )
+    steps = [
+        UndoStepRecord(tool_id=one.call_id, tool_name=one.tool_name, step=one.step.value, reason=one.reason)
+        for one in report.steps
+    ]
+    return UndoRunAnswer(success=report.success, run_id=run_id, steps=steps)
 
 
 OPERATIONS = (
