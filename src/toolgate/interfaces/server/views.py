@@ -146,6 +146,11 @@ def approval(one: Approval) -> ApprovalRecord:
     )
 
 
+def _parameter(schema: Any) -> dict[str, Any]:
+    """What a parameter is in a few words; `input_schema` has all of them."""
+    return {word: schema[word] for word in ("type", "description") if isinstance(schema, dict) and word in schema}
+
+
 def tool_info(tool: ToolDefinition) -> ToolInfo:
     """A tool as callers see it. `timeout_seconds` is how long a person may take; 0 where none is asked."""
     level = _LEVELS[tool.risk]
@@ -157,7 +162,7 @@ def tool_info(tool: ToolDefinition) -> ToolInfo:
     return ToolInfo(
         name=tool.name,
         description=tool.description,
-        parameters=dict(schema.get("properties", {})),
+        parameters={name: _parameter(one) for name, one in schema.get("properties", {}).items()},
         input_schema=schema,
         requires_approval=asks,
         risk_level=risk(tool.risk.value),
