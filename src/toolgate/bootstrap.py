@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,17 +27,17 @@ def open(  # `toolgate.open` is the name users type
     *,
     tools: Iterable[ToolDefinition] = (),
     policy: Policy | None = None,
-    approver: Callable[..., Any] | Channel | None = None,
+    approver: Callable[..., Any] | Channel | Sequence[Callable[..., Any] | Channel] | None = None,
     secrets: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     undo_ttl_seconds: float = DEFAULT_UNDO_TTL_S,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
-    `approver` answers approvals: a function (see CallbackChannel) or a channel. Without one, calls
+    `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `secrets` are values hidden wherever they appear.
     """
-    channels = [] if approver is None else [_channel(approver)]
+    channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     store, bus = connect(url)
     return Gate(
@@ -73,6 +73,12 @@ def connect(url: str) -> tuple[Store, Bus]:
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
     known = ", ".join(f"{name}://" for name in _SCHEMES)
     raise UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
+
+
+def _approvers(given: Any) -> Sequence[Any]:
+    if given is None:
+        return ()
+    return given if isinstance(given, list | tuple) else (given,)
 
 
 def _channel(approver: Callable[..., Any] | Channel) -> Channel:
