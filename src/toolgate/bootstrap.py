@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -32,7 +32,7 @@ def open(  # `toolgate.open` is the name users type
     tools: Iterable[ToolDefinition] = (),
     policy: Policy | str | PathLike[str] | None = None,
     workspace: str | PathLike[str] | None = None,
-    approver: Callable[..., Any] | Channel | None = None,
+    approver: Callable[..., Any] | Channel | Sequence[Callable[..., Any] | Channel] | None = None,
     secrets: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     undo_ttl_seconds: float = DEFAULT_UNDO_TTL_S,
@@ -40,13 +40,13 @@ def open(  # `toolgate.open` is the name users type
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
-    `approver` answers approvals: a function (see CallbackChannel) or a channel. Without one, calls
+    `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
     files are read again when they change. `workspace` is where its relative paths begin. `secrets` are
     values hidden wherever they appear. `runners` are further places where handlers run, by placement
     (`client`, ...).
     """
-    channels = [] if approver is None else [_channel(approver)]
+    channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None
     if isinstance(policy, Policy | None):
@@ -113,6 +113,12 @@ def _path(rest: str) -> Path:
 def _unknown(scheme: str) -> UsageError:
     known = ", ".join(f"{name}://" for name in _SCHEMES)
     return UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
+
+
+def _approvers(given: Any) -> Sequence[Any]:
+    if given is None:
+        return ()
+    return given if isinstance(given, list | tuple) else (given,)
 
 
 def _channel(approver: Callable[..., Any] | Channel) -> Channel:

@@ -43,6 +43,8 @@ NOT_COVERED: dict[str, Any] = {
     "facts": {"paths": []},
     "risk": "high",
     "confidence": 3,
+    "factors": ("70: base",),
+    "claim": "trust me",
     "level": "full",
     "approval_timeout_s": 5.0,
     "message": "Really?",
