@@ -31,6 +31,7 @@ from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.leasing import Leases
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
@@ -43,6 +44,9 @@ from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
 from toolgate.ports.store import CallQuery, Store
+
+RESOURCES = "policy:resources"
+"""Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
 class Gate(People):
@@ -89,7 +93,10 @@ class Gate(People):
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
         self._leases = Leases(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases)
+        self._lockdown = Lockdown(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
+        self._driver.submit = self.call
+        self._driver.on_exhausted = self._degrade
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
@@ -315,7 +322,11 @@ class Gate(People):
         return await self._undoing.undo_run(run_id, context, one, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
-        """Change the operator's mode for everybody; audited in the project `_system`."""
+        """Change the operator's mode for everybody; audited in the project `_system`.
+
+        LOCKDOWN freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says
+        what that did.
+        """
         self._check_open()
         try:
             wanted = Mode(mode)
@@ -333,6 +344,13 @@ class Gate(People):
             project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
         )
         await driver.commit(change)
+        if wanted is Mode.LOCKDOWN:
+            await self._lockdown.announce(who.name)
+
+    def _degrade(self, reason: str) -> None:
+        """Go to DEGRADED because the machine is out of something; stricter modes stay."""
+        if self.mode in (Mode.NORMAL, Mode.ALERT):
+            self._background.spawn(self.set_mode(Mode.DEGRADED, by=RESOURCES, reason=reason))
 
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""

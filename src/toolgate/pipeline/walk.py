@@ -146,9 +146,9 @@ class Walk:
         return await self._proceed(fresh, route, now, (), undo, ask_again=changed, answered=approval.terms)
 
     def _is_plain(self, context: Context) -> bool:
-        """Whether what events quote of a context is sure to be written as JSON; remembers the last that is."""
+        """Whether events quote nothing of a context but what is sure to be written as JSON; remembers the last."""
         told = (context.project, context.run_id, context.request_id, context.behavior)
-        if not all(map(_is_text, told)):
+        if context.parent_call_id is not None or not all(map(_is_text, told)):
             return False
         self._plain = context
         return True
