@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import uuid_utils
@@ -17,6 +18,8 @@ from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
+from toolgate.ports.directory import Directory
+from toolgate.ports.runner import Runner
 from toolgate.ports.store import Store
 
 _SCHEMES = ("memory", "sqlite")
@@ -31,11 +34,13 @@ def open(  # `toolgate.open` is the name users type
     secrets: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     undo_ttl_seconds: float = DEFAULT_UNDO_TTL_S,
+    runners: Mapping[str, Runner] | None = None,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel) or a channel. Without one, calls
-    that need a person wait for `gate.decide`. `secrets` are values hidden wherever they appear.
+    that need a person wait for `gate.decide`. `secrets` are values hidden wherever they appear. `runners` are
+    further places where handlers run, by placement (`client`, ...).
     """
     channels = [] if approver is None else [_channel(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
@@ -43,7 +48,7 @@ def open(  # `toolgate.open` is the name users type
     return Gate(
         store=store,
         bus=bus,
-        runners={Placement.INLINE.value: inline},
+        runners={Placement.INLINE.value: inline, **(runners or {})},
         tools=tools,
         policy=policy,
         channels=channels,
@@ -67,12 +72,36 @@ def connect(url: str) -> tuple[Store, Bus]:
             _load("toolgate.adapters.buses.memory", "MemoryBus")(),
         )
     if separator and scheme == "sqlite":
-        if not rest.startswith("/") or rest == "/":
-            raise UsageError("A SQLite URL is sqlite:///relative.db or sqlite:////absolute/path.db.")
-        store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(rest[1:], owner=owner)
+        store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
+    raise _unknown(scheme)
+
+
+def directory(url: str) -> Directory:
+    """Return the directory that belongs to the store a URL names."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "memory":
+        in_memory: Directory = _load("toolgate.adapters.directories.memory", "MemoryDirectory")()
+        return in_memory
+    if separator and scheme == "sqlite":
+        path, files = _path(rest), import_module("toolgate.adapters.stores.sqlite_file")
+        files.prepare(path)
+        in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
+            lambda: files.connect(path, busy_s=files.CREATE_S)
+        )
+        return in_file
+    raise _unknown(scheme)
+
+
+def _path(rest: str) -> Path:
+    if not rest.startswith("/") or rest == "/":
+        raise UsageError("A SQLite URL is sqlite:///relative.db or sqlite:////absolute/path.db.")
+    return Path(rest[1:])
+
+
+def _unknown(scheme: str) -> UsageError:
     known = ", ".join(f"{name}://" for name in _SCHEMES)
-    raise UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
+    return UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
 
 
 def _channel(approver: Callable[..., Any] | Channel) -> Channel:

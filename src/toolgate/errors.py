@@ -14,13 +14,16 @@
     |   |-- ToolUnknownOutcomeError      it may or may not have happened
     |   `-- ToolUndoError                an undo was refused or failed
     |-- DefinitionError                  a tool, schema or registration is wrong
+    |   `-- NotAsyncError                a plain function where only an async one will do
     |-- NotFoundError                    no such call, approval or run
     |-- ConflictError                    somebody else got there first
     |   |-- DecisionConflictError        the approval is decided, expired or frozen
     |   |-- ModeChangedError             the operator's mode is another one than the rules saw
+    |   |-- GrantChangedError            a grant was used up, revoked or used by somebody else meanwhile
     |   |-- StaleFenceError              a result from an execution that lost its claim
     |   `-- RateLimitError               the claim would exceed a rate
     |-- NotAllowedError                  this principal may not do this
+    |-- DeliveryError                    a channel gave up carrying a question
     |-- StoreError                       the truth cannot be read or written
     |-- GateClosedError                  the gate was closed
     `-- UsageError                       the API was called in a way it cannot serve
@@ -216,6 +219,12 @@ class DefinitionError(ToolgateError):
     code = "invalid_definition"
 
 
+class NotAsyncError(DefinitionError, TypeError):
+    """A plain function was given where only an async one will do."""
+
+    code = "not_async"
+
+
 class NotFoundError(ToolgateError):
     """No such call, approval or run in this project."""
 
@@ -240,6 +249,12 @@ class ModeChangedError(ConflictError):
     code = "mode_changed"
 
 
+class GrantChangedError(ConflictError):
+    """The grant is not as it was read: used, revoked or used up; nothing was written."""
+
+    code = "grant_changed"
+
+
 class StaleFenceError(ConflictError):
     """A result arrived from an execution that no longer holds the claim; it is kept as evidence only."""
 
@@ -256,6 +271,16 @@ class NotAllowedError(ToolgateError):
     """This principal may not do this."""
 
     code = "not_allowed"
+
+
+class DeliveryError(ToolgateError):
+    """A channel gave up carrying a question to people; the question stays open."""
+
+    code = "undelivered"
+
+    def __init__(self, message: str, /, *, attempts: int = 1) -> None:
+        self.attempts = attempts
+        super().__init__(message)
 
 
 class StoreError(ToolgateError):

@@ -40,6 +40,7 @@ NOT_COVERED: dict[str, Any] = {
     "placement": "sandbox",
     "policy_revision": "r2",
     "reasons": ("because",),
+    "facts": {"paths": []},
     "risk": "high",
     "confidence": 3,
     "level": "full",

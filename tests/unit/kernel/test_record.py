@@ -16,7 +16,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result
-from toolgate.kernel.policy import Policy
+from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.record import Record, build
 from toolgate.kernel.undo import UndoRecord
 
@@ -25,6 +25,7 @@ SAMPLES: list[Record] = [
     a_call(),
     an_approval(),
     Policy(),
+    Stance(),
     Result(call_id="c1", tool_name="edit", status=Status.PENDING),
     UndoRecord(project="p", call_id="c1", tool_name="edit", data=b"{}", created_at=NOW, expires_at=NOW),
 ]
@@ -40,7 +41,11 @@ def as_dict(record: Any) -> dict[str, Any]:
 
 
 def test_every_kind_of_record_is_sampled_here() -> None:
-    ours = {kind for kind in Record.__subclasses__() if kind.__module__.startswith("toolgate.kernel.")}
+    ours = {
+        kind
+        for kind in [*Record.__subclasses__(), *Stance.__subclasses__()]
+        if kind.__module__.startswith("toolgate.kernel.")
+    }
     assert {type(sample) for sample in SAMPLES} == ours
 
 

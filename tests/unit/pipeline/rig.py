@@ -17,6 +17,7 @@ from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
@@ -32,10 +33,14 @@ class Park:
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
+        self.recalled: list[tuple[str, str]] = []
 
     async def run(self, job: Job) -> object:
         self.jobs.append(job)
         return PARKED
+
+    def recall(self, call: Call, reason: str) -> None:
+        self.recalled.append((call.id, reason))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -65,7 +70,8 @@ class Rig:
         self.answers = Answers(self.driver, self.performer)
         self.undoing = Undoing(self.driver, self.walk)
         self.recovery = Recovery(self.driver, self.performer)
-        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery)
+        self.leases = Leases(self.driver, self.performer)
+        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery, self.leases)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -11,6 +11,7 @@ from toolgate.adapters.stores.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
     CHANGING,
+    GRANT_COLUMNS,
     PARAMS,
     UNDO_COLUMNS,
     Row,
@@ -44,6 +45,7 @@ PUT_APPROVAL = (
     + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:])
 )
 PUT_UNDO = _insert("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
+PUT_GRANT = _insert("grants", GRANT_COLUMNS, verb="INSERT OR REPLACE")
 INSERT_RUN = _insert("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
 INSERT_EVENT = _insert("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
 
@@ -73,7 +75,7 @@ def entry_of(change: Change, sealer: Sealer) -> Entry:
     elif call is not None:
         key = (call.project, uuid_hex(call.id))
         update = (*call_changes(call, sealer), *key, change.expect)
-        if call.status is _AWAITING:  # only asking again can change what would run
+        if call.status is _AWAITING or change.rewrites:  # only asking again can change what would run
             params = (*params_row(call, sealer), *key)
     if run is None and params is None and change.undo is None and not change.approvals:
         return Entry(change, insert, update)
@@ -89,6 +91,8 @@ def are_apart(entries: list[Entry]) -> bool:
     seen = set()
     for change, *_ in entries:
         if change.reservations or change.undo_expect is not None or change.set_mode is not None:
+            return False
+        if change.grant is not None:
             return False
         if change.call is not None:
             seen.add((change.call.project, change.call.id))
