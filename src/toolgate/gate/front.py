@@ -8,6 +8,7 @@ from typing import Any
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
+from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.ownership import Ownership
 from toolgate.gate.people import People
@@ -55,6 +56,7 @@ class Gate(People):
         runners: Mapping[str, Runner],
         tools: Iterable[ToolDefinition] = (),
         policy: Policy | None = None,
+        policy_source: PolicySource | None = None,
         channels: Iterable[Channel] = (),
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -71,11 +73,12 @@ class Gate(People):
             masker=masker or Masker(),
             runners=runners,
             spawn=self._background.spawn,
-            policy=policy or Policy(),
+            policy=policy or (Policy() if policy_source is None else policy_source.load()),
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
         )
+        self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
@@ -100,6 +103,11 @@ class Gate(People):
     @property
     def mode(self) -> Mode:
         return self._driver.store.mode
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._driver.policy
 
     @property
     def masker(self) -> Masker:
@@ -329,12 +337,12 @@ class Gate(People):
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        driver = self._driver
-        data = {"from": driver.policy.revision, "to": policy.revision, "by": Principal.of(by).name}
-        await driver.commit(
-            Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(("policy.changed", None, data),))
-        )
-        driver.policy = policy
+        await self._keeper.follow(policy, by=Principal.of(by).name)
+
+    async def reload_policy(self, *, by: str | Principal) -> Policy:
+        """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
+        self._check_open()
+        return await self._keeper.reload(by=Principal.of(by).name)
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""

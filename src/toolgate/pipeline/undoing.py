@@ -193,7 +193,7 @@ class Undoing:
     async def _look(self, call: Call, *, force: bool) -> UndoStep:
         """Say whether one call of a run can be undone now."""
         step = UndoStep(call.id, call.tool_name, Step.UNDOABLE)
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         undo = await self._driver.store.undo(call.project, call.id)
         if undo is not None and undo.state is UndoState.DONE:
             return step._replace(step=Step.NOTHING, reason="it was undone already")
