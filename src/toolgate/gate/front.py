@@ -422,6 +422,11 @@ class Gate(People):
             listen.remove(tell)
             self._readers.remove(wake)
 
+    def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+        """Have a function called after every commit, in the thread that made it; returns what ends that."""
+        self._driver.listeners.append(watcher)
+        return lambda: self._driver.listeners.remove(watcher)
+
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""
         if self._attendance.is_closed:
