@@ -78,7 +78,8 @@ class Gate:
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
         self._recovery = Recovery(self._driver, self._performer)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
-        self._driver.on_asked = self._messenger.carry
+        if self._messenger.has_channels:
+            self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
             self._driver.on_due(self._driver.now())  # what others left behind is looked after at once

@@ -33,11 +33,15 @@ def request(
     now: datetime,
     timeout: float,
     first: tuple[Draft, ...],
+    owner: str | None = None,
 ) -> Change:
-    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run."""
+    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run.
+
+    `owner` is who puts the question to people; where it dies before they answer, somebody else must.
+    """
     expires_at = now + timedelta(seconds=timeout)
     warn_at = expires_at - timedelta(seconds=min(WARN_BEFORE_S, timeout / 2))
-    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, due_at=warn_at)
+    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, due_at=warn_at, owner=owner)
     approval = Approval.make(
         id=id,
         project=call.project,

@@ -253,6 +253,7 @@ class Walk:
             now=driver.now(),
             timeout=approve.timeout_s(call, tool, driver.policy, level),
             first=first,
+            owner=None if driver.on_asked is None else driver.owner,
         )
         await driver.commit(change.evolve(mode_seen=mode))
         if driver.on_asked is not None:

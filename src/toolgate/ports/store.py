@@ -93,8 +93,8 @@ class Store(Protocol):
         """Return what has come due, and free undo records that expired before `now`."""
         ...
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        """Return calls that are executing for an owner that is no longer alive."""
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        """Return calls in this status whose owner is no longer alive; executing ones also where they have none."""
         ...
 
     async def close(self) -> None: ...

@@ -23,7 +23,7 @@ from toolgate.adapters.stores.sqlite_entry import (
     Entry,
     are_apart,
 )
-from toolgate.adapters.stores.sqlite_file import LOG_BYTES
+from toolgate.adapters.stores.sqlite_file import LOG_BYTES, PUT_KEYS
 from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
@@ -157,8 +157,11 @@ class Writer:
         """Forget what another connection may have changed; return the position of the last event."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version or self._position is None:
-            row = self._connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
-            self._mode = Mode(row[0]) if row is not None else Mode.NORMAL
+            known = dict(self._connection.execute("SELECT name, value FROM settings WHERE name IN ('mode', 'keys')"))
+            self._mode = Mode(known.get("mode", Mode.NORMAL))
+            if self._sealer.current not in (keys := known.get("keys", "").split()):
+                # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
+                self._connection.execute(PUT_KEYS, (" ".join([*keys, self._sealer.current]),))
             (self._position,) = self._connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
             self._heads.clear()
             self._version = version
