@@ -15,6 +15,7 @@ from toolgate.adapters.stores.sealing import Sealer
 from toolgate.adapters.stores.sqlite_entry import (
     INSERT_CALL,
     INSERT_EVENT,
+    INSERT_RATE,
     INSERT_RUN,
     PUT_APPROVAL,
     PUT_UNDO,
@@ -32,7 +33,6 @@ from toolgate.kernel.event import HASH_BYTES, genesis, link
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
 _UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
 _PUT_MODE = "INSERT OR REPLACE INTO settings (name, value) VALUES ('mode', ?)"
-_INSERT_RATE = "INSERT INTO rate_uses (project_id, key, at) VALUES (?,?,?)"
 
 Outcome = Exception | None
 
@@ -266,21 +266,21 @@ class Writer:
         return (0, genesis(project)) if row is None else (row[0], row[1])
 
     def _put(self, batch: _Batch) -> None:
-        many = self._connection.executemany
-        if batch.inserts and many(INSERT_CALL, batch.inserts).rowcount != len(batch.inserts):
+        connection = self._connection
+        if batch.inserts and INSERT_CALL.write(connection, batch.inserts) != len(batch.inserts):
             raise _RefusedError
-        if batch.updates and many(UPDATE_CALL, batch.updates).rowcount != len(batch.updates):
+        if batch.updates and UPDATE_CALL.write(connection, batch.updates) != len(batch.updates):
             raise _RefusedError
-        for sql, rows in (
+        for bulk, rows in (
             (UPDATE_PARAMS, batch.params),
             (INSERT_RUN, batch.runs),
             (PUT_APPROVAL, batch.approvals),
             (PUT_UNDO, batch.undos),
-            (_INSERT_RATE, batch.rates),
+            (INSERT_RATE, batch.rates),
             (INSERT_EVENT, batch.events),
         ):
             if rows:
-                many(sql, rows)
+                bulk.write(connection, rows)
         for project, head in batch.heads.items():
             self._put_head(project, head)
         if batch.mode is not None:
