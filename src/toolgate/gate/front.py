@@ -97,7 +97,8 @@ class Gate(People):
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
         self._driver.on_exhausted = self._degrade
-        self._driver.on_asked = self._messenger.carry
+        if self._messenger.has_channels:
+            self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
             self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
@@ -165,6 +166,8 @@ class Gate(People):
         relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
         realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
         self._driver.realms[project] = realm
+        if realm.channels:
+            self._driver.on_asked = self._messenger.carry
         return realm
 
     async def call(

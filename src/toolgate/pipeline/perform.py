@@ -195,12 +195,15 @@ class Performer:
             outcome = self._cut_short(job)
         except ToolOutputError as error:
             outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
             outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
             if is_exhaustion(error) and driver.on_exhausted is not None:
                 driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
-        return await self._finish(job, outcome, (perf_counter() - began) * 1000)
+        result = await self._finish(job, outcome, (perf_counter() - began) * 1000)
+        if job.is_async and isinstance(outcome.cause, KeyboardInterrupt):
+            raise outcome.cause  # on this thread it may be a person who stops the program; first it was written down
+        return result
 
     async def _is_heard(self, call: Call) -> bool:
         """Tell the project's sink of the claim; False where nothing may run unheard and it would not listen."""

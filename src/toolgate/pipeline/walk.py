@@ -330,6 +330,7 @@ class Walk:
             first=first,
             terms=assessment.terms,
             undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
+            owner=None if driver.on_asked is None else driver.owner,
         )
         await driver.commit(change.evolve(mode_seen=mode))
         relay = driver.relay(call.project)

@@ -108,8 +108,8 @@ class Store(Protocol):
         """Return what has come due, free undo records that expired before `now`, and read the mode anew."""
         ...
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        """Return calls that are executing for an owner that is no longer alive."""
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        """Return calls in this status whose owner is no longer alive; executing ones also where they have none."""
         ...
 
     async def close(self) -> None: ...

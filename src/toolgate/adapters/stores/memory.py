@@ -285,7 +285,7 @@ class MemoryStore:
             heapq.heappop(self._due)
         return max(self._due[0][0], now) if self._due else None
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         return []  # the owner of these calls is the process that would have to ask
 
     async def close(self) -> None:
