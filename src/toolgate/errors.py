@@ -21,6 +21,7 @@
     |   |-- StaleFenceError              a result from an execution that lost its claim
     |   `-- RateLimitError               the claim would exceed a rate
     |-- NotAllowedError                  this principal may not do this
+    |-- SandboxError                     the sandbox cannot be made or used
     |-- StoreError                       the truth cannot be read or written
     |-- GateClosedError                  the gate was closed
     `-- UsageError                       the API was called in a way it cannot serve
@@ -256,6 +257,12 @@ class NotAllowedError(ToolgateError):
     """This principal may not do this."""
 
     code = "not_allowed"
+
+
+class SandboxError(ToolgateError):
+    """The sandbox cannot be made here; nothing ran, and nothing runs outside it instead."""
+
+    code = "sandbox_unavailable"
 
 
 class StoreError(ToolgateError):

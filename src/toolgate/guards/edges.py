@@ -15,7 +15,8 @@ Backend = Literal["auto", "bubblewrap", "landlock", "none"]
 PathJudge = Callable[[str, PathFact, Access], str | None]
 """From a tool's name, a fact and what is to be done to it: why not, or None."""
 
-_SENSITIVE = PathPatterns(SENSITIVE, ignore_case=True, tree=True)
+SECRETS = PathPatterns(SENSITIVE, ignore_case=True, tree=True)
+"""What holds secrets, in any letter case, with everything beneath it."""
 _STEERING = PathPatterns(STEERING, ignore_case=True, tree=True)
 
 
@@ -24,7 +25,7 @@ def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
     problem = unfit(fact, access)
     if problem is not None:
         return problem
-    pattern = _SENSITIVE.match_fact(fact)
+    pattern = SECRETS.match_fact(fact)
     if pattern is None and access == "write":
         pattern = _STEERING.match_fact(fact)
     return None if pattern is None else f"path '{fact.path}' is protected ('{pattern}')"
@@ -48,7 +49,10 @@ def no_limit(tool: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """One policy's edges. `max_file_bytes` gives a tool's own size limit by its name."""
+    """One policy's edges.
+
+    max_file_bytes: a tool's own size limit, by its name. hidden: what commands do not see of the workspace.
+    """
 
     workspace: Workspace
     commands: Mapping[str, Command] = field(default_factory=dict)
@@ -56,3 +60,4 @@ class Edges:
     judge_path: PathJudge = judge_by_default
     max_file_bytes: Callable[[str], int | None] = no_limit
     sandbox: Backend = "auto"
+    hidden: PathPatterns = SECRETS
