@@ -8,6 +8,7 @@ from typing import Any
 
 from toolgate.errors import GateClosedError, NotFoundError, UsageError
 from toolgate.gate.attendance import Attendance
+from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.approval import Approval, ApprovalStatus
@@ -32,7 +33,7 @@ from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
-from toolgate.ports.bus import Bus
+from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import ApprovalQuery, CallQuery, Store
@@ -49,6 +50,7 @@ class Gate:
         runners: Mapping[str, Runner],
         tools: Iterable[ToolDefinition] = (),
         policy: Policy | None = None,
+        policy_source: PolicySource | None = None,
         channels: Iterable[Channel] = (),
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -65,11 +67,12 @@ class Gate:
             masker=masker or Masker(),
             runners=runners,
             spawn=self._background.spawn,
-            policy=policy or Policy(),
+            policy=policy or (Policy() if policy_source is None else policy_source.load()),
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
         )
+        self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
@@ -91,6 +94,11 @@ class Gate:
     @property
     def mode(self) -> Mode:
         return self._driver.store.mode
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._driver.policy
 
     @property
     def masker(self) -> Masker:
@@ -270,12 +278,12 @@ class Gate:
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        driver = self._driver
-        data = {"from": driver.policy.revision, "to": policy.revision, "by": Principal.of(by).name}
-        await driver.commit(
-            Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(("policy.changed", None, data),))
-        )
-        driver.policy = policy
+        await self._keeper.follow(policy, by=Principal.of(by).name)
+
+    async def reload_policy(self, *, by: str | Principal) -> Policy:
+        """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
+        self._check_open()
+        return await self._keeper.reload(by=Principal.of(by).name)
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
@@ -333,7 +341,12 @@ class Gate:
             if change.project == project and change.events:
                 wake()
 
+        def hear(hint: Hint) -> None:
+            if hint.project == project:
+                wake()  # also what other processes did
+
         listen.append(tell)
+        unsubscribe = self._driver.bus.subscribe(hear)
         self._readers.append(wake)
         try:
             while not self._attendance.is_closed:
@@ -344,6 +357,7 @@ class Gate:
                     after = batch[-1].seq
                 await news.wait()
         finally:
+            unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
 

@@ -14,7 +14,7 @@ from toolgate.kernel.change import Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.record import Record
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms, SandboxTerms
-from toolgate.kernel.tool import Placement, Thresholds, ToolDefinition
+from toolgate.kernel.tool import Placement, RiskLevel, Thresholds, ToolDefinition
 
 
 class Word(StrEnum):
@@ -26,12 +26,13 @@ class Word(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What one rule said and why. `code` is the short reason events carry."""
+    """What one rule said and why. `code` is the short reason events carry; `risk` what it raises the risk to."""
 
     word: Word
     reason: str
     rule: str
     code: str = ""
+    risk: RiskLevel | None = None
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -56,6 +56,7 @@ class Driver:
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], str] = new_id
     on_due: Callable[[datetime], None] | None = None
+    refresh: Callable[[], Awaitable[None]] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
     mask: Callable[[object], Any] = field(init=False)

@@ -71,6 +71,8 @@ class Walk:
     ) -> Result:
         """Take a new call as far as it goes without a person: to its end, or to its question."""
         driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
         now = driver.now()
         try:
             tool = resolve(driver.registry, name)
@@ -113,6 +115,8 @@ class Walk:
     async def resume(self, call: Call) -> Result:
         """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
         driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
         tool = driver.registry.find(call.tool_name)
         if tool is None:
             return result_of(call)  # another process holds the tool

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NoReturn
 
-from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
+from toolgate.errors import ConflictError, ModeChangedError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
@@ -62,6 +62,22 @@ class _Chain:
         self.seq, self.last = linked[-1][0], linked[-1][5]
 
 
+@dataclass(slots=True)
+class _Uses:
+    """The uses of one rate or budget within its window, and their sum."""
+
+    kept: deque[tuple[datetime, int]] = field(default_factory=deque)
+    total: int = 0
+
+    def add(self, at: datetime, amount: int) -> None:
+        self.kept.append((at, amount))
+        self.total += amount
+
+    def forget(self, start: datetime) -> None:
+        while self.kept and self.kept[0][0] <= start:
+            self.total -= self.kept.popleft()[1]
+
+
 class MemoryStore:
     """Keeps every guarantee of the Store port but durability."""
 
@@ -80,7 +96,7 @@ class MemoryStore:
         self._undo: dict[Key, UndoRecord] = {}
         self._undo_ends: list[tuple[datetime, Key]] = []
         self._chains: dict[str, _Chain] = {}
-        self._rates: dict[Key, deque[datetime]] = {}
+        self._rates: dict[Key, _Uses] = {}
         self._due: list[tuple[datetime, Key]] = []
 
     def commit(self, change: Change) -> None:
@@ -127,16 +143,10 @@ class MemoryStore:
             self._check_rate(change, reservation)
 
     def _check_rate(self, change: Change, reservation: Reservation) -> None:
-        used = self._rates.get((change.project, reservation.key))
-        if used is None:
-            return
-        start = change.at - timedelta(seconds=reservation.window_s)
-        while used and used[0] <= start:
-            used.popleft()
-        if len(used) >= reservation.limit:
-            raise RateLimitError(
-                f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
-            )
+        used = self._rates.setdefault((change.project, reservation.key), _Uses())
+        used.forget(change.at - timedelta(seconds=reservation.window_s))
+        if used.total + reservation.amount > reservation.limit:
+            raise reservation.refusal()
 
     def _new_chain(self, project: str) -> _Chain:
         links: deque[Link] = deque(maxlen=self._retain * EVENTS_PER_CALL)
@@ -168,7 +178,7 @@ class MemoryStore:
         if change.undo is not None:
             self._keep_undo(change.undo, change.at)
         for reservation in change.reservations:
-            self._rates.setdefault((change.project, reservation.key), deque()).append(change.at)
+            self._rates[change.project, reservation.key].add(change.at, reservation.amount)
         if change.set_mode is not None:
             self.mode = change.set_mode
 
@@ -203,10 +213,7 @@ class MemoryStore:
             self._seal_all()
             everything: Iterable[Call] = tuple(self._calls.values())
         found = [call for call in everything if _call_fits(call, query)]
-        found.sort(key=lambda call: (call.created_at, call.id))
-        if query.after is not None:
-            ids = [call.id for call in found]
-            found = found[ids.index(query.after) + 1 :] if query.after in ids else found
+        found.sort(key=_place)
         return found[: query.limit]
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
@@ -264,11 +271,17 @@ class MemoryStore:
             self._seal_all()
 
 
+def _place(call: Call) -> tuple[datetime, str, str]:
+    """Where a call stands among the others, oldest first."""
+    return call.created_at, call.project, call.id
+
+
 def _call_fits(call: Call, query: CallQuery) -> bool:
     return (
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
+        and (query.after is None or _place(call) > _place(query.after))
     )
 
 
