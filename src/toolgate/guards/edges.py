@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolgate.guards.files import Access, PathFact, Workspace
+from toolgate.guards.files import Access, PathFact, PathRefused, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules
 from toolgate.guards.patterns import SENSITIVE, STEERING, PathPatterns
@@ -61,3 +61,25 @@ class Edges:
     max_file_bytes: Callable[[str], int | None] = no_limit
     sandbox: Backend = "auto"
     hidden: PathPatterns = SECRETS
+
+    def look(self, tool: str, path: str, access: Access, *, base: str | None = None) -> PathFact:
+        """Return what a path points at, if the tool may touch it so; PathRefused otherwise."""
+        fact = self.workspace.look(path, base=base)
+        refusal = self.judge_path(tool, fact, access)
+        if refusal is not None:
+            raise PathRefused("denied", f"{refusal}. Choose another path, or add it to the policy.")
+        return fact
+
+    def limit(self, tool: str, own: int) -> int:
+        """Return how many bytes of a file a tool may take: its own limit or the policy's, whichever is less."""
+        limit = self.max_file_bytes(tool)
+        return own if limit is None else min(own, limit)
+
+
+EdgeSource = Edges | Callable[[], Edges]
+"""The edges, or where to find those that hold now: a policy may be read again."""
+
+
+def edges_of(source: EdgeSource) -> Edges:
+    """Return the edges that hold now."""
+    return source if isinstance(source, Edges) else source()

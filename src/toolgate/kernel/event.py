@@ -34,6 +34,7 @@ EVENTS: dict[str, str] = {
     "approval.expired": "The approval closed without a decision: time ran out, the call ended or it was superseded.",
     "mode.changed": "The operator changed the mode.",
     "policy.changed": "The gate follows another policy revision.",
+    "sandbox.tested": "A sandbox was tried with escape probes before its first use.",
     "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",
 }
 """Every event name with its meaning. A name that is not here cannot be drafted."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from toolgate.errors import ConflictError, StoreError, ToolOutputError
+from toolgate.errors import ConflictError, StoreError, ToolDeniedError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
@@ -177,7 +177,7 @@ class Performer:
         except ToolOutputError as error:
             outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
-            outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call), cause=error)
+            outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
         return await self._finish(job, outcome, (perf_counter() - began) * 1000)
 
@@ -324,5 +324,8 @@ def _text_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _code_of(call: Call) -> str:
-    return "execution_failed" if call.undo_of is None else "undo_failed"
+def _code_of(call: Call, error: BaseException) -> str:
+    if call.undo_of is not None:
+        return "undo_failed"
+    # A handler that refuses to touch what it was given says so with the error that rules deny with.
+    return ToolDeniedError.code if isinstance(error, ToolDeniedError) else "execution_failed"

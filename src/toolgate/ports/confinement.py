@@ -44,6 +44,18 @@ class Confined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfinedCall:
+    """A Python function to run in a sandbox, by its module and name, with keyword arguments that can be pickled."""
+
+    module: str
+    name: str
+    arguments: Mapping[str, Any]
+    network: bool = False
+    timeout_s: float = 30.0
+    memory_bytes: int = 1024 * MEBIBYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """How a confined program ended. A program that was stopped has the exit code -1."""
 
@@ -59,10 +71,13 @@ class Finished:
 class Confinable(Protocol):
     """A hook that plans what runs in the sandbox instead of running there itself."""
 
-    def plan(self, given: ToolInput) -> Confined:
+    def plan(self, given: ToolInput) -> Confined | ConfinedCall:
         """Return what is to run; raise for arguments that are refused. Runs outside the sandbox, before it."""
         ...
 
-    def conclude(self, given: ToolInput, finished: Finished) -> Any:
-        """Return the tool's output. Runs outside the sandbox, after it: what it is given may be hostile."""
+    def conclude(self, given: ToolInput, finished: Finished | Any) -> Any:
+        """Return the tool's output from a program's end or a function's value.
+
+        Runs outside the sandbox, after it: what it is given may be hostile.
+        """
         ...

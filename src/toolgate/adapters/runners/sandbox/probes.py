@@ -10,6 +10,7 @@ import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from toolgate.adapters.runners.sandbox import layout
 from toolgate.adapters.runners.sandbox.backend import Backend
@@ -101,6 +102,15 @@ class Report:
     @property
     def holds(self) -> bool:
         return self.problem is None and not self.failed
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "backend": self.backend,
+            "holds": self.holds,
+            "passed": list(self.passed),
+            "failed": list(self.failed),
+            "problem": self.problem,
+        }
 
     @property
     def summary(self) -> str:

@@ -13,7 +13,7 @@ import pickle
 import sys
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgate.adapters.runners.sandbox import layout
@@ -24,7 +24,7 @@ from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms, least
-from toolgate.ports.confinement import MEBIBYTE, Confinable, Confined, Finished
+from toolgate.ports.confinement import MEBIBYTE, Confinable, Confined, ConfinedCall, Finished
 from toolgate.ports.runner import Job
 
 MAX_RESULT_BYTES = 16 * MEBIBYTE
@@ -72,52 +72,94 @@ class SandboxRunner:
             loop.call_soon_threadsafe(_settle, done, value, failure)
 
     def _perform(self, job: Job, loop: asyncio.AbstractEventLoop, stop: int) -> object:
-        if isinstance(job.hook, Confinable):
-            given: ToolInput = job.args[0]
-            confined = limited(job.hook.plan(given), job.sandbox, job.tool.timeout_seconds)
-            finished = self.sandbox.run(
-                confined, backend=_backend(job), stop=stop, on_output=_lines(given, loop) if job.is_async else None
-            )
-            return job.hook.conclude(given, finished)
+        if not isinstance(job.hook, Confinable):
+            request = Request.of_job(job)
+            return self._call(job, request, loop, stop)
+        given: ToolInput = job.args[0]
+        planned = job.hook.plan(given)
+        if isinstance(planned, ConfinedCall):
+            return job.hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop))
+        confined = limited(planned, job.sandbox, job.tool.timeout_seconds)
+        told = _lines(given, loop) if job.is_async else None
+        return job.hook.conclude(given, self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=told))
+
+    def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         report = _Report(_input_of(job), loop)
-        finished = self.sandbox.run(
-            limited(self._callable(job), job.sandbox, job.tool.timeout_seconds),
-            backend=_backend(job),
-            stop=stop,
-            on_output=report.take,
-        )
+        confined = limited(self._program(job, request), job.sandbox, job.tool.timeout_seconds)
+        finished = self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=report.take)
         return report.outcome(job, finished)
 
-    def _callable(self, job: Job) -> Confined:
+    def _program(self, job: Job, request: Request) -> Confined:
         """Return the program that runs a Python callable: this interpreter, with what it imports, and the files."""
-        main_file = getattr(sys.modules.get("__main__"), "__file__", None)
-        asked = {
-            "name": _name_of(job.hook),
-            "pickled": None if _name_of(job.hook) else job.hook,
-            "main": os.path.abspath(main_file) if main_file else None,
-            "is_async": job.is_async,
-            "args": tuple(map(carried, job.args)),
-            "kwargs": {name: carried(value) for name, value in job.kwargs.items()},
-        }
         try:
-            data = pickle.dumps(asked)
+            data = pickle.dumps(request.asked)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise SandboxError(
                 f"The handler of `{job.tool.name}` cannot be sent to the sandbox: {error}. Make it a function of a "
                 "module, or an object that can be pickled."
             ) from None
-        paths = layout.python_paths()
-        if asked["main"] and _name_of(job.hook)[:1] == ("__main__",):
-            paths += (str(asked["main"]),)
         return Confined(
             argv=(sys.executable, "-I", "-c", BOOT, json.dumps([path for path in sys.path if path])),
-            readable=(*paths, *self.sandbox.readable()),
-            hidden=self.sandbox.hidden(),
+            readable=(*layout.python_paths(), *request.files, *(self.sandbox.readable() if request.sees_files else ())),
+            hidden=self.sandbox.hidden() if request.sees_files else (),
             environment={"PYTHONDONTWRITEBYTECODE": "1"},
-            network=job.sandbox is not None and job.sandbox.network,
+            network=request.network,
             stdin=data,
-            timeout_s=job.tool.timeout_seconds,
+            timeout_s=request.timeout_s,
+            memory_bytes=request.memory_bytes,
             output_bytes=MAX_RESULT_BYTES,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a child is asked to call. `files` are modules it needs; `sees_files`: it may read the workspace."""
+
+    asked: dict[str, Any]
+    network: bool
+    timeout_s: float
+    memory_bytes: int
+    sees_files: bool
+    files: tuple[str, ...] = ()
+
+    @classmethod
+    def of_job(cls, job: Job) -> Request:
+        """Return the request for any hook of a sandboxed tool."""
+        name = _name_of(job.hook)
+        file = getattr(sys.modules.get("__main__"), "__file__", None)
+        main = os.path.abspath(file) if file and name[:1] == ("__main__",) else None
+        return cls(
+            asked={
+                "name": name,
+                "pickled": None if name else job.hook,
+                "main": main,
+                "is_async": job.is_async,
+                "args": tuple(map(carried, job.args)),
+                "kwargs": {key: carried(value) for key, value in job.kwargs.items()},
+            },
+            network=job.sandbox is not None and job.sandbox.network,
+            timeout_s=job.tool.timeout_seconds,
+            memory_bytes=Confined(argv=()).memory_bytes,
+            sees_files=True,
+            files=(main,) if main else (),
+        )
+
+    @classmethod
+    def of_plan(cls, planned: ConfinedCall) -> Request:
+        """Return the request for a planned function: it sees no files but the modules'."""
+        return cls(
+            asked={
+                "name": (planned.module, planned.name),
+                "pickled": None,
+                "main": None,
+                "is_async": False,
+                "args": (),
+                "kwargs": dict(planned.arguments),
+            },
+            network=planned.network,
+            timeout_s=planned.timeout_s,
+            memory_bytes=planned.memory_bytes,
+            sees_files=False,
         )
 
 
