@@ -17,7 +17,7 @@ from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
-from toolgate.guards.hidden import hidden_in
+from toolgate.guards.hidden import kept_in
 from toolgate.kernel.context import Mode
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
@@ -63,6 +63,8 @@ GIT_ENVIRONMENT = {
     "GIT_SSH_COMMAND": "false",
     "GIT_ALLOW_PROTOCOL": "https:ssh",
 }
+GIT_STEERING = ("config", "hooks", "info")
+"""What in a repository names programs to run."""
 GIT_SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -184,18 +186,33 @@ class Confining:
         for use in parsed.paths:
             edges.look(self.name, use.path, use.access, base=start.path)
         roots = tuple(root.path for root in edges.workspace.roots)
+        kept = kept_in(edges)
         environment = environment_of(parsed) | dict(extra or {}) | dict(parsed.environment)
         return Confined(
             argv=parsed.argv,
             cwd=start.path,
             readable=() if parsed.writes else roots,
             writable=roots if parsed.writes else (),
-            hidden=hidden_in(edges),
+            hidden=kept.hidden,
+            locked=locked_for(parsed, kept.locked),
             environment=environment,
             network=parsed.network,
             timeout_s=timeout_s,
             output_bytes=parsed.limits.output_bytes,
         )
+
+
+def locked_for(parsed: Parsed, locked: Sequence[str]) -> tuple[str, ...]:
+    """Return what a command that writes cannot change. Git changes its own files, but not what they make it run."""
+    if not parsed.writes:
+        return ()
+    if parsed.command != "git":
+        return tuple(locked)
+    found: list[str] = []
+    for path in locked:
+        is_repository = os.path.basename(path) == ".git" and os.path.isdir(path)
+        found += [os.path.join(path, name) for name in GIT_STEERING] if is_repository else [path]
+    return tuple(path for path in found if os.path.exists(path))
 
 
 def environment_of(parsed: Parsed) -> dict[str, str]:

@@ -17,7 +17,8 @@ PathJudge = Callable[[str, PathFact, Access], str | None]
 
 SECRETS = PathPatterns(SENSITIVE, ignore_case=True, tree=True)
 """What holds secrets, in any letter case, with everything beneath it."""
-_STEERING = PathPatterns(STEERING, ignore_case=True, tree=True)
+STEERED = PathPatterns(STEERING, ignore_case=True, tree=True)
+"""What steers programs, or Toolgate itself."""
 
 
 def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
@@ -27,7 +28,7 @@ def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
         return problem
     pattern = SECRETS.match_fact(fact)
     if pattern is None and access == "write":
-        pattern = _STEERING.match_fact(fact)
+        pattern = STEERED.match_fact(fact)
     return None if pattern is None else f"path '{fact.path}' is protected ('{pattern}')"
 
 
@@ -51,7 +52,8 @@ def no_limit(tool: str) -> int | None:
 class Edges:
     """One policy's edges.
 
-    max_file_bytes: a tool's own size limit, by its name. hidden: what commands do not see of the workspace.
+    max_file_bytes: a tool's own size limit, by its name. hidden, locked: what commands do not see, or see and
+    cannot change, of the workspace.
     """
 
     workspace: Workspace
@@ -61,6 +63,7 @@ class Edges:
     max_file_bytes: Callable[[str], int | None] = no_limit
     sandbox: Backend = "auto"
     hidden: PathPatterns = SECRETS
+    locked: PathPatterns = STEERED
 
     def look(self, tool: str, path: str, access: Access, *, base: str | None = None) -> PathFact:
         """Return what a path points at, if the tool may touch it so; PathRefused otherwise."""

@@ -1,8 +1,9 @@
-"""Find the files that commands must not see: what the policy protects from reading, wherever it lies."""
+"""Find the files that commands must not see or must not change: what the policy protects, wherever it lies."""
 
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
@@ -11,13 +12,29 @@ from toolgate.guards.files import Root
 MAX_NAMES = 300_000
 
 
+class Kept(NamedTuple):
+    """Paths beneath the workspace's roots, outermost first: what is hidden, and what can be read but not changed."""
+
+    hidden: tuple[str, ...]
+    locked: tuple[str, ...]
+
+
 def hidden_in(edges: Edges) -> tuple[str, ...]:
-    """Return the paths to hide beneath the workspace's roots, outermost first; SandboxError where too many to look."""
-    return tuple(path for root in edges.workspace.roots for path in _in_root(edges, root))
+    """Return the paths to hide; SandboxError where there are too many files to look for them."""
+    return kept_in(edges).hidden
 
 
-def _in_root(edges: Edges, root: Root) -> list[str]:
-    found: list[str] = []
+def kept_in(edges: Edges) -> Kept:
+    """Return the paths to hide and to lock; SandboxError where there are too many files to look for them."""
+    found = [_in_root(edges, root) for root in edges.workspace.roots]
+    return Kept(
+        tuple(path for each in found for path in each.hidden), tuple(path for each in found for path in each.locked)
+    )
+
+
+def _in_root(edges: Edges, root: Root) -> Kept:
+    hidden: list[str] = []
+    locked: list[str] = []
     waiting = [root.path]
     seen = 0
     while waiting:
@@ -25,10 +42,13 @@ def _in_root(edges: Edges, root: Root) -> list[str]:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     seen += 1
+                    if entry.is_symlink():
+                        continue  # what it points at is found by its own name
                     if edges.hidden.match(entry.path) is not None:
-                        if not entry.is_symlink():
-                            found.append(entry.path)
-                    elif entry.is_dir(follow_symlinks=False):
+                        hidden.append(entry.path)
+                    elif edges.locked.match(entry.path) is not None:
+                        locked.append(entry.path)
+                    elif entry.is_dir():
                         waiting.append(entry.path)
         except OSError:
             continue  # what we cannot list, the sandbox's user cannot either
@@ -37,4 +57,4 @@ def _in_root(edges: Edges, root: Root) -> list[str]:
                 f"{root.path} holds more than {MAX_NAMES} files, too many to find the protected ones among them. "
                 "Choose a smaller workspace."
             )
-    return sorted(found, key=len)
+    return Kept(tuple(sorted(hidden, key=len)), tuple(sorted(locked, key=len)))

@@ -23,7 +23,8 @@ class Confined:
 
     argv: the program's absolute path and its arguments. cwd: where it starts.
     readable, writable: what it sees of the host's files, at the same place. hidden: what it does not, although
-    it lies within those. environment: all the variables it gets. network: whether it has one.
+    it lies within those; locked: what it cannot change. environment: all the variables it gets. network: whether
+    it has one.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
     """
@@ -33,6 +34,7 @@ class Confined:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     network: bool = False
     stdin: bytes = b""

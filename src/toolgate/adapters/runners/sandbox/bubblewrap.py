@@ -84,6 +84,8 @@ class Bubblewrap:
         line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
         for option, path in self.mounts(confined):
             line += [option, path, path]
+        for path in confined.locked:
+            line += ["--ro-bind", path, path]
         for path in confined.hidden:
             line += self._cover(path)
         for name, value in (layout.BASE_ENVIRONMENT | dict(confined.environment)).items():
@@ -111,18 +113,19 @@ class Bubblewrap:
         if os.geteuid() != 0:
             return None
         own = (*confined.readable, *confined.writable)
-        sources = [path for _, path in self.mounts(confined) if self._must_stage(path, own)]
+        mounted = [path for _, path in self.mounts(confined) if self._must_stage(path, own)]
+        sources = sorted(mounted, key=len, reverse=True)
         if not sources:
             return None
-        places = {path: f"@{index}" for index, path in enumerate(sources)}
-        binds = ("--ro-bind", "--bind")
-        command = [
-            places.get(word, word) if index > 0 and line[index - 1] in binds else word
-            for index, word in enumerate(line)
-        ]
+        moved: list[tuple[int, int, str]] = []
+        for index, word in enumerate(line[: line.index("--")]):
+            home = next((number for number, path in enumerate(sources) if layout.within(word, path)), None)
+            if home is not None and line[index - 1] in ("--ro-bind", "--bind"):
+                moved.append((index, home, word[len(sources[home]) :]))
         request = {"uid": self.user.uid, "gid": self.user.gid, "stage": self._files.stage}
+        request |= {"sources": sources, "command": line, "moved": moved}
         script = os.path.join(os.path.dirname(__file__), "stage.py")
-        return [sys.executable, "-I", "-S", script, json.dumps(request | {"sources": sources, "command": command})]
+        return [sys.executable, "-I", "-S", script, json.dumps(request)]
 
     def _must_stage(self, path: str, own: Sequence[str]) -> bool:
         if layout.blocker(path, *self.user) is not None:

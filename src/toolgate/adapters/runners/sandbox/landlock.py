@@ -38,7 +38,9 @@ def grants_of(confined: Confined, temporary: str) -> list[tuple[str, int]]:
     readable = (*layout.SYSTEM, *settings, *layout.runtime_of(confined.argv[0]), *confined.readable)
     found = [(path, _READ | _WRITE) for path in _DEVICES]
     found += [grant for path in readable for grant in _spread(path, confined.hidden, _READING)]
-    found += [grant for path in confined.writable for grant in _spread(path, confined.hidden, _WRITING)]
+    kept = (*confined.hidden, *confined.locked)
+    found += [grant for path in confined.writable for grant in _spread(path, kept, _WRITING)]
+    found += [grant for path in confined.locked for grant in _spread(path, confined.hidden, _READING)]
     return [*found, (temporary, _WRITING)]
 
 
@@ -166,11 +168,10 @@ class Landlock:
                 backend=self.name,
             )
 
-    @staticmethod
-    def _process_limit(confined: Confined) -> int:
-        """Without a user namespace the limit counts all processes of the user: leave room for those there are."""
-        own = sum(1 for name in os.listdir("/proc") if name.isdigit())
-        return confined.processes + own * 4
+    def _process_limit(self, confined: Confined) -> int:
+        """Without a user namespace the limit counts everything of the user's: leave room for what there is."""
+        own = sum(_threads(pid, self.user.uid) for pid in os.listdir("/proc") if pid.isdigit())
+        return confined.processes + own
 
     @staticmethod
     def _code(watch: Watch, status: int) -> int | None:
@@ -195,6 +196,15 @@ class Unconfined(Landlock):
 
     def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
         return {"grants": None, "seccomp": None}
+
+
+def _threads(pid: str, uid: int) -> int:
+    """Return how many threads a process of this user has; none of anybody else's count."""
+    try:
+        is_own = os.stat(f"/proc/{pid}").st_uid == uid
+        return len(os.listdir(f"/proc/{pid}/task")) if is_own else 0
+    except OSError:
+        return 0
 
 
 def _close(descriptor: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, sandbox_user
+from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, User, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
 from toolgate.adapters.runners.sandbox.probes import Report, probe
@@ -16,6 +16,10 @@ from toolgate.ports.confinement import Confined, Finished
 
 AUTO = ("bubblewrap", "landlock")
 """What `auto` tries, best first. `none` is never among them."""
+
+
+_REPORTS: dict[tuple[str, User], Report] = {}
+"""How backends did in this process: the same user on the same machine is tested once."""
 
 
 class Sandbox:
@@ -84,7 +88,8 @@ class Sandbox:
             user = sandbox_user(workspace, self._uid)
             backend = _make(name, user, self._files)
             self._backends[name] = backend
-            self._reports[name] = probe(backend, self._files.path)
+            self._reports[name] = _REPORTS.get((name, user)) or probe(backend, self._files.path)
+            _REPORTS[name, user] = self._reports[name]
             if self._on_tested is not None:
                 self._on_tested(self._reports[name])
         return self._reports[name]
@@ -97,7 +102,7 @@ class Sandbox:
         self._files.close()
 
 
-def _make(name: str, user: object, files: Files) -> Backend:
+def _make(name: str, user: User, files: Files) -> Backend:
     kinds: dict[str, Callable[..., Backend]] = {
         "bubblewrap": Bubblewrap,
         "landlock": Landlock,

@@ -1,8 +1,8 @@
 """Put what another user must see where that user can reach it, then become that user and go on.
 
 Run as a program, by root alone: `stage.py {json}`. In a mount namespace of its own it binds each source below a
-directory, with owners mapped where the kernel can, gives up root and becomes the command. Sources are named in
-the command as `@0`, `@1` and so on. Standard library only: it starts with `-I -S`.
+directory, with owners mapped where the kernel can, gives up root and becomes the command. `moved` says which words of
+the command lie beneath which source. Standard library only: it starts with `-I -S`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main(request: str) -> None:
     _check(_libc.unshare(_NEW_MOUNTS), "unshare")
     _check(_libc.mount(None, b"/", None, _RECURSIVE | _PRIVATE, None), "make mounts private")
     _check(_libc.mount(b"tmpfs", stage.encode(), b"tmpfs", 0, b"mode=755,size=65536"), "mount the stage")
-    places = {}
+    places = []
     for index, source in enumerate(asked["sources"]):
         place = f"{stage}/{index}"
         if os.path.isdir(source):
@@ -87,12 +87,14 @@ def main(request: str) -> None:
         else:
             os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
         _bind(source, place, owners)
-        places[f"@{index}"] = place
+        places.append(place)
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
     os.chdir("/")
-    command = [places.get(word, word) for word in asked["command"]]
+    command = asked["command"]
+    for index, source, rest in asked["moved"]:
+        command[index] = places[source] + rest
     os.execv(command[0], command)
 
 
