@@ -105,6 +105,10 @@ async def test_an_edit_that_is_not_clear_changes_nothing(
     assert (workspace / "notes.txt").read_text() == "one\ntwo\nthree\n"
 
 
+def apply(diff: str, workspace: Path) -> None:
+    subprocess.run(["patch", "-p1", "-s"], input=diff.encode(), cwd=workspace, check=True)
+
+
 async def test_the_preview_is_a_diff_that_patch_applies(workspace: Path) -> None:
     seen: list[Approval] = []
 
@@ -122,7 +126,7 @@ async def test_the_preview_is_a_diff_that_patch_applies(workspace: Path) -> None
     assert (seen[0].preview["additions"], seen[0].preview["deletions"]) == (1, 1)
     assert seen[3].preview["diff"] is None
     for approval in seen[:2]:
-        subprocess.run(["patch", "-p1", "-s"], input=approval.preview["diff"].encode(), cwd=workspace, check=True)
+        apply(approval.preview["diff"], workspace)
     assert (workspace / "notes.txt").read_text() == "one\n2\nthree\n"
     assert (workspace / "new.txt").read_text() == "fresh\n"
 

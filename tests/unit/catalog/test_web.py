@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import http.server
 import threading
@@ -28,39 +29,35 @@ PAGE = (
 )
 
 
+PAGES: dict[str, tuple[dict[str, str], bytes]] = {
+    "/page": ({"Content-Type": "text/html; charset=utf-8"}, PAGE.encode()),
+    "/bomb": ({"Content-Encoding": "gzip"}, gzip.compress(bytes(50_000_000))),
+    "/deflated": ({"Content-Encoding": "gzip"}, gzip.compress(b"small")),
+    "/broken": ({"Content-Encoding": "gzip"}, b"not gzip"),
+    "/odd": ({"Content-Encoding": "br"}, b""),
+    "/latin": ({"Content-Type": "text/plain; charset=latin-1"}, "ä".encode("latin-1")),
+    "/unknown": ({"Content-Type": "text/plain; charset=klingon"}, b"qapla"),
+}
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        headers: dict[str, str] = {}
-        status, body = 200, b""
-        if path == "/page":
-            headers["Content-Type"], body = "text/html; charset=utf-8", PAGE.encode()
-        elif path == "/bomb":
-            headers["Content-Encoding"], body = "gzip", gzip.compress(bytes(50_000_000))
-        elif path == "/deflated":
-            headers["Content-Encoding"], body = "gzip", gzip.compress(b"small")
-        elif path == "/broken":
-            headers["Content-Encoding"], body = "gzip", b"not gzip"
-        elif path == "/odd":
-            headers["Content-Encoding"] = "br"
-        elif path.startswith("/to/"):
-            status, headers["Location"] = 302, self.path[4:]
+        headers, body = PAGES.get(path, ({}, b""))
+        status = 200 if path in PAGES else 404
+        if path.startswith("/to/"):
+            status, headers = 302, {"Location": self.path[4:]}
         elif path == "/loop":
-            status, headers["Location"] = 301, "/loop"
+            status, headers = 301, {"Location": "/loop"}
         elif path == "/host":
-            body = str(self.headers["Host"]).encode()
-        elif path == "/latin":
-            headers["Content-Type"], body = "text/plain; charset=latin-1", "ä".encode("latin-1")
-        elif path == "/unknown":
-            headers["Content-Type"], body = "text/plain; charset=klingon", b"qapla"
-        else:
-            status = 404
+            status, body = 200, str(self.headers["Host"]).encode()
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(OSError):  # a reader that has enough goes away
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         return

@@ -38,8 +38,8 @@ def files() -> Iterator[Files]:
 
 @pytest.fixture(scope="session", params=["bubblewrap", "landlock"])
 def backend(request: pytest.FixtureRequest, files: Files) -> Backend:
-    kind = {"bubblewrap": Bubblewrap, "landlock": Landlock}[request.param]
-    made: Backend = kind(sandbox_user(None, None), files)
+    user = sandbox_user(None, None)
+    made: Backend = Bubblewrap(user, files) if request.param == "bubblewrap" else Landlock(user, files)
     problem = made.problem()
     if problem is not None:
         pytest.skip(f"{request.param}: {problem}")

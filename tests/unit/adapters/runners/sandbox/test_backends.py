@@ -212,8 +212,9 @@ def test_an_unknown_backend_is_refused() -> None:
 def test_nothing_runs_where_no_backend_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bubblewrap, "problem", lambda _self: "it is broken")
     monkeypatch.setattr("toolgate.adapters.runners.sandbox.sandbox.AUTO", ("bubblewrap",))
+    monkeypatch.setattr("toolgate.adapters.runners.sandbox.sandbox._REPORTS", {})
     sandbox = Sandbox()
-    with pytest.raises(SandboxError, match="nothing ran.*it is broken"):
+    with pytest.raises(SandboxError, match=r"nothing ran.*it is broken"):
         sandbox.run(Confined(argv=("/bin/true",)))
     sandbox.close()
 
