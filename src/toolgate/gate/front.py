@@ -365,6 +365,10 @@ class Gate(People):
         self._check_open()
         return await self._keeper.reload(by=Principal.of(by).name)
 
+    def note_sandbox(self, report: Mapping[str, Any]) -> None:
+        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
+        self._driver.spawn(self._keeper.tell(("sandbox.tested", None, dict(report))))
+
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
         self._check_open()

@@ -55,6 +55,7 @@ NOT_COVERED: dict[str, Any] = {
     "owner": "boot",
     "attempt": 2,
     "fence": "f",
+    "runner": "runner:r",
     "due_at": LATER,
     "started_at": LATER,
     "completed_at": LATER,
