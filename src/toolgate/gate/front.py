@@ -283,6 +283,10 @@ class Gate:
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
 
+    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        return await self._undoing.kept(project, call_id)
+
     async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
         """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
         self._check_open()

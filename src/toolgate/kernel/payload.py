@@ -21,6 +21,7 @@ KEY_CHARACTERS = 64
 
 _loads, _dumps = orjson.loads, orjson.dumps
 _SCALARS = frozenset({str, int, bool, type(None)})
+_STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS  # the encoder crashes on a dataclass with an unset slot
 
 
@@ -54,6 +55,18 @@ def _write_odd_keys(value: object) -> bytes:
 def _unique(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("two keys of one mapping are the same text in JSON")
+
+
+def jsonable(payload: Mapping[str, Any]) -> Mapping[str, Any] | bytes:
+    """Return arguments as they are where they are JSON already, else in their JSON form where they have one."""
+    try:
+        _dumps(payload, None, _STRICT)
+    except TypeError:
+        try:
+            return encode(payload, what="payload")
+        except ToolOutputError:
+            return payload  # what has no JSON form is refused where arguments are read
+    return payload
 
 
 def plain(value: object) -> Any:
