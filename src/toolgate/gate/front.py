@@ -57,6 +57,7 @@ class Gate:
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
+        listeners: Iterable[Callable[[Change], None]] = (),
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -73,6 +74,7 @@ class Gate:
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
+            listeners=list(listeners),
         )
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
