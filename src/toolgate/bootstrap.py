@@ -50,7 +50,7 @@ def open(  # `toolgate.open` is the name users type
         masker=Masker(secrets),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
-        listeners=[_load("toolgate.adapters.telemetry.metrics", "METRICS").hear],
+        tally=_load("toolgate.adapters.telemetry.metrics", "METRICS").hear,
     )
 
 

@@ -57,7 +57,7 @@ class Gate:
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
-        listeners: Iterable[Callable[[Change], None]] = (),
+        tally: Callable[[Change], None] | None = None,
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -74,7 +74,7 @@ class Gate:
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
-            listeners=list(listeners),
+            tally=tally,
         )
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
@@ -149,7 +149,7 @@ class Gate:
         spawn = self._background.spawn
         relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
         realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
-        self._driver.realms[project] = realm
+        self._driver.settle(project, realm)
         return realm
 
     async def call(

@@ -161,7 +161,7 @@ class Performer:
         writing = driver.write(claim)
         if writing is not None:
             await writing
-        if driver.realms and not await self._is_heard(call):
+        if driver.has_realms and not await self._is_heard(call):
             return await self._finish(job, _unheard(tool), 0.0)
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
