@@ -35,7 +35,7 @@ from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
-from toolgate.ports.bus import Bus
+from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
@@ -392,7 +392,12 @@ class Gate:
             if change.project == project and change.events:
                 wake()
 
+        def hear(hint: Hint) -> None:
+            if hint.project == project:
+                wake()  # also what other processes did
+
         listen.append(tell)
+        unsubscribe = self._driver.bus.subscribe(hear)
         self._readers.append(wake)
         try:
             while not self._attendance.is_closed:
@@ -403,6 +408,7 @@ class Gate:
                     after = batch[-1].seq
                 await news.wait()
         finally:
+            unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
 

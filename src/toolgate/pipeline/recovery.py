@@ -86,7 +86,7 @@ class Recovery:
         await driver.commit(record.failed(call, now=driver.now(), status=status, code=code, error=error))
 
     async def _reconcile_all(self) -> None:
-        last: str | None = None
+        last: Call | None = None
         while True:
             query = CallQuery(statuses=frozenset({Status.UNKNOWN}), after=last, limit=BATCH)
             unknown = await self._driver.store.calls(query)
@@ -94,7 +94,7 @@ class Recovery:
                 await self._reconcile_once(call)
             if len(unknown) < BATCH:
                 return
-            last = unknown[-1].id
+            last = unknown[-1]
 
     async def _reconcile_once(self, call: Call) -> None:
         tool = self._driver.realm(call.project).registry.find(call.tool_name)

@@ -164,7 +164,7 @@ class Undoing:
         found: list[Call] = []
         done = frozenset({Status.COMPLETED})
         while True:
-            after = found[-1].id if found else None
+            after = found[-1] if found else None
             query = CallQuery(project=project, run_id=run_id, statuses=done, after=after, limit=PAGE)
             page = await self._driver.store.calls(query)
             found += page

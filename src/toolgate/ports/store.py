@@ -17,12 +17,12 @@ from toolgate.kernel.undo import UndoRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuery:
-    """Which calls, oldest first. None means any; `after` is the id of the last call already seen."""
+    """Which calls, oldest first. None means any; `after` is the last call already seen."""
 
     project: str | None = None
     statuses: frozenset[Status] | None = None
     run_id: str | None = None
-    after: str | None = None
+    after: Call | None = None
     limit: int = 100
 
 

@@ -203,10 +203,7 @@ class MemoryStore:
             self._seal_all()
             everything: Iterable[Call] = tuple(self._calls.values())
         found = [call for call in everything if _call_fits(call, query)]
-        found.sort(key=lambda call: (call.created_at, call.id))
-        if query.after is not None:
-            ids = [call.id for call in found]
-            found = found[ids.index(query.after) + 1 :] if query.after in ids else found
+        found.sort(key=_place)
         return found[: query.limit]
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
@@ -264,11 +261,17 @@ class MemoryStore:
             self._seal_all()
 
 
+def _place(call: Call) -> tuple[datetime, str, str]:
+    """Where a call stands among the others, oldest first."""
+    return call.created_at, call.project, call.id
+
+
 def _call_fits(call: Call, query: CallQuery) -> bool:
     return (
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
+        and (query.after is None or _place(call) > _place(query.after))
     )
 
 

@@ -34,6 +34,8 @@ class OwnerLock:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
+        except PermissionError:
+            return True  # somebody else's: only who may look can call it dead
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

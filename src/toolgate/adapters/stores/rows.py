@@ -208,9 +208,8 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
     return Call.make(**fields)
 
 
-def _json(column: str | int | float | None) -> Any:
-    """The value of a JSON column. SQLite keeps a lone number as a number, whatever it was written as."""
-    return _loads(column) if isinstance(column, str) else column
+def _json(text: str | None) -> Any:
+    return None if text is None else _loads(text)
 
 
 APPROVAL_COLUMNS = (

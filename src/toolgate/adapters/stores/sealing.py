@@ -46,7 +46,7 @@ class Sealer:
 
     def __init__(self, keys: list[bytes]) -> None:
         if not keys or any(len(key) != KEY_BYTES for key in keys):
-            raise StoreError(f"A sealing key is {KEY_BYTES} bytes in base64; make one with `toolgate key new`.")
+            raise StoreError(f"A sealing key is {KEY_BYTES} bytes, and there must be one.")
         self._ids = [key_id(key) for key in keys]
         self._boxes = {id: AESGCM(key) for id, key in zip(self._ids, keys, strict=True)}
         self._head = self._ids[0]
@@ -77,7 +77,7 @@ class Sealer:
             raise StoreError(f"A sealed value needs key {head.hex()}, which is not here; add it to the key file.")
         try:
             return known.decrypt(nonce, body, row)
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # ValueError: cut so short that no nonce is left
             raise StoreError("A sealed value was changed or belongs to another row; it is not used.") from None
 
 
@@ -99,7 +99,7 @@ def load(path: Path, *, create: bool) -> Sealer:
     """
     given = os.environ.get(ENVIRONMENT)
     if given:
-        return Sealer([_read_key(line, f"${ENVIRONMENT}") for line in given.replace(",", " ").split()])
+        return Sealer(_read_keys(given.replace(",", " "), f"${ENVIRONMENT}"))
     if not path.exists():
         if not create:
             raise StoreError(
@@ -113,14 +113,14 @@ def load(path: Path, *, create: bool) -> Sealer:
         text = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"The key file {path.name} cannot be read ({type(error).__name__}).") from error
-    return Sealer([_read_key(line, path.name) for line in text.split()])
+    return Sealer(_read_keys(text, path.name))
 
 
 def _create(path: Path) -> None:
     """Make a key file that is there wholly or not at all; where another process makes one too, the first counts."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(new_key() + "\n")
             file.flush()
@@ -131,6 +131,12 @@ def _create(path: Path) -> None:
         sync_folder(path.parent)
     except OSError as error:
         raise StoreError(f"The key file {path.name} cannot be made ({error.strerror}).") from error
+
+
+def _read_keys(text: str, where: str) -> list[bytes]:
+    if not text.split():
+        raise StoreError(f"{where} holds no key; put the right one back.")
+    return [_read_key(line, where) for line in text.split()]
 
 
 def _read_key(text: str, where: str) -> bytes:

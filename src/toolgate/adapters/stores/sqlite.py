@@ -23,7 +23,7 @@ from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
 from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
 from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
-from toolgate.adapters.stores.sqlite_file import connect, is_sealed, open_file
+from toolgate.adapters.stores.sqlite_file import connect, keys_of, open_file
 from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
@@ -46,6 +46,8 @@ LOOK_AT_LOG_EVERY = 16
 log = logging.getLogger("toolgate.sqlite")
 Waiting = tuple[Entry, "asyncio.Future[None]"]
 _FSYNCED = Durability.FSYNCED
+_UNKEEPABLE = (ArithmeticError, TypeError, ValueError)
+"""What a value raises that no row can hold."""
 
 
 class SqliteStore:
@@ -60,9 +62,10 @@ class SqliteStore:
         reading = open_file(self._path, busy_s=BUSY_S)
         try:
             key_file = self._path.with_name(self._path.name + ".key")
-            self._sealer = sealing.load(key_file, create=not is_sealed(reading))
+            sealed_with = keys_of(reading)
+            self._sealer = sealing.load(key_file, create=not sealed_with)
+            self._check_key(sealed_with)
             self._reader = Reader(reading, self._sealer)
-            self._check_key()
         except BaseException:
             reading.close()
             raise
@@ -82,9 +85,9 @@ class SqliteStore:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def _check_key(self) -> None:
+    def _check_key(self, sealed_with: list[str]) -> None:
         """A database remembers which keys sealed it; opening it without one is refused now, not later."""
-        for id in (self._reader.setting("keys") or "").split():
+        for id in sealed_with:
             if not self._sealer.knows(id):
                 raise StoreError(
                     f"The database was sealed with key {id}, which is not among the keys given. "
@@ -105,7 +108,10 @@ class SqliteStore:
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
-        entry = entry_of(change, self._sealer)
+        try:
+            entry = entry_of(change, self._sealer)
+        except _UNKEEPABLE as error:
+            raise _failure(error) from error
         if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
                 if self._write_now(entry):
@@ -142,7 +148,7 @@ class SqliteStore:
             if "locked" in str(error) or "busy" in str(error):
                 return False
             raise _failure(error) from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, *_UNKEEPABLE) as error:
             raise _failure(error) from error
         self._after(group)
         refused = group.outcomes[0]
@@ -217,11 +223,11 @@ class SqliteStore:
             failure = _failure(error)
             log.error("a group of %d changes could not be written: %s", len(entries), failure)
             return [failure] * len(entries)
-        except (ArithmeticError, TypeError, ValueError) as error:
+        except _UNKEEPABLE as error:
             # A value no row can hold harms its own change only, never the thread that writes everybody's.
             if len(entries) > 1:
                 return [self._write_group([entry])[0] for entry in entries]
-            return [StoreError(f"The change holds a value that cannot be stored ({type(error).__name__}).")]
+            return [_failure(error)]
         self._after(group)
         return group.outcomes
 
@@ -311,8 +317,10 @@ def _settle(told: list[tuple[asyncio.Future[None], Outcome]]) -> None:
             future.set_exception(outcome)
 
 
-def _failure(error: sqlite3.Error) -> StoreError:
+def _failure(error: Exception) -> StoreError:
     """What SQLite could not do, in words that say what to do."""
+    if not isinstance(error, sqlite3.Error):
+        return StoreError(f"The change holds a value that cannot be stored ({type(error).__name__}).")
     text = str(error)
     if "full" in text:
         return StoreError("The disk is full: nothing was written and nothing runs. Free some space.")

@@ -56,7 +56,8 @@ class Reader:
         return call_of(found[0], self._sealer) if found else None
 
     def calls(self, query: CallQuery) -> list[Call]:
-        where, values = ["1=1"], []
+        where: list[str] = ["1=1"]
+        values: list[str | None] = []
         if query.project is not None:
             where.append("project_id=?")
             values.append(query.project)
@@ -67,9 +68,9 @@ class Reader:
             where.append("pipeline_run_id=?")
             values.append(uuid_hex(query.run_id))
         if query.after is not None:
-            where.append("(created_at, call_id) > (SELECT created_at, call_id FROM tool_executions WHERE call_id=?)")
-            values.append(query.after)
-        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY created_at, call_id LIMIT ?"  # names are ours
+            where.append("(created_at, project_id, call_id) > (?, ?, ?)")
+            values += [moment(query.after.created_at), query.after.project, query.after.id]
+        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY created_at, project_id, call_id LIMIT ?"  # names are ours
         return [call_of(row, self._sealer) for row in self._all(sql, [*values, query.limit])]
 
     def approvals(self, query: ApprovalQuery) -> list[Approval]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolgate.adapters.stores.rows import event_of, moment
-from toolgate.adapters.stores.sqlite_file import HEAD, connect, prepare, revision_of
+from toolgate.adapters.stores.sqlite_file import HEAD, connect, is_fresh, prepare, revision_of
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import ChainError, Event, verify
@@ -26,14 +26,19 @@ class ChainReport(NamedTuple):
     problem: str | None
 
 
-@contextmanager
-def _looking(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection to a database of ours, of this version's schema."""
+def _check_current(path: Path) -> None:
+    """Refuse what is not a database of ours, of this version's schema, before anything touches it."""
     found = revision_of(path)
     if found != HEAD:
         raise StoreError(
             f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`."
         )
+
+
+@contextmanager
+def _looking(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection to a database of ours."""
+    _check_current(path)
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)
         try:
@@ -63,7 +68,7 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes
             (project,),
         )
         for row in rows:
-            event = event_of(row)
+            event = _readable(row)
             last[:] = [event]
             yield event
 
@@ -72,12 +77,21 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes
         verify(events())
     except ChainError as error:
         return ChainReport(project, count, str(error))
-    except (TypeError, ValueError):  # a column holds something no event was ever written with
-        return ChainReport(project, count, f"Event {last[0].seq if last else 1} was altered and cannot be read")
     tail = (last[0].seq, last[0].hash) if last else None
     if head != tail:
         return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
     return ChainReport(project, count, None)
+
+
+def _readable(row: tuple[Any, ...]) -> Event:
+    """The event of a row; ChainError where somebody put something else into it than we did."""
+    try:
+        event = event_of(row)
+    except (TypeError, ValueError):
+        event = None
+    if event is None or not all(isinstance(part, bytes) for part in event[5:]):
+        raise ChainError(f"Event {row[1]} of project '{row[0]}' was altered: it cannot be read.")
+    return event
 
 
 def status_of(path: Path) -> dict[str, Any]:
@@ -104,7 +118,7 @@ def status_of(path: Path) -> dict[str, Any]:
 
 def upgrade_file(path: Path) -> tuple[str | None, str]:
     """Bring the file to this version's schema; return the revision before and after."""
-    before = revision_of(path) if path.exists() and path.stat().st_size else None
+    before = None if is_fresh(path) else revision_of(path)
     prepare(path)
     return before, revision_of(path)
 
@@ -118,6 +132,7 @@ def backup_to(path: Path, destination: Path) -> int:
             copy = sqlite3.connect(destination)
             try:
                 source.backup(copy, pages=1024)
+                copy.execute("PRAGMA journal_mode=DELETE")  # one file, readable where nothing can be written
                 sound = copy.execute("PRAGMA integrity_check").fetchone()[0]
             finally:
                 copy.close()
@@ -132,6 +147,7 @@ def backup_to(path: Path, destination: Path) -> int:
 
 def vacuum_file(path: Path) -> tuple[int, int]:
     """Give unused pages back; return the sizes before and after."""
+    _check_current(path)
     before = path.stat().st_size
     connection = connect(path, busy_s=10)
     try:
@@ -150,6 +166,7 @@ def forget_before(path: Path, cut: datetime) -> int:
 
     The rows stay, so a call id is never run again, and the events stay, so the chain verifies.
     """
+    _check_current(path)
     marks = ",".join("?" * len(_FORGETTABLE))
     connection = connect(path, busy_s=10)
     try:
