@@ -64,9 +64,7 @@ async def test_a_plain_class_and_a_base_tool_run(play: Play) -> None:
     registry = ToolRegistry([names["GreetTool"](), names["CalculatorTool"]()])
     greeting = await registry.execute(Action(type="GREET", payload={"name": "Ann"}), {})
     assert "Ann" in greeting.data["message"]
-    divided = await registry.execute(
-        Action(type="CALCULATE", payload={"operation": "divide", "a": 1, "b": 0}), {}
-    )
+    divided = await registry.execute(Action(type="CALCULATE", payload={"operation": "divide", "a": 1, "b": 0}), {})
     assert (divided.success, divided.error) == (False, "Division by zero")
 
 

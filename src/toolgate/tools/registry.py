@@ -94,9 +94,9 @@ class ToolRegistry(KernelRegistry):
         return None if found is None else self.get(found.name)
 
     def get_tool(self, name: str) -> tuple[ToolDefinition, Any] | None:
-        """Return a tool's definition and what was registered for it; None where there is none."""
+        """Return a tool's definition and what it runs; None where there is none."""
         definition = self.find(name)
-        return None if definition is None else (definition, self.get(definition.name))
+        return None if definition is None else (definition, definition.function or definition.handler)
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of this name or action type."""

@@ -41,6 +41,8 @@ class UndoStore:
     def __init__(self, default_ttl_seconds: float = DEFAULT_UNDO_TTL_S, *, store: Store | None = None) -> None:
         self.default_ttl_seconds = default_ttl_seconds
         self._store = store if store is not None else connect("memory://")[0]
+        self._ends: dict[str, datetime] = {}
+        """What this object stored and nobody deleted, with the time it expires."""
 
     @classmethod
     def open(cls, url: str = "memory://", *, ttl_seconds: float = DEFAULT_UNDO_TTL_S) -> UndoStore:
@@ -70,6 +72,10 @@ class UndoStore:
             expires_at=now + timedelta(seconds=self.default_ttl_seconds if ttl_seconds is None else ttl_seconds),
         )
         await self._write(record, now)
+        self._ends.pop(record.call_id, None)
+        self._ends[record.call_id] = record.expires_at
+        while self._ends[first := next(iter(self._ends))] <= now and first != record.call_id:
+            del self._ends[first]  # those stored first expire first, but for a few; the rest goes when somebody counts
         return metadata
 
     async def get(self, action_id: Id) -> UndoMetadata | None:
@@ -101,9 +107,27 @@ class UndoStore:
         if record is None or record.state is UndoState.DONE:
             return False
         await self._write(record.evolve(state=UndoState.DONE, data=b"{}"), datetime.now(UTC))
+        self._ends.pop(record.call_id, None)
         return True
 
     remove = delete
+
+    async def cleanup_expired(self) -> int:
+        """Free what has expired, also what nobody asks for again; return how much of what was stored here that was."""
+        now = datetime.now(UTC)
+        await self._store.due(now, limit=1)
+        return self._drop_expired(now)
+
+    def __len__(self) -> int:
+        """How much of what was stored through this object can still be had."""
+        self._drop_expired(datetime.now(UTC))
+        return len(self._ends)
+
+    def _drop_expired(self, now: datetime) -> int:
+        expired = [key for key, end in self._ends.items() if end <= now]
+        for key in expired:
+            del self._ends[key]
+        return len(expired)
 
     async def close(self) -> None:
         """Close the store; what a file keeps stays kept."""
@@ -111,9 +135,10 @@ class UndoStore:
 
     async def _usable(self, action_id: Id) -> UndoRecord | None:
         record = await self._store.undo(PROJECT, str(action_id))
-        if record is None or record.state is not UndoState.AVAILABLE or record.is_expired(datetime.now(UTC)):
+        if record is not None and record.is_expired(datetime.now(UTC)):
+            await self.cleanup_expired()
             return None
-        return record
+        return record if record is not None and record.state is UndoState.AVAILABLE else None
 
     async def _write(self, record: UndoRecord, now: datetime, expect: UndoState | None = None) -> None:
         writing = self._store.commit(Change(project=PROJECT, at=now, undo=record, undo_expect=expect))
