@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 from tests.integration.documents import python_blocks, run
+from tests.unit.tools.scene import asked
 
 import toolgate
 from toolgate.tools import (
@@ -126,10 +127,9 @@ async def test_the_edit_tool_is_gated_asked_about_and_undone(play: Play) -> None
     action = Action(type="EDIT_DOCUMENT", payload={"document_id": "d", "changes": [1, 2]})
     running = asyncio.ensure_future(executor.execute(action, {"behavior": "doc_edit"}))
     service = get_approval_service()
-    while not (pending := await service.list_pending()):
-        await asyncio.sleep(0)
-    assert pending[0].message.startswith("This will modify")
-    await service.record_decision(pending[0].action_id, True, uuid4())
+    question = await asked(service)
+    assert question.message.startswith("This will modify")
+    await service.record_decision(question.action_id, True, uuid4())
     assert (await running).data == {"document_id": "d", "changes_applied": 2}
     assert await executor.undo_action(action.id, {"behavior": "doc_edit"})
     assert undone == [{"original_content": "..."}]

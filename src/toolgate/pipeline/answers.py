@@ -112,7 +112,8 @@ class Answers:
         if call.status is not Status.EXECUTING or is_here or (fence is not None and fence != call.fence):
             raise StaleFenceError(f"Call {call_id} is {call.status} and does not wait for this result.")
         result = encode(output.data)
-        shown = driver.masker(decode(result))
+        veil = driver.veil(call)
+        shown = veil(decode(result))
         if output.success:
             change = record.completed(
                 call,
@@ -128,7 +129,7 @@ class Answers:
                 now=driver.now(),
                 status=Status.FAILED,
                 code="execution_failed",
-                error=driver.masker.text(output.error or "the runner reported failure without saying why"),
+                error=veil.text(output.error or "the runner reported failure without saying why"),
                 duration_ms=_since(call, driver),
                 result=result,
                 shown=shown,

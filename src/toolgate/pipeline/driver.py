@@ -22,6 +22,7 @@ from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import PRIVATE
 from toolgate.kernel.masking import Masker
+from toolgate.kernel.masking_echo import Veil
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
@@ -112,6 +113,10 @@ class Driver:
         relay = self.relay(change.project)
         if relay is not None:
             relay.take(change)
+
+    def veil(self, call: Call) -> Masker | Veil:
+        """Return what masks the words of a call's handler: they may quote what its arguments hid."""
+        return Veil(self.masker, call) if call.hides else self.masker
 
     async def read(self, project: str, call_id: str) -> Call:
         """Return the call as stored; raise NotFoundError."""

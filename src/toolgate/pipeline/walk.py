@@ -149,7 +149,9 @@ class Walk:
         fields["context"] = context
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
-        fields["shown"] = driver.mask(arguments.value)
+        fields["shown"] = shown = driver.mask(arguments.value)
+        if shown != arguments.value:
+            fields["hides"] = True
         if wishes:
             fields.update(wishes)
         return build(Call, fields)
@@ -246,6 +248,9 @@ class Walk:
         driver = self._driver
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
         asking = self._assessed(call, assessment._replace(level=level))
+        message = call.message or tool.approval_message
+        if message is not None:
+            asking = asking.evolve(message=driver.veil(call).text(message))
         change = approve.request(
             asking,
             tool,
@@ -372,7 +377,7 @@ class Walk:
                 prepared = await found
             if not isinstance(prepared, Prepared):
                 raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-            preview = driver.masker(decode(encode(prepared.preview, what="preview")))
+            preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
             preconditions = encode(prepared.preconditions, what="preconditions")
             undo_data = (
                 None
@@ -380,8 +385,8 @@ class Walk:
                 else encode(prepared.undo_data, what="undo data")
             )
         except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-            text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
-            failure = ToolError(text, tool=tool.name)
+            why = driver.veil(call).text(str(error)) or type(error).__name__
+            failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
             failure.code = "prepare_failed"
             raise failure from error
         ready = call.evolve(preview=preview, preconditions=preconditions)

@@ -173,3 +173,8 @@ def render(name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]] | None
     if name == "approval.requested":
         return name, {**data, "approval_message": data["message"], "artifact": ApprovalArtifact.of(data).to_dict()}
     return (name, data) if name in _CLASSES or name in _BEYOND else None
+
+
+def render_all(name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Tell an event as `render` does, and an undo's beginning too: for a sink without which nothing may run."""
+    return (name, data) if name == "tool.undo_started" else render(name, data)

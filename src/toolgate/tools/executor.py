@@ -35,7 +35,7 @@ from toolgate.tools.approval import ApprovalService, as_id, get_approval_service
 from toolgate.tools.context import behavior_of, context_of
 from toolgate.tools.definitions import Action, ToolDefinition, ToolOutput, action_of
 from toolgate.tools.desk import ServiceChannel
-from toolgate.tools.events import render
+from toolgate.tools.events import render, render_all
 from toolgate.tools.keeping import Keeping
 from toolgate.tools.registry import ToolRegistry, get_tool_registry
 from toolgate.tools.undo import UndoKeeper
@@ -123,15 +123,15 @@ class ToolExecutor:
         return self._seat
 
     def _attach(self, gate: Gate) -> Realm:
-        config = self.config
+        config, refuses = self.config, self.config.on_sink_failure == "refuse"
         is_foreign = self._service is not None and not isinstance(self._service, ApprovalService)
         return gate.attach(
             self.project,
             self.registry,
             adjust=self._adjust,
             sink=self.event_sink if config.emit_events else None,
-            sink_required=config.on_sink_failure == "refuse",
-            render=render,
+            sink_required=refuses,
+            render=render_all if refuses else render,
             channels=(ServiceChannel(self._service, self.registry),) if is_foreign else (),
             keeps_undo=config.store_undo_data,
         )

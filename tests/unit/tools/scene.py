@@ -60,11 +60,9 @@ async def asked(service: ApprovalService | None = None) -> ApprovalRequest:
     """Wait until somebody is asked something, and return the question."""
     service = service if service is not None else get_approval_service()
     async with asyncio.timeout(20):
-        while True:
-            pending = await service.list_pending()
-            if pending:
-                return pending[0]
+        while not (pending := await service.list_pending()):  # noqa: ASYNC110  # whoever asks tells nobody here
             await asyncio.sleep(0.001)
+        return pending[0]
 
 
 async def answer(granted: bool, service: ApprovalService | None = None, by: UUID | str = PERSON) -> ApprovalRequest:

@@ -100,7 +100,7 @@ class Plain(BaseTool):
     description = "A tool whose execute is not async"
     action_type = "PLAIN"
     input_schema: Mapping[str, Any] = {"type": "object", "required": ["a"]}
-    allowed_behaviors = ["x"]
+    allowed_behaviors = ["x"]  # noqa: RUF012  # as people write it
 
     def execute(self, input: ToolInput, ctx: dict[str, Any]) -> ToolOutput:  # type: ignore[override]  # plain on purpose
         return ToolOutput.ok({"a": input.payload["a"], "ctx": ctx})
