@@ -100,7 +100,9 @@ class Driver:
         self._announce(change)
 
     def _announce(self, change: Change) -> None:
-        call = change.call
+        call, relay = change.call, self.relay(change.project)
+        if relay is not None:
+            relay.take(change)  # before anybody wakes up and asks whether everything was heard
         if call is not None:
             if call.status is not _EXECUTING:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
@@ -110,9 +112,6 @@ class Driver:
                 self.on_due(call.due_at)
         for listener in self.listeners:
             listener(change)
-        relay = self.relay(change.project)
-        if relay is not None:
-            relay.take(change)
 
     def veil(self, call: Call) -> Masker | Veil:
         """Return what masks the words of a call's handler: they may quote what its arguments hid."""

@@ -1,6 +1,7 @@
 """The tools door: the names documents 000 and 001 use, thin over the gate."""
 
 from toolgate.kernel.approval import ApprovalStatus
+from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
 from toolgate.tools.approval import (
     ApprovalArtifact,
     ApprovalDecision,
@@ -70,6 +71,9 @@ __all__ = [
     "ApprovalService",
     "ApprovalStatus",
     "BaseTool",
+    "DiffLine",
+    "DiffResult",
+    "DiffType",
     "GovernedTool",
     "Tool",
     "ToolApprovalDeniedError",
@@ -103,6 +107,9 @@ __all__ = [
     "clear_approval_service",
     "clear_tool_registry",
     "clear_undo_store",
+    "diff_json",
+    "diff_structured",
+    "diff_text",
     "event_of",
     "get_approval_service",
     "get_tool_registry",

@@ -30,7 +30,7 @@ class ServiceChannel:
 
     async def _request(self, approval: Approval) -> Any:
         service, arguments = self._service, dict(approval.arguments or {})
-        if hasattr(service, "request_approval"):
+        if callable(getattr(service, "request_approval", None)):
             action = Action(id=as_id(approval.call_id), type=approval.tool_name, payload=arguments)
             ctx = {"pipeline_run_id": approval.run_id, "user_id": approval.user, "session_id": approval.session_id}
             return await service.request_approval(action, ctx, self._registry.find(approval.tool_name))
