@@ -250,7 +250,9 @@ async def test_event_classes_are_there(play: Play) -> None:
 async def test_an_agent_stage_runs_actions_and_records_failures(play: Play) -> None:
     names = await play(0, 1, 2, 19)
 
-    class Stage(names["AgentStage"]):  # type: ignore[misc]  # made by the block
+    made: Any = names["AgentStage"]
+
+    class Stage(made):  # type: ignore[misc]  # made by the block
         def _parse_intent(self, text: str) -> list[Any]:
             assert text == "seven times six"
             return [
@@ -279,7 +281,9 @@ async def test_an_agent_with_a_model_runs_what_it_calls(play: Play) -> None:
                 return SimpleNamespace(content="done", tool_calls=[])
             return SimpleNamespace(content="", tool_calls=[{"name": "CALCULATE", "a": 2, "b": 3}])
 
-    class Stage(names["LLMAgentStage"]):  # type: ignore[misc]  # made by the block
+    made: Any = names["LLMAgentStage"]
+
+    class Stage(made):  # type: ignore[misc]  # made by the block
         def _build_messages(self, ctx: Any) -> list[Any]:
             return [{"role": "user", "content": ctx.snapshot.input_text}]
 

@@ -21,7 +21,6 @@ KEY_CHARACTERS = 64
 
 _loads, _dumps = orjson.loads, orjson.dumps
 _SCALARS = frozenset({str, int, bool, type(None)})
-_STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS  # the encoder crashes on a dataclass with an unset slot
 
 
@@ -60,13 +59,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 def jsonable(payload: Mapping[str, Any]) -> Mapping[str, Any] | bytes:
     """Return arguments as they are where they are JSON already, else in their JSON form where they have one."""
     try:
-        _dumps(payload, None, _STRICT)
-    except TypeError:
-        try:
-            return encode(payload, what="payload")
-        except ToolOutputError:
-            return payload  # what has no JSON form is refused where arguments are read
-    return payload
+        return payload if _is_plain(payload) else encode(payload, what="payload")
+    except (ToolOutputError, RecursionError):
+        return payload  # what has no JSON form is refused where arguments are read
+
+
+def _is_plain(value: object) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return all(map(_is_plain, value.values()))  # type: ignore[attr-defined]  # a dict
+    if kind is list:
+        return all(map(_is_plain, value))  # type: ignore[call-overload]  # a list
+    return kind in _SCALARS or kind is float
 
 
 def plain(value: object) -> Any:
