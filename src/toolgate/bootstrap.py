@@ -75,6 +75,7 @@ def open(  # `toolgate.open` is the name users type
         masker=Masker(secrets),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
+        tally=_load("toolgate.adapters.telemetry.metrics", "METRICS").hear,
     )
     edges.gate = sandbox.gate = gate
     return gate

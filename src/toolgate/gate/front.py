@@ -65,6 +65,7 @@ class Gate(People):
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
+        tally: Callable[[Change], None] | None = None,
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -81,6 +82,7 @@ class Gate(People):
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
+            tally=tally,
         )
         self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
@@ -165,7 +167,7 @@ class Gate(People):
         spawn = self._background.spawn
         relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
         realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
-        self._driver.realms[project] = realm
+        self._driver.settle(project, realm)
         if realm.channels:
             self._driver.on_asked = self._messenger.carry
         return realm
@@ -300,6 +302,10 @@ class Gate(People):
         self._check_open()
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
+
+    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        return await self._undoing.kept(project, call_id)
 
     async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
         """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""

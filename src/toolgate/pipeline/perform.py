@@ -179,7 +179,7 @@ class Performer:
         writing = driver.write(claim)
         if writing is not None:
             await writing
-        if driver.realms and not await self._is_heard(call):
+        if driver.has_realms and not await self._is_heard(call):
             return await self._finish(job, _unheard(tool), 0.0)
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
@@ -239,10 +239,10 @@ class Performer:
 
     def _reporter(self, job: Job) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
-            driver = self._driver
-            told = {"progress": fraction, "message": message, "data": driver.masker(decode(encode(data)))}
+            driver, veil = self._driver, self._driver.veil(job.call)
+            told = {"progress": fraction, "message": message, "data": veil(decode(encode(data)))}
             if message is not None:
-                told["message"] = driver.masker.text(message)
+                told["message"] = veil.text(message)
             await driver.commit(record.progressed(job.call, now=driver.now(), data=told))
 
         if job.is_async:
@@ -278,7 +278,7 @@ class Performer:
         driver, call = self._driver, job.call
         result = outcome.result
         data = None if result is None else _loads(result)
-        shown = driver.mask(data)
+        shown = driver.veil(call)(data) if call.hides else driver.mask(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
         if outcome.status is _COMPLETED:
@@ -300,7 +300,7 @@ class Performer:
                 now=now,
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
-                error=driver.masker.text(outcome.error or ""),
+                error=driver.veil(call).text(outcome.error or ""),
                 duration_ms=duration_ms,
                 result=result,
                 shown=shown,
