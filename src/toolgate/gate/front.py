@@ -119,6 +119,10 @@ class Gate(People):
         """The policy in force."""
         return self._driver.policy
 
+    def runner(self, placement: str) -> Runner | None:
+        """Return what runs the handlers of a placement here."""
+        return self._runners.get(placement)
+
     @property
     def masker(self) -> Masker:
         """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""

@@ -36,7 +36,8 @@ class Leases:
     async def dispatch(self, project: str, call_id: str, *, to: Principal) -> Call:
         """Give the call to `to` alone and return it with its real arguments and its fence, to be sent at once.
 
-        Durable before it returns. Raises ConflictError where somebody has it, or it does not wait for anybody.
+        The arguments of an undo are the undo data. Durable before it returns.
+        Raises ConflictError where somebody has it, or it does not wait for anybody.
         """
         driver = self._driver
         call = await driver.read(project, call_id)
@@ -51,7 +52,10 @@ class Leases:
                 project=project, at=now, call=leased, expect=call.version, events=(event,), durability=durability
             )
         )
-        return leased
+        if call.undo_of is None:
+            return leased
+        undo = await driver.store.undo(project, call.undo_of)
+        return leased if undo is None else leased.evolve(arguments=undo.data)
 
     async def progress(
         self,

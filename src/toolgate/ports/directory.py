@@ -123,7 +123,10 @@ class Directory(Protocol):
         ...
 
     async def find(self, digest: bytes, *, now: datetime, spend: bool = False) -> tuple[Token, Account] | None:
-        """Return a valid token, whose parent is valid too, with its account; with `spend` it is valid no more."""
+        """Return a valid token, whose parent is valid too, with its account.
+
+        With `spend` only a ticket is found, by one of those who look for it: it is valid no more.
+        """
         ...
 
     async def account(self, name: str) -> Account | None: ...

@@ -30,12 +30,13 @@ class CallQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalQuery:
-    """Which approvals, oldest first. None means any."""
+    """Which approvals, oldest first. None means any; `after` is the last approval already seen."""
 
     project: str | None = None
     id: str | None = None
     call_id: str | None = None
     status: ApprovalStatus | None = None
+    after: Approval | None = None
     limit: int = 1000
 
 

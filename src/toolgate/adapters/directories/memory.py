@@ -49,7 +49,7 @@ class MemoryDirectory:
     async def find(self, digest: bytes, *, now: datetime, spend: bool = False) -> tuple[Token, Account] | None:
         with self._lock:
             token = self._tokens.get(self._by_digest.get(digest, ""))
-            if token is None or not token.is_valid(now):
+            if token is None or not token.is_valid(now) or (spend and token.use is not TokenUse.TICKET):
                 return None
             if token.parent is not None:
                 parent = self._tokens.get(token.parent)

@@ -111,7 +111,7 @@ class SqliteDirectory:
             return None
         *row, name, kind, acts_for, roles, parent, parent_revoked, parent_expires = found[0]
         token = _token(row)
-        if not token.is_valid(now):
+        if not token.is_valid(now) or (spend and token.use is not TokenUse.TICKET):
             return None
         if token.parent is not None and (
             parent is None or parent_revoked is not None or (parent_expires or "~") <= (_text(now) or "")

@@ -92,7 +92,10 @@ class Reader:
             if value is not None:
                 where.append(f"{column}=?")
                 values.append(value)
-        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # names are ours
+        if query.after is not None:
+            where.append("(created_at, id) > (?, ?)")
+            values += [str(moment(query.after.created_at)), uuid_hex(query.after.id)]
+        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT ?"  # names are ours
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:

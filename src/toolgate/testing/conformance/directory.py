@@ -81,6 +81,12 @@ class DirectoryConformance:
         tries = [directory.find(a_digest("k1"), now=NOON, spend=True) for _ in range(10)]
         assert sum(found is not None for found in await asyncio.gather(*tries)) == 1
 
+    async def test_only_a_ticket_is_spent(self, directory: Directory) -> None:
+        await directory.put_account(ANN)
+        await directory.put_token(a_token("t1"))
+        assert await directory.find(a_digest("t1"), now=NOON, spend=True) is None
+        assert await directory.find(a_digest("t1"), now=NOON) is not None
+
     async def test_the_same_token_is_not_kept_twice(self, directory: Directory) -> None:
         await directory.put_account(ANN)
         await directory.put_token(a_token("t1"))
