@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from toolgate.errors import GateClosedError, NotFoundError
+from toolgate.errors import GateClosedError, NotFoundError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import Result, result_of
@@ -144,6 +144,9 @@ class Attendance:
             call = await self._driver.read(*key)
             if call.status is Status.APPROVED:
                 await self._walk.resume(call)
+        except StoreError:
+            if not self.is_closed:  # then it stays approved, for whoever opens the store next
+                raise
         finally:
             self._resuming.discard(key)
 

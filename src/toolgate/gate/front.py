@@ -31,6 +31,7 @@ from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.leasing import Leases
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
@@ -43,6 +44,9 @@ from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
 from toolgate.ports.store import CallQuery, Store
+
+RESOURCES = "policy:resources"
+"""Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
 class Gate(People):
@@ -61,6 +65,7 @@ class Gate(People):
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
+        tally: Callable[[Change], None] | None = None,
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -77,6 +82,7 @@ class Gate(People):
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
+            tally=tally,
         )
         self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
@@ -89,8 +95,12 @@ class Gate(People):
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
         self._leases = Leases(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases)
-        self._driver.on_asked = self._messenger.carry
+        self._lockdown = Lockdown(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
+        self._driver.submit = self.call
+        self._driver.on_exhausted = self._degrade
+        if self._messenger.has_channels:
+            self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
             self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
@@ -161,7 +171,9 @@ class Gate(People):
         spawn = self._background.spawn
         relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
         realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
-        self._driver.realms[project] = realm
+        self._driver.settle(project, realm)
+        if realm.channels:
+            self._driver.on_asked = self._messenger.carry
         return realm
 
     async def call(
@@ -295,6 +307,10 @@ class Gate(People):
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
 
+    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        return await self._undoing.kept(project, call_id)
+
     async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
         """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
         self._check_open()
@@ -319,7 +335,11 @@ class Gate(People):
         return await self._undoing.undo_run(run_id, context, one, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
-        """Change the operator's mode for everybody; audited in the project `_system`."""
+        """Change the operator's mode for everybody; audited in the project `_system`.
+
+        LOCKDOWN freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says
+        what that did.
+        """
         self._check_open()
         try:
             wanted = Mode(mode)
@@ -337,6 +357,13 @@ class Gate(People):
             project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
         )
         await driver.commit(change)
+        if wanted is Mode.LOCKDOWN:
+            await self._lockdown.announce(who.name)
+
+    def _degrade(self, reason: str) -> None:
+        """Go to DEGRADED because the machine is out of something; stricter modes stay."""
+        if self.mode in (Mode.NORMAL, Mode.ALERT):
+            self._background.spawn(self.set_mode(Mode.DEGRADED, by=RESOURCES, reason=reason))
 
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
@@ -347,6 +374,10 @@ class Gate(People):
         """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
         self._check_open()
         return await self._keeper.reload(by=Principal.of(by).name)
+
+    def note_sandbox(self, report: Mapping[str, Any]) -> None:
+        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
+        self._driver.spawn(self._keeper.tell(("sandbox.tested", None, dict(report))))
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
@@ -407,6 +438,11 @@ class Gate(People):
             unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
+
+    def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+        """Have a function called after every commit, in the thread that made it; returns what ends that."""
+        self._driver.listeners.append(watcher)
+        return lambda: self._driver.listeners.remove(watcher)
 
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""

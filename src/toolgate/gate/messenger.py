@@ -39,6 +39,10 @@ class Messenger:
         self._asking: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    @property
+    def has_channels(self) -> bool:
+        return bool(self._channels)
+
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
         for channel in (*self._channels, *self._driver.realm(approval.project).channels):

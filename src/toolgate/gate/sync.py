@@ -60,6 +60,7 @@ class SyncGate:
         approval_timeout_s: float | None = None,
         message: str | None = None,
         claim: str | None = None,
+        own: bool = False,
     ) -> Result:
         return self._run(
             self._gate.call(
@@ -71,6 +72,7 @@ class SyncGate:
                 approval_timeout_s=approval_timeout_s,
                 message=message,
                 claim=claim,
+                own=own,
             )
         )
 

@@ -10,10 +10,10 @@ import functools
 import hashlib
 import inspect
 import string
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, cast
 
 from toolgate.errors import DefinitionError, NotAsyncError, ToolInputError, ToolOutputError
 from toolgate.gate import Gate
@@ -33,6 +33,7 @@ from toolgate.kernel.tool import Thresholds, ToolDefinition, is_async
 __all__ = [
     "ApprovalLevel",
     "HITLConfig",
+    "HITLTool",
     "HITLToolResult",
     "_is_sensitive_key",
     "_log_auto_execution",
@@ -49,7 +50,16 @@ __all__ = [
 
 PENDING: Final = "__hitl_pending__"
 CONTEXT: Final = "_hitl_context"
-F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
+
+class HITLTool(Protocol):
+    """A decorated function: its own parameters and, from the host, `_hitl_context`."""
+
+    __name__: str
+    _hitl_config: HITLConfig
+    _hitl_definition: ToolDefinition
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]: ...
 
 
 @dataclass(slots=True)
@@ -69,11 +79,11 @@ def hitl_tool(
     approve_label: str | None = None,
     reject_label: str | None = None,
     description_template: str | None = None,
-) -> Callable[[F], F]:
+) -> Callable[[Callable[..., Awaitable[Any]]], HITLTool]:
     """Make an async function a tool whose calls are routed by confidence; see HITLConfig for the options."""
     config = HITLConfig(**{name: value for name, value in locals().items() if value is not None})
 
-    def decorate(function: F) -> F:
+    def decorate(function: Callable[..., Awaitable[Any]]) -> HITLTool:
         definition = _define(function, config)
 
         @functools.wraps(function)
@@ -81,10 +91,11 @@ def hitl_tool(
             told = kwargs.pop(CONTEXT, None)
             return await _run(definition, config, _bind(function, args, kwargs), told)
 
-        wrapper._hitl_config = config  # type: ignore[attr-defined]  # the documented place of the configuration
-        wrapper._hitl_definition = definition  # type: ignore[attr-defined]  # what `as_tool` returns
+        tool = cast(HITLTool, wrapper)
+        tool._hitl_config = config
+        tool._hitl_definition = definition
         offer(definition)
-        return cast(F, wrapper)
+        return tool
 
     return decorate
 
@@ -105,7 +116,7 @@ def is_hitl_pending(result: object) -> bool:
     return isinstance(result, dict) and result.get(PENDING) is True
 
 
-def as_tool(func: Callable[..., Any]) -> ToolDefinition:
+def as_tool(func: object) -> ToolDefinition:
     """Return the tool behind a decorated function, for a gate, a registry or a model's list of tools."""
     definition = getattr(func, "_hitl_definition", None)
     if not isinstance(definition, ToolDefinition):
@@ -113,9 +124,7 @@ def as_tool(func: Callable[..., Any]) -> ToolDefinition:
     return definition
 
 
-async def invoke(
-    func: Callable[..., Any], arguments: Mapping[str, Any], *, context: Mapping[str, Any] | None = None
-) -> Any:
+async def invoke(func: HITLTool, arguments: Mapping[str, Any], *, context: Mapping[str, Any] | None = None) -> Any:
     """Call a decorated function with arguments a model wrote. A `_hitl_context` among them is refused, not trusted."""
     if CONTEXT in arguments:
         raise ToolInputError(f"`{CONTEXT}` comes from the host, not from arguments; leave it out.", tool=func.__name__)

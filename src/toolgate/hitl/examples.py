@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from toolgate.hitl.decorators import hitl_tool
+from toolgate.hitl.decorators import HITLTool, hitl_tool
 
 
 @hitl_tool(
@@ -95,7 +94,7 @@ async def send_bulk_notification(recipients: list[str], message: str) -> dict[st
     return {"status": "sent", "recipients": len(recipients), "message": message, "sent_at": _now()}
 
 
-def get_hitl_tools() -> list[Callable[..., Awaitable[Any]]]:
+def get_hitl_tools() -> list[HITLTool]:
     """Return the four tools."""
     return [sign_contract, delete_project, approve_expense, send_bulk_notification]
 

@@ -144,7 +144,23 @@ def artifact_of(approval: Approval) -> ApprovalArtifact:
         expires_at=approval.expires_at,
         digest=approval.digest,
         requires_reason=approval.requires_reason,
+        claim=approval.claim,
+        factors=approval.factors,
+        undo_ttl_s=approval.undo_ttl_s,
+        answers=_answers(approval),
+        approve_label=approval.approve_label or "Approve",
+        reject_label=approval.reject_label or "Reject",
     )
+
+
+def _answers(approval: Approval) -> tuple[str, ...]:
+    """What has been said so far: votes, comments, and what somebody changed before."""
+    needed = approval.terms.quorum
+    votes = [f"{vote.by} approved ({number} of {needed})" for number, vote in enumerate(approval.votes, 1)]
+    notes = [f"{note.by}: {note.text}" for note in approval.comments]
+    edited = [f"edited from {approval.edited_from}"] if approval.edited_from else []
+    waiting = [f"{needed} people must approve"] if needed > 1 and not votes else []
+    return (*edited, *waiting, *votes, *notes)
 
 
 def summary_of(tool_name: str, arguments: Any, *, width: int = 100) -> str:

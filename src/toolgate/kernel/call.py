@@ -69,6 +69,7 @@ class Call(Record):
     created_at: datetime
     arguments: bytes = b"{}"
     shown: Any = None
+    hides: bool = False
     definition_hash: str = ""
     status: Status = Status.PENDING
     version: int = 0

@@ -41,9 +41,13 @@ def request(
     first: tuple[Draft, ...],
     terms: ApprovalTerms = NO_TERMS,
     undo_ttl_s: float | None = None,
+    owner: str | None = None,
 ) -> Change:
-    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run."""
-    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None)
+    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run.
+
+    `owner` is who puts the question to people; where it dies before they answer, somebody else must.
+    """
+    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, owner=owner)
     approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
     return Change.make(
         project=call.project,

@@ -18,7 +18,7 @@ from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
 from toolgate.pipeline import record
-from toolgate.pipeline.binding import is_unchanged
+from toolgate.pipeline.binding import is_unchanged, metadata_of
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
@@ -110,6 +110,13 @@ class Undoing:
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._walk.submit_undo(call, tool, claimed)
+
+    async def kept(self, project: str, call_id: str) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        undo = await self._driver.store.undo(project, call_id)
+        if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(self._driver.now()):
+            return None
+        return metadata_of(undo)
 
     async def adopt(self, metadata: UndoMetadata, context: Context) -> None:
         """Bring in a call made elsewhere by the undo data that was kept of it; one that is known is left alone."""

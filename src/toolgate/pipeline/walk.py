@@ -146,9 +146,9 @@ class Walk:
         return await self._proceed(fresh, route, now, (), undo, ask_again=changed, answered=approval.terms)
 
     def _is_plain(self, context: Context) -> bool:
-        """Whether what events quote of a context is sure to be written as JSON; remembers the last that is."""
+        """Whether events quote nothing of a context but what is sure to be written as JSON; remembers the last."""
         told = (context.project, context.run_id, context.request_id, context.behavior)
-        if not all(map(_is_text, told)):
+        if context.parent_call_id is not None or not all(map(_is_text, told)):
             return False
         self._plain = context
         return True
@@ -171,7 +171,9 @@ class Walk:
         fields["context"] = context
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
-        fields["shown"] = driver.mask(arguments.value)
+        fields["shown"] = shown = driver.mask(arguments.value)
+        if shown != arguments.value:
+            fields["hides"] = True
         if wishes:
             fields.update(wishes)
         return build(Call, fields)
@@ -320,6 +322,9 @@ class Walk:
         driver, tool = self._driver, route.tool
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
         asking = self._assessed(call, assessment._replace(level=level))
+        message = call.message or tool.approval_message
+        if message is not None:
+            asking = asking.evolve(message=driver.veil(call).text(message))
         change = approve.request(
             asking,
             tool,
@@ -330,6 +335,7 @@ class Walk:
             first=first,
             terms=assessment.terms,
             undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
+            owner=None if driver.on_asked is None else driver.owner,
         )
         await driver.commit(change.evolve(mode_seen=mode))
         relay = driver.relay(call.project)
@@ -457,7 +463,7 @@ class Walk:
                 prepared = await found
             if not isinstance(prepared, Prepared):
                 raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-            preview = driver.masker(decode(encode(prepared.preview, what="preview")))
+            preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
             preconditions = encode(prepared.preconditions, what="preconditions")
             undo_data = (
                 None
@@ -467,8 +473,8 @@ class Walk:
         except ToolDeniedError:
             raise
         except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-            text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
-            failure = ToolError(text, tool=tool.name)
+            why = driver.veil(call).text(str(error)) or type(error).__name__
+            failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
             failure.code = "prepare_failed"
             raise failure from error
         ready = call.evolve(preview=preview, preconditions=preconditions)

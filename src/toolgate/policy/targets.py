@@ -145,11 +145,27 @@ class PathInspector:
 
     def __call__(self, _call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> tuple[PathTarget, ...]:
         workspace = self.workspace()
-        given = arguments
-        omitted = {name: value for name, value in self.defaults.items() if value is not None and name not in given}
-        if omitted:
-            given = {**arguments, **omitted}
+        omitted = self._omitted(arguments) if self.defaults else None
+        given = {**arguments, **omitted} if omitted else arguments
         return tuple(look_at(workspace, where, value, self.access) for where, value in strings(given, self._is_path))
+
+    def recall(self, arguments: Mapping[str, Any], kept: list[dict[str, Any]]) -> tuple[PathTarget, ...]:
+        """Return what was found when a recorded call was made; a path nobody looked at then is looked at now."""
+        known = {one["argument"]: one for one in kept}
+        found = []
+        for where, value in strings({**self._omitted(arguments), **arguments}, self._is_path):
+            one = known.get(where)
+            if one is None or not isinstance(value, str):
+                found.append(look_at(self.workspace(), where, value, self.access))
+            elif "path" not in one:
+                found.append(PathTarget(where, value, self.access, None, one["refused"]))
+            else:
+                fact = PathFact(given=value, path=one["path"], root=one["root"], kind=one["kind"], size=one["size"])
+                found.append(PathTarget(where, value, self.access, fact))
+        return tuple(found)
+
+    def _omitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in self.defaults.items() if value is not None and name not in arguments}
 
     def _is_path(self, name: str) -> bool:
         return name in self.named or name in self.defaults or looks_like_path(name)

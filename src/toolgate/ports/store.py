@@ -18,11 +18,12 @@ from toolgate.kernel.undo import UndoRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuery:
-    """Which calls, oldest first. None means any; `after` is the last call already seen."""
+    """Which calls, oldest first. None means any; `since` is the earliest creation, `after` the last one seen."""
 
     project: str | None = None
     statuses: frozenset[Status] | None = None
     run_id: str | None = None
+    since: datetime | None = None
     after: Call | None = None
     limit: int = 100
 
@@ -105,11 +106,11 @@ class Store(Protocol):
     ) -> list[Event]: ...
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
-        """Return what has come due, and free undo records that expired before `now`."""
+        """Return what has come due, free undo records that expired before `now`, and read the mode anew."""
         ...
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        """Return calls that are executing for an owner that is no longer alive."""
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        """Return calls in this status whose owner is no longer alive; executing ones also where they have none."""
         ...
 
     async def close(self) -> None: ...

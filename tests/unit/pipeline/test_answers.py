@@ -46,25 +46,25 @@ def once(rig: Rig, meanwhile: Any) -> None:
 
 
 async def _extended(rig: Rig, approval_id: str) -> None:
-    await rig.answers.extend(approval_id, seconds=500, by=ANN)
+    await rig.extend(approval_id, seconds=500, by=ANN)
 
 
 async def test_a_decision_is_tried_again_when_the_row_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
     once(rig, lambda: _extended(rig, approval_id))
-    assert (await rig.answers.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
+    assert (await rig.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
 
 
 async def test_a_decision_is_tried_again_when_the_mode_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
     once(rig, lambda: commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.ALERT)))
-    assert (await rig.answers.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
+    assert (await rig.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
 
 
 async def test_an_extension_is_tried_again_when_the_row_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
     once(rig, lambda: _extended(rig, approval_id))
-    longer = await rig.answers.extend(approval_id, seconds=900, by=ANN)
+    longer = await rig.extend(approval_id, seconds=900, by=ANN)
     assert (longer.expires_at - NOON).total_seconds() == 900
 
 
@@ -75,7 +75,7 @@ async def test_a_cancellation_is_tried_again_when_the_row_changed_meanwhile(rig:
 
 
 async def test_a_call_that_is_approved_but_not_run_can_be_cancelled(rig: Rig) -> None:
-    await rig.answers.decide(await parked(rig), approve_it=True, by=ANN)
+    await rig.decide(await parked(rig), approve_it=True, by=ANN)
     assert (await rig.answers.cancel("default", "c1", reason="x")).status is Status.CANCELLED
     assert (await rig.names("c1"))[-1] == "tool.cancelled"
 
@@ -88,7 +88,7 @@ async def test_a_call_decided_between_two_reads_is_cancelled_all_the_same(
 
     async def decided_first(query: ApprovalQuery) -> Any:
         if first and first.pop():
-            await rig.answers.decide(approval_id, approve_it=True, by=ANN)
+            await rig.decide(approval_id, approve_it=True, by=ANN)
         return await read(query)
 
     monkeypatch.setattr(rig.store, "approvals", decided_first)

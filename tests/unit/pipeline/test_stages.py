@@ -150,9 +150,9 @@ def test_an_undo_the_policy_asks_about_is_assessed() -> None:
         (lambda _call, _tool: Score(70), ApprovalLevel.QUICK),
         (lambda _call, _tool: Score(10), ApprovalLevel.FULL),
         (lambda _call, _tool: 1 / 0, ApprovalLevel.FULL),
-        (None, ApprovalLevel.FULL),
+        (None, ApprovalLevel.QUICK),
     ],
-    ids=["sure", "fair", "poor", "broken", "absent"],
+    ids=["sure", "fair", "poor", "broken", "built in"],
 )
 def test_confidence_chooses_the_level_and_a_broken_score_none(score: Any, level: ApprovalLevel) -> None:
     policy = Policy(thresholds=Thresholds(), score=score)

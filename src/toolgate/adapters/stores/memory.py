@@ -289,7 +289,7 @@ class MemoryStore:
             heapq.heappop(self._due)
         return max(self._due[0][0], now) if self._due else None
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         return []  # the owner of these calls is the process that would have to ask
 
     async def close(self) -> None:
@@ -308,6 +308,7 @@ def _call_fits(call: Call, query: CallQuery) -> bool:
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
+        and (query.since is None or call.created_at >= query.since)
         and (query.after is None or _place(call) > _place(query.after))
     )
 

@@ -108,7 +108,7 @@ def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
     """What would run, for people and for the handler: the columns that only asking again can change."""
     packed = _pack(call.arguments, call.preconditions)
     shown = None if call.shown is None else _dumps(call.shown).decode()
-    return shown, sealer.seal(packed, _row_name(call.project, call.id, "params"))
+    return shown, sealer.seal(packed, row_name(call.project, call.id, "params"))
 
 
 def call_changes(call: Call, sealer: Sealer) -> Row:
@@ -153,13 +153,14 @@ def _context_json(context: Context) -> orjson.Fragment:
     return encoded
 
 
-def _row_name(project: str, call_id: str, what: str) -> bytes:
+def row_name(project: str, call_id: str, what: str) -> bytes:
+    """What a sealed value is bound to: it opens in this row and column only."""
     return f"{what}\x00{project}\x00{call_id}".encode()
 
 
 def _seal_result(call: Call, sealer: Sealer) -> bytes:
     artifacts = _dumps(list(call.artifacts)) if call.artifacts else None
-    return sealer.seal(_pack(call.result or b"", artifacts), _row_name(call.project, call.id, "result"))
+    return sealer.seal(_pack(call.result or b"", artifacts), row_name(call.project, call.id, "result"))
 
 
 def _pack(first: bytes, second: bytes | None) -> bytes:
@@ -189,10 +190,10 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
     context["project"], context["principal"] = project, principal
     fields["context"] = Context.make(**context)
     if sealed_params is not None:  # None: forgotten by retention
-        opened = sealer.open(sealed_params, _row_name(project, call_id, "params"))
+        opened = sealer.open(sealed_params, row_name(project, call_id, "params"))
         fields["arguments"], fields["preconditions"] = _unpack(opened)
     if sealed_result is not None:
-        fields["result"], artifacts = _unpack(sealer.open(sealed_result, _row_name(project, call_id, "result")))
+        fields["result"], artifacts = _unpack(sealer.open(sealed_result, row_name(project, call_id, "result")))
         fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()
     fields.update(
         id=call_id,
@@ -315,7 +316,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
         undo.call_id,
         undo.tool_name,
         undo.state.value,
-        sealer.seal(_pack(undo.data, undo.fingerprint), _row_name(undo.project, undo.call_id, "undo")),
+        sealer.seal(_pack(undo.data, undo.fingerprint), row_name(undo.project, undo.call_id, "undo")),
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
@@ -325,7 +326,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
 def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
     """The undo record of a row selected as UNDO_COLUMNS."""
     project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
-    data, fingerprint = _unpack(sealer.open(sealed_data, _row_name(project, call_id, "undo")))
+    data, fingerprint = _unpack(sealer.open(sealed_data, row_name(project, call_id, "undo")))
     return UndoRecord.make(
         project=project,
         call_id=call_id,

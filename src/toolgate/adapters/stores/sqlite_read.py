@@ -71,6 +71,9 @@ class Reader:
         if query.run_id is not None:
             where.append("pipeline_run_id=?")
             values.append(uuid_hex(query.run_id))
+        if query.since is not None:
+            where.append("created_at>=?")
+            values.append(moment(query.since))
         if query.after is not None:
             where.append("(created_at, project_id, call_id) > (?, ?, ?)")
             values += [moment(query.after.created_at), query.after.project, query.after.id]
@@ -130,20 +133,20 @@ class Reader:
         """Whether there is an undo record whose time is over."""
         return bool(self._all("SELECT 1 FROM undo_records WHERE expires_at<=? LIMIT 1", (moment(now),)))
 
-    def owners_elsewhere(self, owner: str) -> list[str | None]:
-        """Every other owner that calls are executing for; None where one has lost its owner."""
+    def owners_elsewhere(self, owner: str, status: Status) -> list[str | None]:
+        """Every other owner of calls in this status; None where one has no owner."""
         found = self._all(
             "SELECT DISTINCT owner FROM tool_executions WHERE status=? AND owner IS NOT ?",
-            (Status.EXECUTING.value, owner),
+            (status.value, owner),
         )
         return [row[0] for row in found]
 
-    def executing_for(self, owners: list[str | None], limit: int) -> list[Call]:
-        """The oldest calls executing for any of these owners."""
+    def owned_by(self, owners: list[str | None], status: Status, limit: int) -> list[Call]:
+        """The oldest calls of any of these owners in this status."""
         owned = " OR ".join(["owner IS ?"] * len(owners))
         found = self._all(
             f"{_CALL} WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
-            (Status.EXECUTING.value, *owners, limit),
+            (status.value, *owners, limit),
         )
         return [call_of(row, self._sealer) for row in found]
 

@@ -128,7 +128,7 @@ CREATE TABLE grants (
   revoked_at DATETIME,
   uses_left INTEGER NOT NULL,
   version INTEGER NOT NULL,
-  detail JSON NOT NULL,
+  detail TEXT NOT NULL,
   CONSTRAINT pk_grants PRIMARY KEY (id)
 );
 CREATE INDEX ix_grants_project_id_tool_name ON grants (project_id, tool_name);

@@ -184,7 +184,7 @@ grants = Table(
     Column("revoked_at", Moment),
     Column("uses_left", Integer, nullable=False),
     Column("version", Integer, nullable=False),
-    Column("detail", JSON, nullable=False),
+    Column("detail", Json, nullable=False),
     Index("ix_grants_project_id_tool_name", "project_id", "tool_name"),
 )
 

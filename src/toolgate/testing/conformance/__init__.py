@@ -5,7 +5,7 @@ They run under pytest with pytest-asyncio in auto mode, and use real threads and
 
 import pytest
 
-for _module in ("bus", "channel", "directory", "runner", "store", "store_events", "store_limits"):
+for _module in ("bus", "channel", "directory", "runner", "store", "store_events", "store_grants", "store_limits"):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
 from toolgate.testing.conformance.bus import BusConformance  # noqa: E402  # asserts are rewritten at import

@@ -24,7 +24,7 @@ def upgrade() -> None:
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("uses_left", sa.Integer(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("detail", sa.JSON(), nullable=False),
+        sa.Column("detail", sa.JSON().with_variant(sa.Text(), "sqlite"), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_grants")),
     )
     op.create_index("ix_grants_project_id_tool_name", "grants", ["project_id", "tool_name"], unique=False)
