@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.integration.server_process import P, ROOT, ServerProcess
+from tests.integration.server_process import ROOT, P, ServerProcess
 from tests.unit.interfaces.server.house import execute
 
 PLACES = [Path(os.environ.get("TOOLGATE_SEEDS", "/nowhere")), ROOT.parent / "shared" / "seeds"]

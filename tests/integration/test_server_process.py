@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import orjson
 import pytest
 from tests.integration.server_process import P, ServerProcess
 from tests.unit.interfaces.server.house import Listening, execute
+from typer.testing import CliRunner
 
+from toolgate.interfaces.cli import token
 from toolgate.testing.patience import until
 
 
@@ -178,15 +181,9 @@ async def test_a_signal_ends_the_server_in_good_order(tmp_path: Path) -> None:
 
 
 async def test_a_token_revoked_by_the_command_ends_at_once(server: ServerProcess) -> None:
-    from typer.testing import CliRunner
-
-    from toolgate.interfaces.cli import token
-
     async with server.client("ann") as ann:
         assert (await ann.get("/session")).status_code == 200
         listed = await asyncio.to_thread(CliRunner().invoke, token.app, ["list", str(server.database), "--json"])
-        import orjson
-
         token_id = orjson.loads(listed.output)["tokens"][0]["id"]
         await asyncio.to_thread(CliRunner().invoke, token.app, ["revoke", str(server.database), token_id])
         assert (await ann.get("/session")).status_code == 401

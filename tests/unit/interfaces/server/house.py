@@ -179,15 +179,12 @@ async def open_house(
     )
     directory = bootstrap.directory(url)
     app = create_app(gate, directory, settings=chosen, agent=agent, owns_gate=True)
-    urls: list[str] = []
-    server = server_of(app, chosen, said=urls.append)
+    serves: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    server = server_of(app, chosen, said=serves.set_result)
     server.capture_signals = _no_signals  # type: ignore[method-assign]  # the test keeps its own
     house = House(gate, directory, app, server)
     serving = asyncio.create_task(server.serve())
-    async with asyncio.timeout(20):
-        while not urls:
-            await asyncio.sleep(0.005)
-    house.url = urls[0]
+    house.url = await asyncio.wait_for(serves, 20)
     await house.add("ann", "person")
     await house.add("bob", "person")
     await house.add("bot", "agent", acts_for="ann")

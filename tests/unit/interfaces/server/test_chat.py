@@ -9,6 +9,7 @@ from tests.unit.interfaces.server.house import House, P, execute, open_house
 
 import toolgate
 from toolgate import bootstrap
+from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import StoreError, UsageError
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app
@@ -114,8 +115,6 @@ async def test_the_server_needs_a_client_runner() -> None:
 
 
 async def test_an_application_leaves_a_gate_it_does_not_own_open() -> None:
-    from toolgate.adapters.runners.client import ClientRunner
-
     async with toolgate.open("memory://", runners={"client": ClientRunner()}) as gate:
         app = create_app(gate, bootstrap.directory("memory://"))
         async with app.router.lifespan_context(app):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -257,8 +258,6 @@ async def test_a_call_is_undone_and_only_an_admin_uses_force(house: House) -> No
 async def test_a_client_undoes_what_it_said_it_can(house: House) -> None:
     undoable = house.gate.registry.find("far")
     assert undoable is not None
-    from dataclasses import replace
-
     house.gate.register(replace(undoable, undoable=True, undo_handler=lambda _undo: None))
     ann = house.client("ann")
     async with house.listen("ann", f"{P}/chat/stream?undo=true") as stream:

@@ -211,7 +211,7 @@ def a_jwt(**claims: Any) -> str:
 
 
 async def test_a_jwt_says_who_somebody_is() -> None:
-    settings = {"jwt_issuer": "https://id.example", "jwt_audience": "toolgate", "jwt_key": PUBLIC}
+    settings: dict[str, Any] = {"jwt_issuer": "https://id.example", "jwt_audience": "toolgate", "jwt_key": PUBLIC}
     async with open_house(**settings) as house:
         good = house.client(Authorization=f"Bearer {a_jwt()}")
         assert (await good.get("/session")).json()["account"] == "ann"

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
 
+from toolgate import Context
+from toolgate.errors import StoreError
 from toolgate.interfaces.server import feed as feeds
 from toolgate.interfaces.server import hub as hubs
 from toolgate.testing.patience import until
@@ -27,9 +29,7 @@ async def add(house: House, times: int = 1) -> None:
         await house.gate.call("add", {"left": 1, "right": 1}, context=house_context())
 
 
-def house_context() -> Any:
-    from toolgate import Context
-
+def house_context() -> Context:
     return Context(project="demo", principal="bot")
 
 
@@ -140,19 +140,18 @@ async def test_silence_is_broken_by_heartbeats() -> None:
 
 
 async def test_a_client_that_takes_nothing_is_cut_off_and_others_are_not() -> None:
-    async with open_house(slow_s=0.3, heartbeat_s=60, max_argument_bytes=2**20) as house:
-        async with house.listen("bob") as quick:
-            await quick.ready()
-            slow = _deaf(house)
-            await until(lambda: len(house.services.hub.connections) == 2)
-            writing = asyncio.create_task(_shout(house, lambda: house.services.hub.cut_count == 0))
-            await until(lambda: house.services.hub.cut_count == 1, within_s=30)
-            await writing
-            await until(lambda: len(house.services.hub.connections) == 1)
-            await add(house)
-            head = (await house.gate.events(project="demo", after=0, limit=100_000))[-1].seq
-            await quick.until(lambda: quick.heard[-1][1] == head)
-            slow.close()
+    async with open_house(slow_s=0.3, heartbeat_s=60) as house, house.listen("bob") as quick:
+        await quick.ready()
+        slow = _deaf(house)
+        await until(lambda: len(house.services.hub.connections) == 2)
+        writing = asyncio.create_task(_shout(house, lambda: house.services.hub.cut_count == 0))
+        await until(lambda: house.services.hub.cut_count == 1, within_s=30)
+        await writing
+        await until(lambda: len(house.services.hub.connections) == 1)
+        await add(house)
+        head = (await house.gate.events(project="demo", after=0, limit=100_000))[-1].seq
+        await quick.until(lambda: quick.heard[-1][1] == head)
+        slow.close()
 
 
 async def _shout(house: House, go_on: Callable[[], bool]) -> None:
@@ -186,16 +185,20 @@ async def test_one_account_cannot_take_all_streams() -> None:
 
 async def test_a_stream_ends_when_its_token_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "CHECK_S", 0.0)
-    async with open_house(heartbeat_s=0.1) as house:
-        async with house.listen("ann") as revoked, house.listen("bob") as moved, house.listen("root") as kept:
-            for stream in (revoked, moved, kept):
-                await stream.ready()
-            token = (await house.directory.tokens(account="ann"))[0]
-            await house.directory.revoke(token.id, now=datetime.now(UTC))
-            await house.add("bob", "person", ("elsewhere",))
-            await revoked.until(lambda: revoked.has_ended)
-            await moved.until(lambda: moved.has_ended)
-            assert not kept.has_ended
+    async with (
+        open_house(heartbeat_s=0.1) as house,
+        house.listen("ann") as revoked,
+        house.listen("bob") as moved,
+        house.listen("root") as kept,
+    ):
+        for stream in (revoked, moved, kept):
+            await stream.ready()
+        token = (await house.directory.tokens(account="ann"))[0]
+        await house.directory.revoke(token.id, now=datetime.now(UTC))
+        await house.add("bob", "person", ("elsewhere",))
+        await revoked.until(lambda: revoked.has_ended)
+        await moved.until(lambda: moved.has_ended)
+        assert not kept.has_ended
 
 
 async def test_a_feed_nobody_listens_to_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +234,6 @@ async def test_a_runner_that_may_not_run_is_refused(house: House) -> None:
 
 
 async def test_a_feed_goes_on_after_the_store_failed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolgate.errors import StoreError
-
     monkeypatch.setattr(feeds, "AGAIN_S", 0.01)
     events, broken = house.gate.events, [True, True]
 
