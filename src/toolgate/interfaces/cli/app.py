@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from toolgate.interfaces.cli import audit, db, recover
+from toolgate.interfaces.cli import audit, db, grants, history, inbox, people, recover, undoing
 
 app = typer.Typer(
     name="toolgate",
@@ -15,7 +15,17 @@ app = typer.Typer(
 )
 app.add_typer(audit.app, name="audit", help="Check the audit log.")
 app.add_typer(db.app, name="db", help="Look after a database.")
+app.add_typer(grants.app, name="grants", help="List and revoke remembered approvals.")
 app.command("recover")(recover.recover)
+app.command("inbox")(inbox.inbox)
+app.command("show")(people.show)
+app.command("approve")(people.approve)
+app.command("deny")(people.deny)
+app.command("edit")(people.edit)
+app.command("undo")(undoing.undo)
+app.command("undo-run")(undoing.undo_run)
+app.command("history")(history.history)
+app.command("watch")(history.watch)
 
 
 @app.callback(invoke_without_command=True)
