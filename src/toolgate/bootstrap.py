@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from os import PathLike
 from typing import Any
 
 import uuid_utils
@@ -26,7 +27,8 @@ def open(  # `toolgate.open` is the name users type
     url: str = "memory://",
     *,
     tools: Iterable[ToolDefinition] = (),
-    policy: Policy | None = None,
+    policy: Policy | str | PathLike[str] | None = None,
+    workspace: str | PathLike[str] | None = None,
     approver: Callable[..., Any] | Channel | Sequence[Callable[..., Any] | Channel] | None = None,
     secrets: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
@@ -35,17 +37,26 @@ def open(  # `toolgate.open` is the name users type
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
-    that need a person wait for `gate.decide`. `secrets` are values hidden wherever they appear.
+    that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
+    files are read again when they change. `workspace` is where its relative paths begin. `secrets` are
+    values hidden wherever they appear.
     """
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
+    source = None
+    if isinstance(policy, Policy | None):
+        followed = policy
+    else:  # read before anything is opened: a gate without its policy is no gate
+        source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace)
+        followed = source.load()
     store, bus = connect(url)
     return Gate(
         store=store,
         bus=bus,
         runners={Placement.INLINE.value: inline},
         tools=tools,
-        policy=policy,
+        policy=followed,
+        policy_source=source,
         channels=channels,
         masker=Masker(secrets),
         limits=limits,

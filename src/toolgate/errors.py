@@ -15,6 +15,7 @@
     |   `-- ToolUndoError                an undo was refused or failed
     |-- DefinitionError                  a tool, schema or registration is wrong
     |   `-- NotAsyncError                a plain function where only an async one will do
+    |-- PolicyError                      a policy file is wrong, or there is none
     |-- NotFoundError                    no such call, approval or run
     |-- ConflictError                    somebody else got there first
     |   |-- DecisionConflictError        the approval is decided, expired or frozen
@@ -34,7 +35,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class ToolgateError(Exception):
@@ -223,6 +224,30 @@ class NotAsyncError(DefinitionError, TypeError):
     """A plain function was given where only an async one will do."""
 
     code = "not_async"
+
+
+class PolicyProblem(NamedTuple):
+    """One thing wrong with a policy file: where it stands (counted from one), under which keys, and what it is."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: {where}{self.message}"
+
+
+class PolicyError(ToolgateError):
+    """A policy file cannot be used. `problems` has everything found wrong, in the order of the file."""
+
+    code = "invalid_policy"
+
+    def __init__(self, problems: Iterable[PolicyProblem] | str) -> None:
+        self.problems: tuple[PolicyProblem, ...] = () if isinstance(problems, str) else tuple(problems)
+        super().__init__(problems if isinstance(problems, str) else "\n".join(map(str, self.problems)))
 
 
 class NotFoundError(ToolgateError):

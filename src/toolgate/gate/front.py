@@ -8,6 +8,7 @@ from typing import Any
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
+from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.people import People
 from toolgate.gate.sync import SyncGate
@@ -28,6 +29,7 @@ from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
@@ -37,6 +39,9 @@ from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import CallQuery, Store
+
+RESOURCES = "policy:resources"
+"""Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
 class Gate(People):
@@ -50,6 +55,7 @@ class Gate(People):
         runners: Mapping[str, Runner],
         tools: Iterable[ToolDefinition] = (),
         policy: Policy | None = None,
+        policy_source: PolicySource | None = None,
         channels: Iterable[Channel] = (),
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -66,11 +72,12 @@ class Gate(People):
             masker=masker or Masker(),
             runners=runners,
             spawn=self._background.spawn,
-            policy=policy or Policy(),
+            policy=policy or (Policy() if policy_source is None else policy_source.load()),
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
         )
+        self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
@@ -79,7 +86,10 @@ class Gate(People):
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
         self._recovery = Recovery(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
+        self._lockdown = Lockdown(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._lockdown)
+        self._driver.submit = self.call
+        self._driver.on_exhausted = self._degrade
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
@@ -93,6 +103,11 @@ class Gate(People):
     @property
     def mode(self) -> Mode:
         return self._driver.store.mode
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._driver.policy
 
     @property
     def masker(self) -> Masker:
@@ -224,7 +239,11 @@ class Gate(People):
         return await self._undoing.undo_run(run_id, context, one, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
-        """Change the operator's mode for everybody; audited in the project `_system`."""
+        """Change the operator's mode for everybody; audited in the project `_system`.
+
+        LOCKDOWN freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says
+        what that did.
+        """
         self._check_open()
         try:
             wanted = Mode(mode)
@@ -242,16 +261,23 @@ class Gate(People):
             project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
         )
         await driver.commit(change)
+        if wanted is Mode.LOCKDOWN:
+            await self._lockdown.announce(who.name)
+
+    def _degrade(self, reason: str) -> None:
+        """Go to DEGRADED because the machine is out of something; stricter modes stay."""
+        if self.mode in (Mode.NORMAL, Mode.ALERT):
+            self._background.spawn(self.set_mode(Mode.DEGRADED, by=RESOURCES, reason=reason))
 
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        driver = self._driver
-        data = {"from": driver.policy.revision, "to": policy.revision, "by": Principal.of(by).name}
-        await driver.commit(
-            Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(("policy.changed", None, data),))
-        )
-        driver.policy = policy
+        await self._keeper.follow(policy, by=Principal.of(by).name)
+
+    async def reload_policy(self, *, by: str | Principal) -> Policy:
+        """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
+        self._check_open()
+        return await self._keeper.reload(by=Principal.of(by).name)
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""

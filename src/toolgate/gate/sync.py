@@ -154,6 +154,9 @@ class SyncGate:
     def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         self._run(self._gate.set_policy(policy, by=by))
 
+    def reload_policy(self, *, by: str | Principal) -> Policy:
+        return self._run(self._gate.reload_policy(by=by))
+
     def register(self, tool: ToolDefinition) -> None:
         self._gate.register(tool)
 

@@ -45,11 +45,13 @@ def assess(tool: ToolDefinition, judgement: Judgement, stance: Stance, score: Sc
     thresholds = _strictest(tool.thresholds, stance.thresholds)
     reasons = tuple(f"{verdict.rule}: {verdict.reason}" for verdict in judgement.verdicts)
     confidence = score.value if score is not None else None
+    raised = [verdict.risk for verdict in judgement.verdicts if verdict.risk is not None]
+    risk = max((tool.risk, *raised), key=_severity) if raised else tool.risk
     denied = None
     if judgement.word is Word.ALLOW:
         level = ApprovalLevel.AUTO if thresholds is None else _by_confidence(thresholds, score)
     else:
-        level = route(tool, thresholds, score)
+        level = route(risk, thresholds, score)
         if judgement.word is None and stance.default is Default.DENY:
             denied = "no rule of the policy allows it"
         elif judgement.word is None and stance.default is Default.ASK:
@@ -59,7 +61,7 @@ def assess(tool: ToolDefinition, judgement: Judgement, stance: Stance, score: Sc
     if level is not ApprovalLevel.AUTO and stance.terms.level is not None:
         level = max(level, stance.terms.level, key=_rank)
     factors = () if score is None else score.factors
-    return Assessment(level, tool.risk, confidence, reasons, denied, stance.terms, factors)
+    return Assessment(level, risk, confidence, reasons, denied, stance.terms, factors)
 
 
 def _strictest(one: Thresholds | None, other: Thresholds | None) -> Thresholds | None:
@@ -72,9 +74,13 @@ def _rank(level: ApprovalLevel) -> int:
     return level.rank
 
 
-def route(tool: ToolDefinition, thresholds: Thresholds | None, score: Score | None) -> ApprovalLevel:
+def _severity(risk: RiskLevel) -> int:
+    return risk.rank
+
+
+def route(risk: RiskLevel, thresholds: Thresholds | None, score: Score | None) -> ApprovalLevel:
     """Let confidence choose where thresholds are set, risk otherwise."""
-    return _BY_RISK[tool.risk] if thresholds is None else _by_confidence(thresholds, score)
+    return _BY_RISK[risk] if thresholds is None else _by_confidence(thresholds, score)
 
 
 def _by_confidence(thresholds: Thresholds, score: Score | None) -> ApprovalLevel:

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from toolgate.errors import RateLimitError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
@@ -25,11 +26,22 @@ class Durability(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """One use of a rate: at most `limit` uses of `key` within any `window_s` seconds."""
+    """A use of a rate or budget: at most `limit` of `key` within any `window_s` seconds, and this takes `amount`.
+
+    A key always comes with the same window, so a store may forget older uses of it. `excess` is what a caller is
+    told when it does not fit.
+    """
 
     key: str
     limit: int
     window_s: float
+    amount: int = 1
+    excess: str = ""
+
+    def refusal(self) -> RateLimitError:
+        """Return the error of a use that does not fit."""
+        text = self.excess or f"Rate limit exceeded: {self.limit} in {self.window_s:g} s for {self.key}."
+        return RateLimitError(text)
 
 
 class Change(NamedTuple):

@@ -41,7 +41,9 @@ EVENTS: dict[str, str] = {
     "grant.revoked": "A grant was taken back.",
     "run.undone": "Undoing a run came to its end; says what was undone and what was not.",
     "mode.changed": "The operator changed the mode.",
+    "mode.enforced": "What entering LOCKDOWN did: how much is frozen, which running calls were stopped or not.",
     "policy.changed": "The gate follows another policy revision.",
+    "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",
 }
 """Every event name with its meaning. A name that is not here cannot be drafted."""
 

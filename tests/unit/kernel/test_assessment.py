@@ -145,7 +145,7 @@ def test_terms_raise_the_level_of_a_question_and_make_none(judgement: Judgement,
 def test_undeclared_risk_is_low_and_medium_for_irreversible_effects(
     options: dict[str, Any], expected: ApprovalLevel
 ) -> None:
-    assert route(a_tool(**options), None, None) is expected
+    assert route(a_tool(**options).risk, None, None) is expected
 
 
 def test_an_assessment_records_every_contributing_reason_risk_and_confidence() -> None:

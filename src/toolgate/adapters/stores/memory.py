@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NoReturn
 
-from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, RateLimitError, StoreError
+from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
@@ -63,6 +63,22 @@ class _Chain:
         self.seq, self.last = linked[-1][0], linked[-1][5]
 
 
+@dataclass(slots=True)
+class _Uses:
+    """The uses of one rate or budget within its window, and their sum."""
+
+    kept: deque[tuple[datetime, int]] = field(default_factory=deque)
+    total: int = 0
+
+    def add(self, at: datetime, amount: int) -> None:
+        self.kept.append((at, amount))
+        self.total += amount
+
+    def forget(self, start: datetime) -> None:
+        while self.kept and self.kept[0][0] <= start:
+            self.total -= self.kept.popleft()[1]
+
+
 class MemoryStore:
     """Keeps every guarantee of the Store port but durability."""
 
@@ -83,7 +99,7 @@ class MemoryStore:
         self._undo_ends: list[tuple[datetime, Key]] = []
         self._grants: dict[str, Grant] = {}
         self._chains: dict[str, _Chain] = {}
-        self._rates: dict[Key, deque[datetime]] = {}
+        self._rates: dict[Key, _Uses] = {}
         self._due: list[tuple[datetime, Key]] = []
 
     def commit(self, change: Change) -> None:
@@ -134,16 +150,10 @@ class MemoryStore:
             self._check_rate(change, reservation)
 
     def _check_rate(self, change: Change, reservation: Reservation) -> None:
-        used = self._rates.get((change.project, reservation.key))
-        if used is None:
-            return
-        start = change.at - timedelta(seconds=reservation.window_s)
-        while used and used[0] <= start:
-            used.popleft()
-        if len(used) >= reservation.limit:
-            raise RateLimitError(
-                f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
-            )
+        used = self._rates.setdefault((change.project, reservation.key), _Uses())
+        used.forget(change.at - timedelta(seconds=reservation.window_s))
+        if used.total + reservation.amount > reservation.limit:
+            raise reservation.refusal()
 
     def _new_chain(self, project: str) -> _Chain:
         links: deque[Link] = deque(maxlen=self._retain * EVENTS_PER_CALL)
@@ -177,7 +187,7 @@ class MemoryStore:
         if change.undo is not None:
             self._keep_undo(change.undo, change.at)
         for reservation in change.reservations:
-            self._rates.setdefault((change.project, reservation.key), deque()).append(change.at)
+            self._rates[change.project, reservation.key].add(change.at, reservation.amount)
         if change.grant is not None:
             self._keep_grant(change.grant, change.at)
         if change.set_mode is not None:
@@ -294,6 +304,7 @@ def _call_fits(call: Call, query: CallQuery) -> bool:
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
+        and (query.since is None or call.created_at >= query.since)
         and (query.after is None or _place(call) > _place(query.after))
     )
 

@@ -22,14 +22,6 @@ CREATE TABLE events (
   CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
 );
 CREATE INDEX ix_events_call_id ON events (call_id);
-CREATE TABLE rate_uses (
-  id INTEGER NOT NULL,
-  project_id VARCHAR(128) NOT NULL,
-  "key" TEXT NOT NULL,
-  at FLOAT NOT NULL,
-  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
-);
-CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
 CREATE TABLE runs (
   project_id VARCHAR(128) NOT NULL,
   id CHAR(32) NOT NULL,
@@ -116,6 +108,15 @@ CREATE INDEX ix_tool_executions_project_id ON tool_executions (project_id);
 CREATE INDEX ix_tool_executions_status ON tool_executions (status);
 CREATE INDEX ix_tool_executions_tool_name ON tool_executions (tool_name);
 CREATE INDEX ix_tool_executions_user_id ON tool_executions (user_id);
+CREATE TABLE "rate_uses" (
+  id INTEGER NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  "key" TEXT NOT NULL,
+  at FLOAT NOT NULL,
+  amount BIGINT DEFAULT 1 NOT NULL,
+  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
+);
+CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
 CREATE TABLE grants (
   id CHAR(32) NOT NULL,
   project_id VARCHAR(128) NOT NULL,

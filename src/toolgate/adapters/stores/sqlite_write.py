@@ -25,7 +25,7 @@ from toolgate.adapters.stores.sqlite_entry import (
     are_apart,
 )
 from toolgate.adapters.stores.sqlite_file import LOG_BYTES
-from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, RateLimitError, StoreError
+from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import HASH_BYTES, genesis, link
@@ -34,7 +34,7 @@ from toolgate.kernel.grant import Grant
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
 _UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
 _PUT_MODE = "INSERT OR REPLACE INTO settings (name, value) VALUES ('mode', ?)"
-_INSERT_RATE = "INSERT INTO rate_uses (project_id, key, at) VALUES (?,?,?)"
+_INSERT_RATE = "INSERT INTO rate_uses (project_id, key, at, amount) VALUES (?,?,?,?)"
 
 Outcome = Exception | None
 
@@ -106,7 +106,7 @@ class _Batch:
             if run is not None:
                 self.runs.append(run)
         for reservation in change.reservations:
-            self.rates.append((change.project, reservation.key, change.at.timestamp()))
+            self.rates.append((change.project, reservation.key, change.at.timestamp(), reservation.amount))
         if change.grant is not None:
             self.grants.append(grant_row(change.grant))
         if change.set_mode is not None:
@@ -256,15 +256,13 @@ class Writer:
             raise ConflictError(f"Call {call.id} was changed by somebody else.")
 
     def _check_rate(self, change: Change, reservation: Reservation) -> None:
-        start = change.at.timestamp() - reservation.window_s
+        whose = (change.project, reservation.key, change.at.timestamp() - reservation.window_s)
+        self._connection.execute("DELETE FROM rate_uses WHERE project_id=? AND key=? AND at<=?", whose)
         used = self._connection.execute(
-            "SELECT count(*) FROM rate_uses WHERE project_id=? AND key=? AND at>?",
-            (change.project, reservation.key, start),
+            "SELECT coalesce(sum(amount), 0) FROM rate_uses WHERE project_id=? AND key=? AND at>?", whose
         ).fetchone()[0]
-        if used >= reservation.limit:
-            raise RateLimitError(
-                f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
-            )
+        if used + reservation.amount > reservation.limit:
+            raise reservation.refusal()
 
     def _chain(self, change: Change, batch: _Batch) -> None:
         """Link the change's events to the end of their project's chain."""

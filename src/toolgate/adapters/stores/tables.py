@@ -167,6 +167,7 @@ rate_uses = Table(
     Column("project_id", String(128), nullable=False),
     Column("key", Text, nullable=False),
     Column("at", Float, nullable=False),
+    Column("amount", BigInteger, nullable=False, server_default=text("1")),
     Index("ix_rate_uses_project_id_key_at", "project_id", "key", "at"),
 )
 

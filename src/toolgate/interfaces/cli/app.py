@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from toolgate.interfaces.cli import audit, db, grants, history, inbox, people, recover, undoing
+from toolgate.interfaces.cli import (
+    audit,
+    db,
+    grants,
+    history,
+    inbox,
+    people,
+    policy,
+    policy_change,
+    recover,
+    undoing,
+)
 
 app = typer.Typer(
     name="toolgate",
@@ -16,6 +27,10 @@ app = typer.Typer(
 app.add_typer(audit.app, name="audit", help="Check the audit log.")
 app.add_typer(db.app, name="db", help="Look after a database.")
 app.add_typer(grants.app, name="grants", help="List and revoke remembered approvals.")
+policy.app.command("test")(policy_change.check_calls)
+policy.app.command("simulate")(policy_change.simulate)
+policy.app.command("diff")(policy_change.diff)
+app.add_typer(policy.app, name="policy", help="Check, test, explain and replay a policy.")
 app.command("recover")(recover.recover)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.db import seconds_of
+from toolgate.interfaces.cli.age import seconds_of
 from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role, full_id, gate_on, person
 from toolgate.interfaces.cli.show import as_json, printable
 
