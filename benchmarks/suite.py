@@ -21,7 +21,7 @@ from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable")
+SECTIONS = ("start", "parking", "durable", "decision")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -178,6 +178,21 @@ def measure_durability(size: Size) -> dict[str, Any]:
     }
 
 
+def measure_decision(size: Size) -> dict[str, Any]:
+    """Return how long a decision takes to reach its handler, and one fsynced commit, in as many processes."""
+    use_all_cores()
+    lines = []
+    for number in range(1, size.durable_rounds + 1):
+        try:
+            line = measure(own_python(), "-m", "benchmarks.sqlite_decision", is_own=True)
+        except MeasurementFailedError as error:
+            say(f"decision: left out, measuring failed: {error}")
+            return {}
+        lines.append(line)
+        say(f"decision {number}/{size.durable_rounds}: {line['handler_us']:.0f} us, commit {line['commit_us']:.0f} us")
+    return {key: summary(line[key] for line in lines) for key in ("handler_us", "commit_us")}
+
+
 def parse() -> argparse.Namespace:
     """Return the command line's options."""
     names = [*(contender.name for contender in CONTENDERS), *SECTIONS]
@@ -204,6 +219,7 @@ def main() -> int:
         "start": measure_starts(size) if "start" in wanted else {},
         "parking": measure_parking(size) if "parking" in wanted else {},
         "durable": measure_durability(size) if "durable" in wanted else {},
+        "decision": measure_decision(size) if "decision" in wanted else {},
     }
     verdicts = judge(results)
     results["targets"] = [verdict.as_json() for verdict in verdicts]

@@ -17,6 +17,8 @@ AIOSQLITE_TIMES = 8.0
 DURABLE_CALL_LIMIT = 4.0
 APPROVAL_SHARE = 0.5
 REOPEN_LIMIT = 3.0
+DECISION_LIMIT = 3.0
+"""One fsynced commit is the claim itself; the rest is for waking up and checking what was approved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,14 @@ def judge(results: Results) -> list[Verdict]:
     verdicts.append(
         _compare("wake among many / wake of one", WAKE_LIMIT, many, one, key="wake_references", raw="wake_p50_us")
     )
-    return verdicts + _durable(results["durable"])
+    decision = _at_most(
+        "decision committed to handler start / one fsynced commit",
+        DECISION_LIMIT,
+        results.get("decision"),
+        "handler_us",
+        "commit_us",
+    )
+    return [*verdicts, *_durable(results["durable"]), decision]
 
 
 def _durable(found: Results) -> list[Verdict]:

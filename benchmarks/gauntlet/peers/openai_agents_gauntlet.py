@@ -1,6 +1,7 @@
 """OpenAI Agents SDK: tools with `needs_approval`, a run that is interrupted, and its saved state."""
 
 # mypy: ignore-errors
+# ruff: noqa: ASYNC110, ASYNC221, RUF100
 # ruff: noqa: ASYNC221, BLE001
 
 import asyncio

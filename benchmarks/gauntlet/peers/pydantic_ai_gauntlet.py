@@ -1,6 +1,7 @@
 """Pydantic AI: tools with `requires_approval`, deferred requests, and results passed back with the messages."""
 
 # mypy: ignore-errors
+# ruff: noqa: ASYNC110, ASYNC221, RUF100
 
 import asyncio
 import subprocess

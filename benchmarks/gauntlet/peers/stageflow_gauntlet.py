@@ -1,6 +1,7 @@
 """stageflow: `AdvancedToolExecutor` with `requires_approval`, an `ApprovalService` and undo handlers."""
 
 # mypy: ignore-errors
+# ruff: noqa: ASYNC110, ASYNC221, RUF100
 
 import asyncio
 from types import SimpleNamespace
