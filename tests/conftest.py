@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import shutil
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -87,4 +88,13 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "toolgate.db"
     prepare(path)
     load(Path(f"{path}.key"), create=True)
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, empty_database: Path) -> Path:
+    """The path of a database of this test's own, with its key beside it."""
+    path = tmp_path / "toolgate.db"
+    for suffix in ("", ".key"):
+        shutil.copy(f"{empty_database}{suffix}", f"{path}{suffix}")
     return path

@@ -12,7 +12,7 @@ from toolgate.testing.conformance import StoreConformance
 
 class TestSqliteStore(StoreConformance):
     @pytest.fixture
-    async def store(self, tmp_path: Path) -> AsyncIterator[Store]:
-        store = SqliteStore(tmp_path / "toolgate.db", owner="conformance")
+    async def store(self, database: Path) -> AsyncIterator[Store]:
+        store = SqliteStore(database, owner="conformance")
         yield store
         await store.close()

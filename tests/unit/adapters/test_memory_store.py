@@ -62,10 +62,11 @@ async def test_old_events_are_forgotten_and_the_rest_still_verifies() -> None:
     assert [event.seq for event in await store.events(PROJECT, after=2, limit=2)] == [6, 7]
 
 
-async def test_a_page_after_a_call_that_is_gone_starts_over() -> None:
+async def test_a_page_after_a_call_that_is_gone_starts_where_it_was() -> None:
     store = MemoryStore()
-    await commit(store, insert(a_call()))
-    assert [call.id for call in await store.calls(CallQuery(after="gone"))] == ["c1"]
+    for name in ("c1", "c3"):
+        await commit(store, insert(a_call(name)))
+    assert [call.id for call in await store.calls(CallQuery(after=a_call("c2")))] == ["c3"]
 
 
 async def test_deadlines_that_no_longer_count_are_dropped() -> None:

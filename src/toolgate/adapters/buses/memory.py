@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from toolgate.ports.bus import Hint, Listener
@@ -12,16 +13,19 @@ class MemoryBus:
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
+        self._lock = threading.Lock()
 
     def publish(self, hint: Hint) -> None:
         for listener in self._listeners:
             listener(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        self._listeners = (*self._listeners, listener)
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
 
         def unsubscribe() -> None:
-            self._listeners = tuple(other for other in self._listeners if other is not listener)
+            with self._lock:
+                self._listeners = tuple(other for other in self._listeners if other is not listener)
 
         return unsubscribe
 

@@ -40,6 +40,7 @@ class SqliteBus:
         self._listeners: tuple[Listener, ...] = ()
         self._own: dict[tuple[str, str], Status] = {}
         self._stop = threading.Event()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def publish(self, hint: Hint) -> None:
@@ -53,16 +54,18 @@ class SqliteBus:
             listener(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        self._listeners = (*self._listeners, listener)
-        if self._thread is None:
-            news = self._open_news()
-            self._thread = threading.Thread(
-                target=self._watch, args=(news, news.position()), name="toolgate-bus", daemon=True
-            )
-            self._thread.start()
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
+            if self._thread is None:
+                news = self._open_news()
+                self._thread = threading.Thread(
+                    target=self._watch, args=(news, news.position()), name="toolgate-bus", daemon=True
+                )
+                self._thread.start()
 
         def unsubscribe() -> None:
-            self._listeners = tuple(other for other in self._listeners if other is not listener)
+            with self._lock:
+                self._listeners = tuple(other for other in self._listeners if other is not listener)
 
         return unsubscribe
 

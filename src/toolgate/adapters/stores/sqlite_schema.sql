@@ -22,22 +22,13 @@ CREATE TABLE events (
   CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
 );
 CREATE INDEX ix_events_call_id ON events (call_id);
-CREATE TABLE rate_uses (
-  id INTEGER NOT NULL,
-  project_id VARCHAR(128) NOT NULL,
-  "key" TEXT NOT NULL,
-  at FLOAT NOT NULL,
-  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
-);
-CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
 CREATE TABLE runs (
-  id CHAR(32) NOT NULL,
   project_id VARCHAR(128) NOT NULL,
+  id CHAR(32) NOT NULL,
   name TEXT NOT NULL,
   created_at DATETIME NOT NULL,
-  CONSTRAINT pk_runs PRIMARY KEY (id)
+  CONSTRAINT pk_runs PRIMARY KEY (project_id, id)
 );
-CREATE INDEX ix_runs_project_id ON runs (project_id);
 CREATE TABLE settings (
   name VARCHAR(64) NOT NULL,
   value TEXT NOT NULL,
@@ -71,9 +62,9 @@ CREATE TABLE approval_requests (
   created_at DATETIME NOT NULL,
   expires_at DATETIME NOT NULL,
   digest VARCHAR(64) NOT NULL,
-  detail JSON NOT NULL,
+  detail TEXT NOT NULL,
   CONSTRAINT pk_approval_requests PRIMARY KEY (id),
-  CONSTRAINT fk_approval_requests_pipeline_run_id FOREIGN KEY(pipeline_run_id) REFERENCES runs (id)
+  CONSTRAINT fk_approval_requests_project_id_pipeline_run_id FOREIGN KEY(project_id, pipeline_run_id) REFERENCES runs (project_id, id)
 );
 CREATE INDEX ix_approval_requests_action_id ON approval_requests (action_id);
 CREATE INDEX ix_approval_requests_pipeline_run_id ON approval_requests (pipeline_run_id);
@@ -89,8 +80,8 @@ CREATE TABLE tool_executions (
   pipeline_run_id CHAR(32),
   approval_id CHAR(32),
   tool_name VARCHAR(128) NOT NULL,
-  tool_params JSON,
-  result JSON,
+  tool_params TEXT,
+  result TEXT,
   risk_level VARCHAR(20) NOT NULL,
   requires_approval BOOLEAN NOT NULL,
   status VARCHAR(50) NOT NULL,
@@ -104,15 +95,63 @@ CREATE TABLE tool_executions (
   due_at DATETIME,
   version INTEGER NOT NULL,
   owner TEXT,
-  detail JSON NOT NULL,
+  detail TEXT NOT NULL,
   sealed_params BLOB,
   sealed_result BLOB,
   CONSTRAINT pk_tool_executions PRIMARY KEY (project_id, id),
-  CONSTRAINT fk_tool_executions_pipeline_run_id FOREIGN KEY(pipeline_run_id) REFERENCES runs (id)
+  CONSTRAINT fk_tool_executions_project_id_pipeline_run_id FOREIGN KEY(project_id, pipeline_run_id) REFERENCES runs (project_id, id)
 );
 CREATE INDEX ix_tool_executions_created_at ON tool_executions (created_at);
 CREATE INDEX ix_tool_executions_due_at ON tool_executions (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX ix_tool_executions_pipeline_run_id ON tool_executions (pipeline_run_id) WHERE pipeline_run_id IS NOT NULL;
+CREATE INDEX ix_tool_executions_project_id ON tool_executions (project_id);
 CREATE INDEX ix_tool_executions_status ON tool_executions (status);
 CREATE INDEX ix_tool_executions_tool_name ON tool_executions (tool_name);
 CREATE INDEX ix_tool_executions_user_id ON tool_executions (user_id);
+CREATE TABLE "rate_uses" (
+  id INTEGER NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  "key" TEXT NOT NULL,
+  at FLOAT NOT NULL,
+  amount BIGINT DEFAULT 1 NOT NULL,
+  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
+);
+CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
+CREATE TABLE grants (
+  id CHAR(32) NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  tool_name VARCHAR(128) NOT NULL,
+  requester TEXT NOT NULL,
+  granted_by TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME NOT NULL,
+  revoked_at DATETIME,
+  uses_left INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  detail TEXT NOT NULL,
+  CONSTRAINT pk_grants PRIMARY KEY (id)
+);
+CREATE INDEX ix_grants_project_id_tool_name ON grants (project_id, tool_name);
+CREATE TABLE accounts (
+  name VARCHAR(128) NOT NULL,
+  kind VARCHAR(16) NOT NULL,
+  acts_for TEXT,
+  roles TEXT NOT NULL,
+  CONSTRAINT pk_accounts PRIMARY KEY (name)
+);
+CREATE TABLE tokens (
+  id VARCHAR(64) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  digest BLOB NOT NULL,
+  used_as VARCHAR(16) NOT NULL,
+  label TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME,
+  revoked_at DATETIME,
+  parent VARCHAR(64),
+  CONSTRAINT pk_tokens PRIMARY KEY (id),
+  CONSTRAINT fk_tokens_account FOREIGN KEY(account) REFERENCES accounts (name),
+  CONSTRAINT uq_tokens_digest UNIQUE (digest)
+);
+CREATE INDEX ix_tokens_parent ON tokens (parent);

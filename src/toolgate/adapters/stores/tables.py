@@ -14,7 +14,7 @@ from sqlalchemy import (
     DateTime,
     Enum,
     Float,
-    ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -31,19 +31,21 @@ metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
         "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
 
 Moment = DateTime(timezone=True)
+Json = JSON().with_variant(Text(), "sqlite")
+"""A column declared JSON has numeric affinity in SQLite: it would keep the text `3.0` as the number 3."""
 
 runs = Table(
     "runs",
     metadata,
+    Column("project_id", String(128), primary_key=True),
     Column("id", Uuid, primary_key=True),
-    Column("project_id", String(128), nullable=False, index=True),
     Column("name", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
 )
@@ -51,17 +53,17 @@ runs = Table(
 tool_executions = Table(
     "tool_executions",
     metadata,
-    Column("project_id", String(128), primary_key=True),
+    Column("project_id", String(128), primary_key=True, index=True),
     Column("id", Uuid, primary_key=True),
     Column("call_id", Text, nullable=False),
     Column("user_id", Uuid, index=True),
     Column("principal", Text, nullable=False),
     Column("session_id", Text),
-    Column("pipeline_run_id", Uuid, ForeignKey("runs.id")),
+    Column("pipeline_run_id", Uuid),
     Column("approval_id", Uuid),
     Column("tool_name", String(128), nullable=False, index=True),
-    Column("tool_params", JSON),
-    Column("result", JSON),
+    Column("tool_params", Json),
+    Column("result", Json),
     Column("risk_level", String(20), nullable=False),
     Column("requires_approval", Boolean, nullable=False),
     Column("status", String(50), nullable=False, index=True),
@@ -75,10 +77,11 @@ tool_executions = Table(
     Column("due_at", Moment),
     Column("version", Integer, nullable=False),
     Column("owner", Text),
-    Column("detail", JSON, nullable=False),
+    Column("detail", Json, nullable=False),
     Column("sealed_params", LargeBinary),
     Column("sealed_result", LargeBinary),
-    # Every index costs each call a page. The primary key serves project_id, and `id` follows from `call_id`.
+    ForeignKeyConstraint(["project_id", "pipeline_run_id"], ["runs.project_id", "runs.id"]),
+    # Every index costs each call a page; `id` follows from `call_id` and needs no other.
     Index(
         "ix_tool_executions_pipeline_run_id",
         "pipeline_run_id",
@@ -98,7 +101,7 @@ approval_requests = Table(
     metadata,
     Column("id", Uuid, primary_key=True),
     Column("project_id", String(128), nullable=False, index=True),
-    Column("pipeline_run_id", Uuid, ForeignKey("runs.id"), index=True),
+    Column("pipeline_run_id", Uuid, index=True),
     Column("action_id", Uuid, nullable=False, index=True),
     Column("call_id", Text, nullable=False),
     Column("tool_name", Text, nullable=False),
@@ -115,7 +118,8 @@ approval_requests = Table(
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False),
     Column("digest", String(64), nullable=False),
-    Column("detail", JSON, nullable=False),
+    Column("detail", Json, nullable=False),
+    ForeignKeyConstraint(["project_id", "pipeline_run_id"], ["runs.project_id", "runs.id"]),
 )
 
 events = Table(
@@ -163,7 +167,25 @@ rate_uses = Table(
     Column("project_id", String(128), nullable=False),
     Column("key", Text, nullable=False),
     Column("at", Float, nullable=False),
+    Column("amount", BigInteger, nullable=False, server_default=text("1")),
     Index("ix_rate_uses_project_id_key_at", "project_id", "key", "at"),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", String(128), nullable=False),
+    Column("tool_name", String(128), nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("granted_by", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    Column("uses_left", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("detail", Json, nullable=False),
+    Index("ix_grants_project_id_tool_name", "project_id", "tool_name"),
 )
 
 settings = Table(
@@ -171,4 +193,30 @@ settings = Table(
     metadata,
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", String(128), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("acts_for", Text),
+    Column("roles", Json, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("used_as", String(16), nullable=False),
+    Column("label", Text, nullable=False),
+    Column("scope", Json, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    Column("parent", String(64), index=True),
+    ForeignKeyConstraint(["account"], ["accounts.name"]),
+    UniqueConstraint("digest"),
 )

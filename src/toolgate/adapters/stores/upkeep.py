@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolgate.adapters.stores.rows import event_of, moment
-from toolgate.adapters.stores.sqlite_file import HEAD, connect, prepare, revision_of
+from toolgate.adapters.stores.sqlite_file import HEAD, check_current, connect, is_fresh, prepare, revision_of
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import ChainError, Event, verify
@@ -28,12 +28,8 @@ class ChainReport(NamedTuple):
 
 @contextmanager
 def _looking(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection to a database of ours, of this version's schema."""
-    found = revision_of(path)
-    if found != HEAD:
-        raise StoreError(
-            f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`."
-        )
+    """A read-only connection to a database of ours."""
+    check_current(path)
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)
         try:
@@ -63,7 +59,7 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes
             (project,),
         )
         for row in rows:
-            event = event_of(row)
+            event = _readable(row)
             last[:] = [event]
             yield event
 
@@ -72,12 +68,21 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes
         verify(events())
     except ChainError as error:
         return ChainReport(project, count, str(error))
-    except (TypeError, ValueError):  # a column holds something no event was ever written with
-        return ChainReport(project, count, f"Event {last[0].seq if last else 1} was altered and cannot be read")
     tail = (last[0].seq, last[0].hash) if last else None
     if head != tail:
         return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
     return ChainReport(project, count, None)
+
+
+def _readable(row: tuple[Any, ...]) -> Event:
+    """The event of a row; ChainError where somebody put something else into it than we did."""
+    try:
+        event = event_of(row)
+    except (TypeError, ValueError):
+        event = None
+    if event is None or not all(isinstance(part, bytes) for part in event[5:]):
+        raise ChainError(f"Event {row[1]} of project '{row[0]}' was altered: it cannot be read.")
+    return event
 
 
 def status_of(path: Path) -> dict[str, Any]:
@@ -104,7 +109,7 @@ def status_of(path: Path) -> dict[str, Any]:
 
 def upgrade_file(path: Path) -> tuple[str | None, str]:
     """Bring the file to this version's schema; return the revision before and after."""
-    before = revision_of(path) if path.exists() and path.stat().st_size else None
+    before = None if is_fresh(path) else revision_of(path)
     prepare(path)
     return before, revision_of(path)
 
@@ -118,6 +123,7 @@ def backup_to(path: Path, destination: Path) -> int:
             copy = sqlite3.connect(destination)
             try:
                 source.backup(copy, pages=1024)
+                copy.execute("PRAGMA journal_mode=DELETE")  # one file, readable where nothing can be written
                 sound = copy.execute("PRAGMA integrity_check").fetchone()[0]
             finally:
                 copy.close()
@@ -132,6 +138,7 @@ def backup_to(path: Path, destination: Path) -> int:
 
 def vacuum_file(path: Path) -> tuple[int, int]:
     """Give unused pages back; return the sizes before and after."""
+    check_current(path)
     before = path.stat().st_size
     connection = connect(path, busy_s=10)
     try:
@@ -146,18 +153,26 @@ def vacuum_file(path: Path) -> tuple[int, int]:
 
 
 def forget_before(path: Path, cut: datetime) -> int:
-    """Forget arguments, results and undo data of calls finished before `cut`; return how many.
+    """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
     The rows stay, so a call id is never run again, and the events stay, so the chain verifies.
     """
+    check_current(path)
     marks = ",".join("?" * len(_FORGETTABLE))
     connection = connect(path, busy_s=10)
     try:
         connection.execute("BEGIN IMMEDIATE")
+        old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
+        values = (moment(cut), *_FORGETTABLE)
+        connection.execute(
+            "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL) WHERE "
+            f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
+            values,
+        )
         done = connection.execute(
-            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "
-            f"WHERE completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})",
-            (moment(cut), *_FORGETTABLE),
+            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
+            f"detail=json_remove(detail, '$.preview') WHERE {old}",
+            values,
         ).rowcount
         connection.execute("DELETE FROM undo_records WHERE expires_at<?", (moment(cut),))
         connection.execute("COMMIT")

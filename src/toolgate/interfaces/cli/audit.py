@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.show import as_json, existing
+from toolgate.interfaces.cli.show import as_json, existing, printable
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -33,7 +33,7 @@ def verify(
     else:
         for report in reports:
             verdict = "chain verifies" if report.problem is None else f"BROKEN: {report.problem}"
-            typer.echo(f"{report.project}: {report.events} events, {verdict}")
+            typer.echo(printable(f"{report.project}: {report.events} events, {verdict}"))
         if not reports:
             typer.echo("No events yet.")
     if broken:

@@ -40,6 +40,9 @@ def recover(
         found = [call for call in unknown if call.id == call_id]
         if not found:
             raise UsageError(f"Call {call_id} is not among the unknown calls; run `toolgate recover {database}`.")
+        if len(found) > 1:
+            projects = ", ".join(call.project for call in found)
+            raise UsageError(f"Call {call_id} is unknown in several projects ({projects}); say which with --project.")
         result = gate.sync.settle(call_id, happened=happened, by=by, reason=reason, project=found[0].project)
         if json:
             as_json({"call_id": result.call_id, "status": result.status.value})

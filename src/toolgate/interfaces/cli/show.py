@@ -19,14 +19,22 @@ def as_json(value: Any) -> None:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows under their headings, as wide as they need."""
-    cells = [[str(column) for column in columns], *[[str(cell) for cell in row] for row in rows]]
+    cells = [[str(column) for column in columns], *[[printable(cell) for cell in row] for row in rows]]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
     for row in cells:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def printable(value: object) -> str:
+    """A value as text that cannot steer a terminal: control characters are written out."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(value))
+
+
 def existing(database: Path) -> Path:
     """Return the path of a database that must be there already; commands that look never make one."""
-    if not database.exists():
-        raise StoreError(f"There is no database at {database}; give the path of an existing file.")
-    return database
+    try:
+        if database.exists():
+            return database
+    except OSError as error:
+        raise StoreError(f"The database {database} cannot be reached ({error.strerror}).") from error
+    raise StoreError(f"There is no database at {database}; give the path of an existing file.")

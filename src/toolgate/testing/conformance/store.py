@@ -33,12 +33,13 @@ from toolgate.testing.conformance.rows import (
     winners,
 )
 from toolgate.testing.conformance.store_events import EventLaws
+from toolgate.testing.conformance.store_grants import GrantLaws
 from toolgate.testing.conformance.store_limits import LimitLaws
 
 RACERS = 100
 
 
-class StoreConformance(EventLaws, LimitLaws):
+class StoreConformance(EventLaws, GrantLaws, LimitLaws):
     """Subclass it with a fixture `store` that gives an empty, open store."""
 
     async def test_a_committed_call_can_be_read(self, store: Store) -> None:
@@ -256,9 +257,20 @@ class StoreConformance(EventLaws, LimitLaws):
     async def test_calls_are_listed_oldest_first_page_by_page(self, store: Store) -> None:
         for number in (3, 1, 2, 0):
             await commit(store, insert(a_call(f"c{number}", created_at=NOON + timedelta(seconds=number))))
-        assert await _calls(store, limit=2) == ["c0", "c1"]
-        assert await _calls(store, after="c1", limit=2) == ["c2", "c3"]
-        assert await _calls(store, after="c3") == []
+        page = await store.calls(CallQuery(limit=2))
+        assert [call.id for call in page] == ["c0", "c1"]
+        rest = await store.calls(CallQuery(after=page[-1]))
+        assert [call.id for call in rest] == ["c2", "c3"]
+        assert await _calls(store, after=rest[-1]) == []
+
+    async def test_pages_keep_apart_calls_of_one_id_and_time_in_several_projects(self, store: Store) -> None:
+        for project in ("two", "one", "three"):
+            await commit(store, insert(a_call("same", project=project)))
+        seen: list[Call] = []
+        while page := await store.calls(CallQuery(after=seen[-1] if seen else None, limit=1)):
+            seen += page
+        assert [call.project for call in seen] == ["one", "three", "two"]
+        assert await _calls(store, project="two", after=seen[0]) == ["same"]
 
     async def test_a_closed_store_takes_nothing_more(self, store: Store) -> None:
         await commit(store, insert(a_call()))

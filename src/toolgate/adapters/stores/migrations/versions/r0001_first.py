@@ -45,13 +45,12 @@ def upgrade() -> None:
     op.create_index("ix_rate_uses_project_id_key_at", "rate_uses", ["project_id", "key", "at"], unique=False)
     op.create_table(
         "runs",
-        sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("project_id", sa.String(length=128), nullable=False),
+        sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_runs")),
+        sa.PrimaryKeyConstraint("project_id", "id", name=op.f("pk_runs")),
     )
-    op.create_index(op.f("ix_runs_project_id"), "runs", ["project_id"], unique=False)
     op.create_table(
         "settings",
         sa.Column("name", sa.String(length=64), nullable=False),
@@ -90,8 +89,12 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
-        sa.Column("detail", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["pipeline_run_id"], ["runs.id"], name=op.f("fk_approval_requests_pipeline_run_id")),
+        sa.Column("detail", sa.JSON().with_variant(sa.Text(), "sqlite"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["project_id", "pipeline_run_id"],
+            ["runs.project_id", "runs.id"],
+            name=op.f("fk_approval_requests_project_id_pipeline_run_id"),
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_approval_requests")),
     )
     op.create_index(op.f("ix_approval_requests_action_id"), "approval_requests", ["action_id"], unique=False)
@@ -111,8 +114,8 @@ def upgrade() -> None:
         sa.Column("pipeline_run_id", sa.Uuid(), nullable=True),
         sa.Column("approval_id", sa.Uuid(), nullable=True),
         sa.Column("tool_name", sa.String(length=128), nullable=False),
-        sa.Column("tool_params", sa.JSON(), nullable=True),
-        sa.Column("result", sa.JSON(), nullable=True),
+        sa.Column("tool_params", sa.JSON().with_variant(sa.Text(), "sqlite"), nullable=True),
+        sa.Column("result", sa.JSON().with_variant(sa.Text(), "sqlite"), nullable=True),
         sa.Column("risk_level", sa.String(length=20), nullable=False),
         sa.Column("requires_approval", sa.Boolean(), nullable=False),
         sa.Column("status", sa.String(length=50), nullable=False),
@@ -126,10 +129,14 @@ def upgrade() -> None:
         sa.Column("due_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("owner", sa.Text(), nullable=True),
-        sa.Column("detail", sa.JSON(), nullable=False),
+        sa.Column("detail", sa.JSON().with_variant(sa.Text(), "sqlite"), nullable=False),
         sa.Column("sealed_params", sa.LargeBinary(), nullable=True),
         sa.Column("sealed_result", sa.LargeBinary(), nullable=True),
-        sa.ForeignKeyConstraint(["pipeline_run_id"], ["runs.id"], name=op.f("fk_tool_executions_pipeline_run_id")),
+        sa.ForeignKeyConstraint(
+            ["project_id", "pipeline_run_id"],
+            ["runs.project_id", "runs.id"],
+            name=op.f("fk_tool_executions_project_id_pipeline_run_id"),
+        ),
         sa.PrimaryKeyConstraint("project_id", "id", name=op.f("pk_tool_executions")),
     )
     op.create_index(op.f("ix_tool_executions_created_at"), "tool_executions", ["created_at"], unique=False)
@@ -149,6 +156,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("pipeline_run_id IS NOT NULL"),
         postgresql_where=sa.text("pipeline_run_id IS NOT NULL"),
     )
+    op.create_index(op.f("ix_tool_executions_project_id"), "tool_executions", ["project_id"], unique=False)
     op.create_index(op.f("ix_tool_executions_status"), "tool_executions", ["status"], unique=False)
     op.create_index(op.f("ix_tool_executions_tool_name"), "tool_executions", ["tool_name"], unique=False)
     op.create_index(op.f("ix_tool_executions_user_id"), "tool_executions", ["user_id"], unique=False)
@@ -158,6 +166,7 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_tool_executions_user_id"), table_name="tool_executions")
     op.drop_index(op.f("ix_tool_executions_tool_name"), table_name="tool_executions")
     op.drop_index(op.f("ix_tool_executions_status"), table_name="tool_executions")
+    op.drop_index(op.f("ix_tool_executions_project_id"), table_name="tool_executions")
     op.drop_index(
         "ix_tool_executions_pipeline_run_id",
         table_name="tool_executions",
@@ -180,7 +189,6 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_undo_records_expires_at"), table_name="undo_records")
     op.drop_table("undo_records")
     op.drop_table("settings")
-    op.drop_index(op.f("ix_runs_project_id"), table_name="runs")
     op.drop_table("runs")
     op.drop_index("ix_rate_uses_project_id_key_at", table_name="rate_uses")
     op.drop_table("rate_uses")
