@@ -22,6 +22,17 @@ from toolgate.kernel.canonical import Limits
 from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
 from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
 from toolgate.kernel.event import EVENTS, Event
+from toolgate.kernel.formats import (
+    FieldNames,
+    Format,
+    FormatLimits,
+    Reason,
+    ResolvedToolCall,
+    UnresolvedToolCall,
+    parse_calls,
+)
+from toolgate.kernel.formats_results import render_message, render_result
+from toolgate.kernel.formats_schemas import export_tools
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Default, Policy
 from toolgate.kernel.tool import Effects, Placement, Prepared, RiskLevel, Thresholds, ToolDefinition
@@ -32,6 +43,7 @@ EVENT_PAGE = "docs/reference/events.md"
 ERROR_PAGE = "docs/reference/errors.md"
 STATUS_PAGE = "docs/reference/statuses.md"
 TOOL_PAGE = "docs/reference/tool-definition.md"
+FORMAT_PAGE = "docs/reference/tool-call-formats.md"
 DIFF_PAGE = "docs/reference/diffs.md"
 MAKE_PAGE = "docs/reference/make.md"
 RESULT_METHODS = ["success", "is_final", "is_pending", "unwrap", "to_error"]
@@ -97,6 +109,16 @@ def test_no_section_of_gate_is_about_a_method_that_is_gone() -> None:
         (TOOL_PAGE, "UndoMetadata", fields(UndoMetadata)),
         (TOOL_PAGE, "Closed sets", [*Effects, *RiskLevel, *Placement]),
         ("docs/reference/arguments-and-schemas.md", "Limits", fields(Limits)),
+        (FORMAT_PAGE, "Format", list(Format)),
+        (FORMAT_PAGE, "Reason", list(Reason)),
+        (FORMAT_PAGE, "ResolvedToolCall", fields(ResolvedToolCall)),
+        (FORMAT_PAGE, "UnresolvedToolCall", fields(UnresolvedToolCall)),
+        (FORMAT_PAGE, "FormatLimits", fields(FormatLimits)),
+        (FORMAT_PAGE, "FieldNames", fields(FieldNames)),
+        (FORMAT_PAGE, "parse_calls", parameters(parse_calls)),
+        (FORMAT_PAGE, "render_result", parameters(render_result)),
+        (FORMAT_PAGE, "render_message", parameters(render_message)),
+        (FORMAT_PAGE, "export_tools", parameters(export_tools)),
         (DIFF_PAGE, "DiffResult", [*fields(DiffResult), *public(DiffLine), *DiffType.__members__]),
         (DIFF_PAGE, "diff_text", parameters(diff_text)),
         (DIFF_PAGE, "diff_json", parameters(diff_json)),
