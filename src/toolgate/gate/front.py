@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
-from toolgate.errors import GateClosedError, NotFoundError, UsageError
+from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
+from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.ownership import Ownership
+from toolgate.gate.people import People
 from toolgate.gate.sync import SyncGate
-from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
@@ -26,8 +27,11 @@ from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
+from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.leasing import Leases
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
@@ -36,13 +40,16 @@ from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.ports.bus import Bus, Hint
-from toolgate.ports.channel import Channel, Decision
+from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
-from toolgate.ports.store import ApprovalQuery, CallQuery, Store
+from toolgate.ports.store import CallQuery, Store
+
+RESOURCES = "policy:resources"
+"""Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate:
+class Gate(People):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -53,6 +60,7 @@ class Gate:
         runners: Mapping[str, Runner],
         tools: Iterable[ToolDefinition] = (),
         policy: Policy | None = None,
+        policy_source: PolicySource | None = None,
         channels: Iterable[Channel] = (),
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -70,25 +78,29 @@ class Gate:
             masker=masker or Masker(),
             runners=runners,
             spawn=self._background.spawn,
-            policy=policy or Policy(),
+            policy=policy or (Policy() if policy_source is None else policy_source.load()),
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
             tally=tally,
         )
+        self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
+        self._deciding = Deciding(self._driver, self._walk)
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
-        driver = self._driver
-        self._messenger = Messenger(
-            channels, self._answers, self._background.spawn, lambda project: driver.realm(project).channels
-        )
+        self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
-        self._driver.on_asked = self._messenger.carry
+        self._leases = Leases(self._driver, self._performer)
+        self._lockdown = Lockdown(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
+        self._driver.submit = self.call
+        self._driver.on_exhausted = self._degrade
+        if self._messenger.has_channels:
+            self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
             self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
@@ -103,6 +115,15 @@ class Gate:
         return self._driver.store.mode
 
     @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._driver.policy
+
+    def runner(self, placement: str) -> Runner | None:
+        """Return what runs the handlers of a placement here."""
+        return self._runners.get(placement)
+
+    @property
     def masker(self) -> Masker:
         """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
         return self._driver.masker
@@ -111,11 +132,12 @@ class Gate:
         if self._attendance.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
-    def _wishes(self, approval_timeout_s: float | None, message: str | None) -> dict[str, Any]:
+    def _wishes(self, approval_timeout_s: float | None, message: str | None, claim: str | None) -> dict[str, Any]:
         if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
             raise UsageError("approval_timeout_s must be a positive number of seconds.")
-        shown = None if message is None else self._driver.masker.text(message)
-        return {"approval_timeout_s": approval_timeout_s, "message": shown}
+        mask = self._driver.masker.text
+        shown = {name: None if text is None else mask(text) for name, text in (("message", message), ("claim", claim))}
+        return {"approval_timeout_s": approval_timeout_s, **shown}
 
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
@@ -150,6 +172,8 @@ class Gate:
         relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
         realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
         self._driver.settle(project, realm)
+        if realm.channels:
+            self._driver.on_asked = self._messenger.carry
         return realm
 
     async def call(
@@ -162,6 +186,7 @@ class Gate:
         wait: bool = True,
         approval_timeout_s: float | None = None,
         message: str | None = None,
+        claim: str | None = None,
         own: bool = False,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
@@ -169,7 +194,8 @@ class Gate:
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
         Cancelling the wait does not cancel the call, unless it is your `own`: then it ends with you, except where
         you joined it. The same `call_id` never runs twice: a second call with it joins the first. `message` is
-        what an approver is asked instead of the tool's own words.
+        what an approver is asked instead of the tool's own words; `claim` is what the agent says about it, and is
+        shown as no more than that.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
@@ -181,8 +207,8 @@ class Gate:
             context,
             call_id=call_id,
             wishes=NO_WISHES
-            if approval_timeout_s is None and message is None
-            else self._wishes(approval_timeout_s, message),
+            if approval_timeout_s is None and message is None and claim is None
+            else self._wishes(approval_timeout_s, message, claim),
         )
         if own and call_id is not None:
             return await self._owners.see_through((context.project, call_id), submitting)
@@ -201,57 +227,53 @@ class Gate:
         self._check_open()
         return await self._attendance.follow((project, call_id))
 
-    async def decide(
-        self,
-        approval_id: str,
-        decision: Decision | str,
-        *,
-        by: str | Principal,
-        reason: str | None = None,
-        digest: str | None = None,
-        project: str | None = None,
-    ) -> Result:
-        """Answer an approval: "approve" or "deny". The first answer is final.
-
-        Returns where the call stands after the decision is durable; it does not wait for execution.
-        """
-        self._check_open()
-        try:
-            said = Decision(decision)
-        except ValueError:
-            raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
-        return await self._answers.decide(
-            approval_id,
-            approve_it=said is Decision.APPROVE,
-            by=Principal.of(by),
-            reason=reason,
-            digest=digest,
-            project=project,
-        )
-
-    async def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
-        """Return an approval once it is decided or closed; raise NotFoundError. Going away changes nothing."""
-        self._check_open()
-        return await self._attendance.answer(approval_id, project)
-
     async def heard(self, *, project: str = DEFAULT_PROJECT) -> bool:
         """Return once the project's event sink has been told of everything so far; False where it would not listen."""
         relay = self._driver.relay(project)
         return relay is None or await relay.flush()
 
-    async def extend(
-        self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None
-    ) -> Approval:
-        """Give people `seconds` from now to decide."""
+    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
+
+        Durable before it returns, so what is sent next is sent once.
+        """
         self._check_open()
-        return await self._answers.extend(approval_id, seconds=seconds, by=Principal.of(by), project=project)
+        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
+
+    async def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report how far a call on a client or worker is; this renews its lease."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.progress(
+            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
+        )
 
     async def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
     ) -> Result:
-        """Report the result of a call that runs on a client or worker."""
+        """Report the result of a call that runs on a client or worker; the first report counts.
+
+        `by` is who reports: without a fence it must be who the call was given to.
+        """
         self._check_open()
-        return await self._answers.complete(project, call_id, output, fence=fence)
+        who = None if by is None else Principal.of(by)
+        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     async def settle(
         self,
@@ -301,13 +323,23 @@ class Gate:
         context: Context = DEFAULT_CONTEXT,
         force: bool = False,
         skip_failures: bool = False,
+        preview: bool = False,
     ) -> UndoReport:
-        """Undo every undoable call of a run, last first; stop at the first that fails unless told to skip it."""
+        """Undo what a run did, last effect first, and report on every call of it.
+
+        It stops at the first effect that cannot be taken back, unless told to skip it. `preview` changes nothing and
+        says what would happen.
+        """
         self._check_open()
-        return await self._undoing.undo_run(run_id, context, self.undo, force=force, skip_failures=skip_failures)
+        one = None if preview else self.undo
+        return await self._undoing.undo_run(run_id, context, one, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
-        """Change the operator's mode for everybody; audited in the project `_system`."""
+        """Change the operator's mode for everybody; audited in the project `_system`.
+
+        LOCKDOWN freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says
+        what that did.
+        """
         self._check_open()
         try:
             wanted = Mode(mode)
@@ -325,26 +357,32 @@ class Gate:
             project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
         )
         await driver.commit(change)
+        if wanted is Mode.LOCKDOWN:
+            await self._lockdown.announce(who.name)
+
+    def _degrade(self, reason: str) -> None:
+        """Go to DEGRADED because the machine is out of something; stricter modes stay."""
+        if self.mode in (Mode.NORMAL, Mode.ALERT):
+            self._background.spawn(self.set_mode(Mode.DEGRADED, by=RESOURCES, reason=reason))
 
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        driver = self._driver
-        data = {"from": driver.policy.revision, "to": policy.revision, "by": Principal.of(by).name}
-        await driver.commit(
-            Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(("policy.changed", None, data),))
-        )
-        driver.policy = policy
+        await self._keeper.follow(policy, by=Principal.of(by).name)
+
+    async def reload_policy(self, *, by: str | Principal) -> Policy:
+        """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
+        self._check_open()
+        return await self._keeper.reload(by=Principal.of(by).name)
+
+    def note_sandbox(self, report: Mapping[str, Any]) -> None:
+        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
+        self._driver.spawn(self._keeper.tell(("sandbox.tested", None, dict(report))))
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
         self._check_open()
         await self._recovery.recover()
-
-    async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
-        """Return the approvals that wait for a person, oldest first."""
-        query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, limit=limit)
-        return await self._driver.store.approvals(query)
 
     async def get(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return where a call stands; raise NotFoundError."""
@@ -358,17 +396,6 @@ class Gate:
     async def calls(self, query: CallQuery) -> list[Call]:
         """Return the rows that fit, oldest first."""
         return await self._driver.store.calls(query)
-
-    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
-        """Return the approvals that fit, oldest first."""
-        return await self._driver.store.approvals(query)
-
-    async def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
-        """Return one approval; raise NotFoundError."""
-        found = await self._driver.store.approvals(ApprovalQuery(id=approval_id, project=project))
-        if not found:
-            raise NotFoundError(f"There is no approval {approval_id[:64]}.")
-        return found[0]
 
     async def events(
         self, *, project: str = DEFAULT_PROJECT, after: int = 0, limit: int = 1000, call_id: str | None = None
@@ -411,6 +438,11 @@ class Gate:
             unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
+
+    def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+        """Have a function called after every commit, in the thread that made it; returns what ends that."""
+        self._driver.listeners.append(watcher)
+        return lambda: self._driver.listeners.remove(watcher)
 
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""

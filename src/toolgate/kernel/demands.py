@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Rule, Verdict, Word
@@ -29,6 +30,7 @@ class ModeDemand:
     """Deny in modes the tool does not list; LOCKDOWN must be listed by name."""
 
     name: str = "modes"
+    is_static: ClassVar[bool] = True
 
     def __call__(self, _call: Call, tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
         if tool.allows_mode(facts.mode):
@@ -59,9 +61,9 @@ class RiskWaiver:
 _BEHAVIOR, _MODE, _APPROVAL = BehaviorDemand(), ModeDemand(), ApprovalDemand()
 
 
-def demands(tool: ToolDefinition) -> tuple[Rule, ...]:
-    """Return the rules this definition makes by itself."""
-    rules: list[Rule] = [_MODE]
+def demands(tool: ToolDefinition, *, modes_settled: bool = False) -> tuple[Rule, ...]:
+    """Return the rules this definition makes by itself; a policy that settles the modes speaks in its place there."""
+    rules: list[Rule] = [] if modes_settled else [_MODE]
     if tool.allowed_behaviors:
         rules.append(_BEHAVIOR)
     if tool.requires_approval:

@@ -17,6 +17,7 @@ from toolgate.errors import ToolgateError
 EVENTS: dict[str, str] = {
     "tool.invoked": "A call was received and its tool was looked up. First event of every known tool's call.",
     "tool.started": "The claim is committed and the handler is about to run; `approved_by` says who allowed it.",
+    "tool.dispatched": "The call was given to one runner elsewhere; `runner` says whose, and holds its lease.",
     "tool.progress": "The handler reported how far it is.",
     "tool.completed": "The handler returned success; carries `duration_ms` and a masked `output_summary`.",
     "tool.failed": "The call ended without success; `error_code` and `error_message` say why.",
@@ -31,10 +32,21 @@ EVENTS: dict[str, str] = {
     "approval.requested": "A person is asked; the call waits.",
     "approval.expiring": "An undecided approval is about to expire.",
     "approval.extended": "The expiry of an undecided approval was moved.",
+    "approval.voted": "One of several people said yes; the others are still asked.",
+    "approval.escalated": "People with other roles are asked too.",
+    "approval.commented": "Somebody commented on an undecided approval.",
+    "approval.edited": "A person changed the arguments; another approval takes this one's place.",
+    "approval.undelivered": "A channel gave up carrying the question; it stays open.",
     "approval.decided": "A person decided; `decision`, `decided_by` and `reason` are final.",
     "approval.expired": "The approval closed without a decision: time ran out, the call ended or it was superseded.",
+    "grant.created": "A person wants a yes remembered: for what, how often and how long.",
+    "grant.revoked": "A grant was taken back.",
+    "run.undone": "Undoing a run came to its end; says what was undone and what was not.",
     "mode.changed": "The operator changed the mode.",
+    "mode.enforced": "What entering LOCKDOWN did: how much is frozen, which running calls were stopped or not.",
     "policy.changed": "The gate follows another policy revision.",
+    "sandbox.tested": "A sandbox was tried with escape probes before its first use.",
+    "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",
 }
 """Every event name with its meaning. A name that is not here cannot be drafted."""
 

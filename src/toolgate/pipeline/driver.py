@@ -61,6 +61,9 @@ class Driver:
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], str] = new_id
     on_due: Callable[[datetime], None] | None = None
+    refresh: Callable[[], Awaitable[None]] | None = None
+    submit: Callable[..., Coroutine[Any, Any, Any]] | None = None
+    on_exhausted: Callable[[str], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
     tally: Callable[[Change], None] | None = None
@@ -153,12 +156,14 @@ class Driver:
         policy = self.policy if realm is self.home else realm.policy(self.policy)
         known = realm.routes.get(tool.name)
         if known is None or known.tool is not tool or known.policy is not policy:
-            known = realm.routes[tool.name] = lay_out(tool, policy, owner=self.owner, placements=self.runners)
+            known = realm.routes[tool.name] = lay_out(
+                tool, policy, owner=self.owner, placements=self.runners, mask=self.masker.text
+            )
         return known
 
     def undo_ttl(self, tool: ToolDefinition, project: str) -> float:
         """How long undo data of this tool is kept: the tool's word, the policy's, or the gate's."""
-        return tool.undo_ttl_seconds or self.policy_of(project).undo_ttl_s or self.undo_ttl_s
+        return tool.undo_ttl_seconds or self.route(tool, project).stance.undo_ttl_s or self.undo_ttl_s
 
 
 _NOBODYS = Realm(registry=ToolRegistry())

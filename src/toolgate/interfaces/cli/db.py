@@ -1,22 +1,19 @@
-"""`toolgate db`: status, upgrade, backup, vacuum and retention of one database file."""
+"""`toolgate db`: status, upgrade, backup, vacuum, retention and change of keys of one database file."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from toolgate.errors import UsageError
+from toolgate.interfaces.cli.age import seconds_of
 from toolgate.interfaces.cli.show import as_json, existing, table
 
 app = typer.Typer(no_args_is_help=True)
 Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 @app.callback()
@@ -95,9 +92,20 @@ def prune(
         typer.echo(f"Forgot arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
 
 
-def seconds_of(text: str) -> float:
-    """Read an age such as 90s, 15m, 12h, 30d or 4w."""
-    found = re.fullmatch(r"(\d{1,5})([smhdw])", text.strip())  # five digits: no age reaches before the year one
-    if found is None:
-        raise UsageError(f"{text!r} is not an age; write a number and s, m, h, d or w, such as 30d.")
-    return float(found[1]) * _UNITS[found[2]]
+@app.command()
+def rekey(database: Database, json: Json = False) -> None:
+    """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
+    from toolgate.adapters.stores.rekey import rekey as seal_anew
+
+    done = seal_anew(existing(database))
+    if json:
+        as_json(done._asdict())
+        return
+    typer.echo(f"Sealed {done.resealed:,} values anew with key {done.key}.")
+    if done.retired:
+        typer.echo(f"No longer needed: {', '.join(done.retired)}. Backups made before still need them.")
+    if done.in_use:
+        typer.echo(
+            f"Still in use: {', '.join(done.in_use)}. Restart the processes that were opened before the newest key "
+            "was added, then run this again."
+        )
