@@ -13,6 +13,7 @@ import pytest
 from tests.docs.pages import ROOT, missing_words, quoted, read, rows, sections
 
 import toolgate
+from toolgate import tools
 from toolgate.errors import ToolgateError
 from toolgate.gate import Gate, SyncGate
 from toolgate.kernel.approval import Approval
@@ -128,6 +129,31 @@ def test_no_section_of_gate_is_about_a_method_that_is_gone() -> None:
 )
 def test_every_name_is_in_its_section(page: str, section: str, names: list[str]) -> None:
     assert missing_words(names, sections(page, 2)[section]) == []
+
+
+def test_every_name_of_the_tools_door_is_documented() -> None:
+    assert missing_words(tools.__all__, sections("docs/reference/tools.md", 2)["Names"]) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "owner"),
+    [
+        ("ToolExecutor", tools.ToolExecutor),
+        ("ToolRegistry", tools.ToolRegistry),
+        ("ApprovalService", tools.ApprovalService),
+        ("UndoStore", tools.UndoStore),
+    ],
+)
+def test_every_method_of_the_tools_door_is_documented(section: str, owner: type) -> None:
+    told = sections("docs/reference/tools.md", 2)[section]
+    aliases = {"register_tool", "can_execute", "discard", "gate"}
+    assert [name for name in public(owner) if name not in aliases and not re.search(rf"`[^`]*\b{name}\b", told)] == []
+
+
+def test_every_option_of_an_executor_is_documented() -> None:
+    told = sections("docs/reference/tools.md", 2)
+    assert missing_words(fields(tools.ToolExecutorConfig), told["ToolExecutorConfig"]) == []
+    assert missing_words(parameters(tools.ToolExecutor), told["ToolExecutor"]) == []
 
 
 def test_every_public_name_of_the_package_is_documented() -> None:
