@@ -27,21 +27,17 @@ from toolgate.adapters.stores.sqlite_bulk import inserting, updating
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 
-
 INSERT_CALL = inserting("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
 UPDATE_CALL = updating("tool_executions", CALL_COLUMNS[CHANGING:], ("project_id", "id", "version"))
 UPDATE_PARAMS = updating("tool_executions", CALL_COLUMNS[PARAMS:CHANGING], ("project_id", "id"))
 PUT_APPROVAL = inserting(
     "approval_requests",
     APPROVAL_COLUMNS,
-    then=" ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:]),
+    then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:]),
 )
 PUT_UNDO = inserting("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
 INSERT_RUN = inserting("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
-INSERT_EVENT = inserting(
-    "events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash")
-)
+INSERT_EVENT = inserting("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
 INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at"))
 
 _AWAITING = Status.AWAITING_APPROVAL
