@@ -73,8 +73,8 @@ def four_changes(tool: ToolDefinition) -> Iterator[Change]:
         has_effects=False,
     )
     invoked = tell(call, "tool.invoked", {"payload_summary": call.shown, "behavior": None})
-    ids = {"id": str(uuid_utils.uuid7()), "nonce": str(uuid_utils.uuid7())}
-    asked = approve.request(call, tool, now=now, timeout=300.0, first=(invoked,), **ids)
+    id, nonce = str(uuid_utils.uuid7()), str(uuid_utils.uuid7())
+    asked = approve.request(call, tool, now=now, timeout=300.0, first=(invoked,), id=id, nonce=nonce)
     yield asked
     assert asked.call is not None
     approved = approve.decide(

@@ -5,20 +5,12 @@ Policy outranks assessment: no score turns an ask or a deny into less. Assessmen
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import NamedTuple
 
-from toolgate.kernel.policy import Default, Judgement, Policy, Score, Word
+from toolgate.kernel.policy import Default, Judgement, Score, Stance, Word
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
+from toolgate.kernel.terms import ApprovalLevel as ApprovalLevel  # where most code looks for it
 from toolgate.kernel.tool import RiskLevel, Thresholds, ToolDefinition
-
-
-class ApprovalLevel(StrEnum):
-    """AUTO: nobody. QUICK: the person in the session. FULL: the review queue."""
-
-    AUTO = "auto"
-    QUICK = "quick"
-    FULL = "full"
-
 
 LEVEL_TIMEOUT_S: dict[ApprovalLevel, float] = {
     ApprovalLevel.AUTO: 0.0,
@@ -34,36 +26,61 @@ _BY_RISK = {
 
 
 class Assessment(NamedTuple):
-    """How a call is routed. `denied` is set where the policy's default refuses what no rule allowed."""
+    """How a call is routed. `denied` is set where the policy's default refuses what no rule allowed.
+
+    `terms` say how a question must be answered; they count where the level asks one.
+    """
 
     level: ApprovalLevel
     risk: RiskLevel
     confidence: int | None
     reasons: tuple[str, ...]
     denied: str | None = None
+    terms: ApprovalTerms = NO_TERMS
+    factors: tuple[str, ...] = ()
 
 
-def assess(tool: ToolDefinition, judgement: Judgement, policy: Policy, score: Score | None) -> Assessment:
+def assess(tool: ToolDefinition, judgement: Judgement, stance: Stance, score: Score | None) -> Assessment:
     """Return the level the rules' word leads to; the judgement is not a denial."""
-    thresholds = tool.thresholds or policy.thresholds
+    thresholds = _strictest(tool.thresholds, stance.thresholds)
     reasons = tuple(f"{verdict.rule}: {verdict.reason}" for verdict in judgement.verdicts)
     confidence = score.value if score is not None else None
+    raised = [verdict.risk for verdict in judgement.verdicts if verdict.risk is not None]
+    risk = max((tool.risk, *raised), key=_severity) if raised else tool.risk
+    denied = None
     if judgement.word is Word.ALLOW:
         level = ApprovalLevel.AUTO if thresholds is None else _by_confidence(thresholds, score)
-        return Assessment(level, tool.risk, confidence, reasons)
-    level = route(tool, thresholds, score)
-    if judgement.word is None and policy.default is Default.DENY:
-        return Assessment(level, tool.risk, confidence, reasons, "no rule of the policy allows it")
-    if judgement.word is None and policy.default is Default.BY_RISK:
-        return Assessment(level, tool.risk, confidence, reasons)
-    if judgement.word is None:
-        reasons = ("default: the policy asks where no rule speaks",)
-    return Assessment(_at_least_quick(level), tool.risk, confidence, reasons)
+    else:
+        level = route(risk, thresholds, score)
+        if judgement.word is None and stance.default is Default.DENY:
+            denied = "no rule of the policy allows it"
+        elif judgement.word is None and stance.default is Default.ASK:
+            level, reasons = _at_least_quick(level), ("default: the policy asks where no rule speaks",)
+        elif judgement.word is Word.ASK:
+            level = _at_least_quick(level)
+    if level is not ApprovalLevel.AUTO and stance.terms.level is not None:
+        level = max(level, stance.terms.level, key=_rank)
+    factors = () if score is None else score.factors
+    return Assessment(level, risk, confidence, reasons, denied, stance.terms, factors)
 
 
-def route(tool: ToolDefinition, thresholds: Thresholds | None, score: Score | None) -> ApprovalLevel:
+def _strictest(one: Thresholds | None, other: Thresholds | None) -> Thresholds | None:
+    if one is None or other is None:
+        return one or other
+    return Thresholds(auto=max(one.auto, other.auto), quick=max(one.quick, other.quick))
+
+
+def _rank(level: ApprovalLevel) -> int:
+    return level.rank
+
+
+def _severity(risk: RiskLevel) -> int:
+    return risk.rank
+
+
+def route(risk: RiskLevel, thresholds: Thresholds | None, score: Score | None) -> ApprovalLevel:
     """Let confidence choose where thresholds are set, risk otherwise."""
-    return _BY_RISK[tool.risk] if thresholds is None else _by_confidence(thresholds, score)
+    return _BY_RISK[risk] if thresholds is None else _by_confidence(thresholds, score)
 
 
 def _by_confidence(thresholds: Thresholds, score: Score | None) -> ApprovalLevel:

@@ -57,7 +57,10 @@ for _status, _next in TRANSITIONS.items():
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Record):
-    """One call. `arguments` are the exact canonical bytes that run; `shown` is their masked view."""
+    """One call. `arguments` are the exact canonical bytes that run; `shown` is their masked view.
+
+    `facts` is the masked record of what the policy's inspectors found out about what the arguments point at.
+    """
 
     id: str
     project: str
@@ -66,6 +69,7 @@ class Call(Record):
     created_at: datetime
     arguments: bytes = b"{}"
     shown: Any = None
+    hides: bool = False
     definition_hash: str = ""
     status: Status = Status.PENDING
     version: int = 0
@@ -77,11 +81,14 @@ class Call(Record):
 
     policy_revision: str = ""
     reasons: tuple[str, ...] = ()
+    facts: Any = None
     risk: str = "low"
     confidence: int | None = None
+    factors: tuple[str, ...] = ()
     level: str = "auto"
     approval_timeout_s: float | None = None
     message: str | None = None
+    claim: str | None = None
     approval_id: str | None = None
     approved_by: str | None = None
     approved_at: datetime | None = None
@@ -91,6 +98,7 @@ class Call(Record):
     owner: str | None = None
     attempt: int = 0
     fence: str | None = None
+    runner: str | None = None
     due_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None

@@ -7,10 +7,12 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from toolgate.errors import RateLimitError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 
@@ -24,11 +26,22 @@ class Durability(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """One use of a rate: at most `limit` uses of `key` within any `window_s` seconds."""
+    """A use of a rate or budget: at most `limit` of `key` within any `window_s` seconds, and this takes `amount`.
+
+    A key always comes with the same window, so a store may forget older uses of it. `excess` is what a caller is
+    told when it does not fit.
+    """
 
     key: str
     limit: int
     window_s: float
+    amount: int = 1
+    excess: str = ""
+
+    def refusal(self) -> RateLimitError:
+        """Return the error of a use that does not fit."""
+        text = self.excess or f"Rate limit exceeded: {self.limit} in {self.window_s:g} s for {self.key}."
+        return RateLimitError(text)
 
 
 class Change(NamedTuple):
@@ -38,6 +51,8 @@ class Change(NamedTuple):
     `mode_seen` refuses the change when the stored mode is another one. `set_mode` changes it.
     `lasting` vouches for the events: known names, and data that is JSON which nobody else can reach or change
     before the call is read back from the store. Until then a store in this process may put off encoding them.
+    `grant` is written only if the stored one has version `grant_expect` (None: there must be none of this id).
+    `rewrites` says that the call's arguments are others than before.
     """
 
     project: str
@@ -53,6 +68,9 @@ class Change(NamedTuple):
     reservations: tuple[Reservation, ...] = ()
     set_mode: Mode | None = None
     lasting: bool = False
+    grant: Grant | None = None
+    grant_expect: int | None = None
+    rewrites: bool = False
 
     @classmethod
     def make(cls, **fields: Any) -> Change:
@@ -63,8 +81,14 @@ class Change(NamedTuple):
         """Return a copy with these fields changed."""
         return self._replace(**changes)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it moves a call and tells of it, and does nothing else: what `step` makes."""
+        return self[7:12] == _NOTHING_ELSE and self[13:] == _NOTHING_MORE
+
 
 _NOTHING_ELSE = ((), None, None, (), None)
+_NOTHING_MORE = (None, None, False)
 _new = tuple.__new__
 
 
@@ -78,4 +102,5 @@ def step(
     lasting: bool = False,
 ) -> Change:
     """Return the change that moves one call and does nothing else: cheap, since every call makes two."""
-    return _new(Change, (call.project, at, events, call, expect, mode_seen, durability, *_NOTHING_ELSE, lasting))
+    first = (call.project, at, events, call, expect, mode_seen, durability)
+    return _new(Change, (*first, *_NOTHING_ELSE, lasting, *_NOTHING_MORE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Rule, Verdict, Word
@@ -29,6 +30,7 @@ class ModeDemand:
     """Deny in modes the tool does not list; LOCKDOWN must be listed by name."""
 
     name: str = "modes"
+    is_static: ClassVar[bool] = True
 
     def __call__(self, _call: Call, tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
         if tool.allows_mode(facts.mode):
@@ -46,12 +48,22 @@ class ApprovalDemand:
         return Verdict(Word.ASK, "the tool requires approval", self.name, "requires_approval")
 
 
+@dataclass(frozen=True, slots=True)
+class RiskWaiver:
+    """Allow what nobody else has a word on, whatever its risk: a host's own choice, where risk would ask."""
+
+    name: str = "risk_waived"
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
+        return Verdict(Word.ALLOW, "the host does not ask for risk alone", self.name)
+
+
 _BEHAVIOR, _MODE, _APPROVAL = BehaviorDemand(), ModeDemand(), ApprovalDemand()
 
 
-def demands(tool: ToolDefinition) -> tuple[Rule, ...]:
-    """Return the rules this definition makes by itself."""
-    rules: list[Rule] = [_MODE]
+def demands(tool: ToolDefinition, *, modes_settled: bool = False) -> tuple[Rule, ...]:
+    """Return the rules this definition makes by itself; a policy that settles the modes speaks in its place there."""
+    rules: list[Rule] = [] if modes_settled else [_MODE]
     if tool.allowed_behaviors:
         rules.append(_BEHAVIOR)
     if tool.requires_approval:

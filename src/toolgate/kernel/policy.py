@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from toolgate.kernel.call import Call
+from toolgate.kernel.change import Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.record import Record
-from toolgate.kernel.tool import Thresholds, ToolDefinition
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms, SandboxTerms
+from toolgate.kernel.tool import Placement, RiskLevel, Thresholds, ToolDefinition
 
 
 class Word(StrEnum):
@@ -23,28 +26,63 @@ class Word(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What one rule said and why. `code` is the short reason events carry."""
+    """What one rule said and why. `code` is the short reason events carry; `risk` what it raises the risk to."""
 
     word: Word
     reason: str
     rule: str
     code: str = ""
+    risk: RiskLevel | None = None
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Facts(NamedTuple):
-    """What rules may look at besides the call and the tool."""
+    """What rules may look at besides the call and the tool.
+
+    `arguments` are the call's, parsed, where a rule or an inspector of the stance wants them; nobody may
+    change them. `found` is what the inspectors found out about them, by the inspector's name.
+    """
 
     mode: Mode
     now: datetime
+    arguments: Mapping[str, Any] = NOTHING
+    found: Mapping[str, Any] = NOTHING
 
 
 class Rule(Protocol):
-    """A pure function: the same call, tool and facts give the same verdict, or None for no opinion."""
+    """A pure function: the same call, tool and facts give the same verdict, or None for no opinion.
+
+    A rule that looks at nothing but the tool and the mode says so with a class attribute `is_static = True`:
+    its verdicts are then worked out once.
+    """
 
     @property
     def name(self) -> str: ...
 
     def __call__(self, call: Call, tool: ToolDefinition, facts: Facts, /) -> Verdict | None: ...
+
+
+class Inspector(Protocol):
+    """Finds out what arguments point at: a path, a command, a host. It changes nothing and never waits.
+
+    What it raises leaves its name out of `Facts.found`, so the rules that need it fail, and deny.
+    `shown` gives a finding as JSON, for the record.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, call: Call, tool: ToolDefinition, arguments: Mapping[str, Any], /) -> Any: ...
+
+    def shown(self, finding: Any, /) -> Any: ...
+
+
+class Meter(Protocol):
+    """A rate or budget: what a call uses of it, reserved in the commit that claims the call."""
+
+    def __call__(self, call: Call, arguments: Mapping[str, Any], /) -> Reservation: ...
 
 
 class Score(NamedTuple):
@@ -77,17 +115,38 @@ SILENCE = Judgement(None, ())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy(Record):
-    """An immutable set of rules. `revision` names its exact content."""
+class Stance(Record):
+    """What a policy says about one tool.
+
+    `modes_settled`: the policy says in which modes the tool runs, so the definition's own modes are not asked.
+    `reads_arguments`: a rule or meter looks at `Facts.arguments`.
+    """
 
     rules: tuple[Rule, ...] = ()
     default: Default = Default.BY_RISK
-    revision: str = "built-in"
     thresholds: Thresholds | None = None
     score: Callable[[Call, ToolDefinition], Score] | None = None
     approval_timeout_s: float | None = None
     undo_asks: bool = False
     undo_ttl_s: float | None = None
+    terms: ApprovalTerms = NO_TERMS
+    inspectors: tuple[Inspector, ...] = ()
+    meters: tuple[Meter, ...] = ()
+    modes_settled: bool = False
+    reads_arguments: bool = True
+    placement: Placement | None = None
+    sandbox: SandboxTerms | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Stance):
+    """An immutable set of rules, the same for every tool. `revision` names its exact content."""
+
+    revision: str = "built-in"
+
+    def stance(self, _tool: ToolDefinition) -> Stance:
+        """Return what this policy says about a tool; asked once per tool, not once per call."""
+        return self
 
 
 def judge(rules: tuple[Rule, ...], call: Call, tool: ToolDefinition, facts: Facts) -> Judgement:

@@ -16,10 +16,12 @@ from toolgate.kernel.narration import tell, tell_birth
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.schema import Schema
-from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 HOUR_S = 3600.0
+REMOTE = frozenset({Placement.CLIENT.value, Placement.WORKER.value})
+"""The placements whose results come from outside this process."""
 BY_POLICY = "policy:auto"
 """Who approved a call nobody had to be asked about."""
 
@@ -49,13 +51,15 @@ def claim(
     mode: Mode,
     first: tuple[Draft, ...] = (),
     undo: UndoRecord | None = None,
+    reservations: tuple[Reservation, ...] = (),
     fence: str | None = None,
     due_at: datetime | None = None,
 ) -> Change:
     """The change that gives one owner the right to run this call once.
 
     `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare`
-    made and that must be durable before the effect. `fence` and `due_at` are for a call whose result
+    made and that must be durable before the effect. `reservations` are what it uses of the
+    policy's rates and budgets. `fence` and `due_at` are for a call whose result
     comes from elsewhere: who may report it, and until when.
     """
     approver = call.approved_by or BY_POLICY
@@ -66,10 +70,10 @@ def claim(
         changes["due_at"] = due_at
     claimed = call.advance(_EXECUTING, changes)
     change = step(claimed, call.version or None, now, (*first, _started(claimed)), durability_of(tool), mode)
-    if undo is None and tool.rate_limit_per_hour is None:
+    if undo is None and tool.rate_limit_per_hour is None and not reservations:
         return change
     expected = UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None
-    return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool))
+    return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool) + reservations)
 
 
 def claim_at_birth(call: Call, now: datetime, mode: Mode, durability: Durability) -> Change:
@@ -90,13 +94,15 @@ def durability_of(tool: ToolDefinition) -> Durability:
     return Durability.COMMITTED if tool.can_retry else Durability.FSYNCED
 
 
-def reclaim(call: Call, *, now: datetime, owner: str, mode: Mode) -> Change:
-    """The change that takes a call over from an owner that died running it: another attempt, same call.
+def reclaim(
+    call: Call, *, now: datetime, owner: str, mode: Mode, fence: str | None = None, due_at: datetime | None = None
+) -> Change:
+    """The change that takes a call over from whoever died running it: another attempt, same call.
 
-    Only for tools that may be run again; the version of the row decides who takes it over.
+    Only for what may be run again or was never sent; the version of the row decides who takes it over.
     """
     attempt = call.attempt + 1
-    taken = call.stay(owner=owner, attempt=attempt, started_at=now)
+    taken = call.stay(owner=owner, attempt=attempt, started_at=now, fence=fence, due_at=due_at, runner=None)
     told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": attempt}
     event = tell(taken, "tool.started", told)
     return step(taken, call.version, now, (event,), Durability.COMMITTED, mode)

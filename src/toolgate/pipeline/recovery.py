@@ -17,13 +17,13 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.policy import Facts
+from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.pipeline import record
 from toolgate.pipeline.answers import settled_undo
 from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.execute import REMOTE, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
 from toolgate.ports.store import ApprovalQuery, CallQuery
@@ -48,7 +48,8 @@ class Recovery:
         await self._look_after(Status.EXECUTING, self._take_over)
         if self._driver.on_asked is not None:
             await self._look_after(Status.AWAITING_APPROVAL, self._ask_again)
-        if any(tool.reconcile is not None for tool in self._driver.registry):
+        realms = (self._driver.home, *self._driver.realms.values())
+        if any(tool.reconcile is not None for realm in realms for tool in realm.registry):
             await self._reconcile_all()
 
     async def _look_after(self, status: Status, handle: Callable[[Call], Awaitable[None]]) -> None:
@@ -77,25 +78,47 @@ class Recovery:
 
     async def _take_over(self, call: Call) -> None:
         driver = self._driver
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
+        if call.placement in REMOTE:
+            await self._adopt(call, tool)
+            return
         retriable = not call.has_effects or call.idempotent
         if not retriable or call.undo_of is not None:
             await self._give_up(call, "whether its effect happened is unknown")
         elif tool is not None and tool.can_retry and tool.hash == call.definition_hash:
-            await self._try_again(call, tool)
+            await self.try_again(call, tool)
         # Otherwise a process that holds this very tool will try it again.
 
-    async def _try_again(self, call: Call, tool: ToolDefinition) -> None:
+    async def _adopt(self, call: Call, tool: ToolDefinition | None) -> None:
+        """Look after a call that runs elsewhere: its runner may live on, so its lease decides, not its owner's death.
+
+        One without a runner was sent to nobody, and is offered again whatever its effects.
+        """
+        if tool is None or tool.hash != call.definition_hash:
+            return  # a process that holds this very tool will look after it; its deadline ends it otherwise
+        if call.runner is None:
+            await self.try_again(call, tool)
+        else:
+            kept = call.stay(owner=self._driver.owner)
+            await self._driver.commit(
+                Change.make(project=call.project, at=self._driver.now(), call=kept, expect=call.version)
+            )
+
+    async def try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
-        mode, route = driver.store.mode, driver.route(tool)
-        denial = permit(call, tool, route.policy, route.rules, Facts(mode, driver.now())).denial
+        mode, route = driver.store.mode, driver.route(tool, call.project)
+        facts = look(call, tool, route.stance, decode(call.arguments), mode=mode, now=driver.now())
+        denial = permit(call, tool, route.stance, route.rules, facts).denial
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return
-        started = self._performer.restart(call, tool, mode)
+        undo = await driver.store.undo(call.project, call.undo_of) if call.undo_of is not None else None
+        started = self._performer.restart(call, tool, mode, undo)
         if isinstance(started, asyncio.Future):
             started.add_done_callback(_hear)
+            if call.placement in REMOTE:
+                await started  # only until it is offered
 
     async def _give_up(self, call: Call, why: str) -> None:
         driver = self._driver
@@ -115,7 +138,7 @@ class Recovery:
             last = unknown[-1]
 
     async def _reconcile_once(self, call: Call) -> None:
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         if tool is None or tool.reconcile is None or call.undo_of is not None:
             return
         key = (call.project, call.id)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.errors import (
     ConflictError,
+    GrantChangedError,
     ModeChangedError,
     RateLimitError,
+    ToolDeniedError,
     ToolError,
     ToolInputError,
     ToolNotFoundError,
@@ -23,31 +25,42 @@ from toolgate.kernel.canonical import Arguments
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
-from toolgate.kernel.policy import Facts, Verdict, Word
+from toolgate.kernel.policy import NOTHING
 from toolgate.kernel.record import build
+from toolgate.kernel.ruling import Ruling, look, show_facts
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
-from toolgate.pipeline.assess import assess
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
 from toolgate.pipeline.execute import claim, claim_at_birth, decode
 from toolgate.pipeline.perform import Performer
-from toolgate.pipeline.permit import permit
+from toolgate.pipeline.permit import rule_on
 from toolgate.pipeline.resolve import resolve
-from toolgate.pipeline.route import UNREMARKABLE, Route
+from toolgate.pipeline.route import Route, assessed
 from toolgate.pipeline.validate import revalidate, validate
-from toolgate.ports.store import ApprovalQuery
+from toolgate.ports.store import ApprovalQuery, GrantQuery
 
 _LEVELS = list(ApprovalLevel)
 
 
 NO_WISHES: Mapping[str, Any] = {}
 """What the caller asks for about its own approval (`message`, `approval_timeout_s`): nothing."""
+
+
+class Revised(NamedTuple):
+    """A call with the arguments a person gave it, and how it must be asked about."""
+
+    call: Call
+    tool: ToolDefinition
+    terms: ApprovalTerms
+    timeout_s: float
 
 
 class Walk:
@@ -69,44 +82,53 @@ class Walk:
     ) -> Result:
         """Take a new call as far as it goes without a person: to its end, or to its question."""
         driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
         now = driver.now()
         try:
-            tool = resolve(driver.registry, name)
+            tool = resolve(driver.realm(context.project).registry, name)
         except ToolNotFoundError as error:
             return await self._stillborn(name, context, call_id, now, error)
         try:
             arguments = validate(tool, raw, driver.limits)
         except ToolInputError as error:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
-        route = driver.route(tool)
+        route = driver.route(tool, context.project)
         mode = driver.store.mode
         is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
-        if is_plain and mode in route.free_modes:
-            call = self._new(route.claimed, context, call_id, now, arguments, wishes)
-            claimed = claim_at_birth(call, now, mode, route.durability)
+        claimed = route.free.get(mode) if is_plain else None
+        if claimed is not None:
+            call = self._new(claimed, context, call_id, now, arguments, wishes)
+            change = claim_at_birth(call, now, mode, route.durability)
             try:
-                started = self._performer.start(claimed, tool, None, arguments.value)
+                started = self._performer.start(change, tool, None, arguments.value)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
             except ConflictError:
                 pass  # the mode changed or the id is taken, and nothing ran: the long way finds out which
         call = self._new(route.born, context, call_id, now, arguments, wishes)
         first = (invoked(call),)
         if tool.prepare is None:
-            return await self._proceed(call, route, now, first, None)
+            return await self._proceed(call, route, now, first, None, values=arguments.value)
+        # What the rules deny is not prepared: the hook may look at what the call may not.
+        call, ruling = self._rule(call, route, arguments.value, mode, now)
+        if ruling.denial is not None:
+            return await self._deny(call, ruling, first)
         try:
             call, prepared = await self._prepare(call, tool, now)
         except ToolError as error:
-            return await self._end(call, Status.FAILED, error.code, str(error), first)
+            return await self._refuse(call, error, first)
         return await self._proceed(call, route, driver.now(), first, prepared)
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
-        return await self._proceed(call, self._driver.route(tool), self._driver.now(), (), undo)
+        return await self._proceed(call, self._driver.route(tool, call.project), self._driver.now(), (), undo)
 
     async def resume(self, call: Call) -> Result:
         """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
         driver = self._driver
-        tool = driver.registry.find(call.tool_name)
+        if driver.refresh is not None:
+            await driver.refresh()
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         if tool is None:
             return result_of(call)  # another process holds the tool
         approval = await self._approval_of(call)
@@ -118,14 +140,15 @@ class Walk:
                 revalidate(tool, call.arguments)
             fresh, undo = await self._refresh(call, tool)
         except ToolError as error:
-            return await self._end(call, Status.FAILED, error.code, str(error), ())
+            return await self._refuse(call, error, ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
-        return await self._proceed(fresh, driver.route(tool), driver.now(), (), undo, ask_again=changed)
+        route, now = driver.route(tool, call.project), driver.now()
+        return await self._proceed(fresh, route, now, (), undo, ask_again=changed, answered=approval.terms)
 
     def _is_plain(self, context: Context) -> bool:
-        """Whether what events quote of a context is sure to be written as JSON; remembers the last that is."""
+        """Whether events quote nothing of a context but what is sure to be written as JSON; remembers the last."""
         told = (context.project, context.run_id, context.request_id, context.behavior)
-        if not all(map(_is_text, told)):
+        if context.parent_call_id is not None or not all(map(_is_text, told)):
             return False
         self._plain = context
         return True
@@ -148,7 +171,9 @@ class Walk:
         fields["context"] = context
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
-        fields["shown"] = driver.mask(arguments.value)
+        fields["shown"] = shown = driver.mask(arguments.value)
+        if shown != arguments.value:
+            fields["hides"] = True
         if wishes:
             fields.update(wishes)
         return build(Call, fields)
@@ -162,43 +187,74 @@ class Walk:
         undo: UndoRecord | None,
         *,
         ask_again: bool = False,
+        answered: ApprovalTerms = NO_TERMS,
+        values: Mapping[str, Any] | None = None,
     ) -> Result:
         """Permit and assess under the current mode, then deny, ask or perform; again if the mode changes meanwhile."""
-        driver, tool, ready = self._driver, route.tool, call
+        driver, tool = self._driver, route.tool
         if call.placement not in driver.runners:
             return await self._end(call, Status.FAILED, "no_runner", _no_runner(call), first)
+        if values is None:
+            values = await self._values(call, route)
         while True:
             mode = driver.store.mode
             try:
-                if ask_again or mode not in route.free_modes or call.undo_of is not None:
-                    verdict = self._judge(call, route, Facts(mode, now))
-                    if isinstance(verdict, Verdict):
-                        return await self._deny(call, verdict, first)
-                    if self._must_ask(call, verdict, ask_again):
-                        return await self._ask(call, tool, verdict, first, mode)
-                    ready = call if call.status is Status.APPROVED else self._assessed(call, verdict)
-                started = self._performer.start(self._claim(ready, tool, mode, now, first, undo), tool, undo)
+                call, ruling = self._rule(call, route, values, mode, now)
+                assessment = ruling.assessment
+                if assessment is None:
+                    return await self._deny(call, ruling, first)
+                grant = None
+                if self._must_ask(call, assessment, ask_again, answered):
+                    grant = await self._grant_for(call, assessment, now)
+                    if grant is None:
+                        return await self._ask(call, route, assessment, first, mode)
+                ready = call if call.status is Status.APPROVED else self._assessed(call, assessment)
+                claimed = self._claim(ready, route, mode, now, first, undo, values, grant)
+                started = self._performer.start(claimed, tool, undo)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
-            except ModeChangedError:
-                ready, now = call, driver.now()
+            except (ModeChangedError, GrantChangedError):
+                now = driver.now()
             except RateLimitError as error:
                 return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
             except ConflictError:
                 return await self._outrun(call, first)
 
+    async def _values(self, call: Call, route: Route) -> Mapping[str, Any]:
+        """The arguments rules look at, where any does; those of an undo are the ones of the call it undoes."""
+        if not (route.stance.reads_arguments or route.stance.inspectors):
+            return NOTHING
+        subject = call if call.undo_of is None else await self._driver.read(call.project, call.undo_of)
+        values: Mapping[str, Any] = decode(subject.arguments)
+        return values
+
+    def _rule(
+        self, call: Call, route: Route, values: Mapping[str, Any], mode: Mode, now: datetime
+    ) -> tuple[Call, Ruling]:
+        """Decide about a call under the facts of now; returns it with the facts on its record."""
+        tool, stance = route.tool, route.stance
+        facts = look(call, tool, stance, values, mode=mode, now=now)
+        if facts.found:
+            call = call.evolve(facts=self._driver.mask(show_facts(stance, facts)))
+        return call, rule_on(call, tool, stance, route.rules, facts)
+
     def _claim(
         self,
         call: Call,
-        tool: ToolDefinition,
+        route: Route,
         mode: Mode,
         now: datetime,
         first: tuple[Draft, ...],
         undo: UndoRecord | None,
+        values: Mapping[str, Any],
+        grant: Grant | None,
     ) -> Change:
         """Claim a call; where its result comes from elsewhere, with a fence and the time by which it is due."""
-        driver = self._driver
+        driver, tool = self._driver, route.tool
+        if grant is not None:
+            call = call.evolve(approved_by=grant.name)
         is_here = call.placement == Placement.INLINE
-        return claim(
+        meters = () if call.undo_of is not None else route.stance.meters
+        change = claim(
             call,
             tool,
             now=now,
@@ -206,64 +262,102 @@ class Walk:
             mode=mode,
             first=first,
             undo=undo,
+            reservations=tuple(meter(call, values) for meter in meters) if meters else (),
             fence=None if is_here else driver.new_id(),
             due_at=None if is_here else now + timedelta(seconds=tool.timeout_seconds),
         )
-
-    def _judge(self, call: Call, route: Route, facts: Facts) -> Assessment | Verdict:
-        """Return how a call is routed, or the verdict that denies it."""
-        policy = route.policy
-        judgement = permit(call, route.tool, policy, route.rules, facts)
-        denial = judgement.denial
-        if denial is not None:
-            return denial
-        assessment = assess(call, route.tool, judgement, policy)
-        if assessment.denied is not None:
-            return Verdict(Word.DENY, assessment.denied, "default", "default_deny")
-        return assessment
+        if grant is None:
+            return change
+        return change.evolve(grant=grant.use(call.id, now), grant_expect=grant.version)
 
     def _assessed(self, call: Call, assessment: Assessment) -> Call:
-        if assessment == UNREMARKABLE:
-            return call  # a call is born with these values
-        return call.evolve(
-            level=assessment.level.value,
-            risk=assessment.risk.value,
-            confidence=assessment.confidence,
-            reasons=tuple(map(self._driver.masker.text, assessment.reasons)),
-        )
+        fields = assessed(assessment, self._driver.masker.text)
+        return call.evolve(**fields) if fields else call  # a call is born with the values of an unremarkable one
 
     @staticmethod
-    def _must_ask(call: Call, assessment: Assessment, ask_again: bool) -> bool:
-        """Whether a person must answer: the level asks, and no approval of at least this level is at hand."""
+    def _must_ask(call: Call, assessment: Assessment, ask_again: bool, answered: ApprovalTerms) -> bool:
+        """Whether a person must answer: the level asks, and no approval of this level and these terms is at hand."""
         if ask_again or call.status is not Status.APPROVED:
             return ask_again or assessment.level is not ApprovalLevel.AUTO
-        return _LEVELS.index(assessment.level) > _LEVELS.index(ApprovalLevel(call.level))
+        if assessment.level is ApprovalLevel.AUTO:
+            return False
+        return assessment.level.rank > ApprovalLevel(call.level).rank or not answered.covers(assessment.terms)
+
+    async def _grant_for(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
+        """A remembered yes for a new call, if somebody gave one that covers it."""
+        if call.status is not Status.PENDING or call.undo_of is not None:
+            return None
+        query = GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now)
+        arguments = decode(call.arguments)
+        for grant in await self._driver.store.grants(query):
+            if grant.is_live(now) and grant.covers(call, arguments, assessment.level, assessment.terms):
+                return grant
+        return None
+
+    async def revise(self, call: Call, raw: str | bytes | Mapping[str, object]) -> Revised:
+        """Return a parked call with other arguments, made ready as a new one would be, and how it must be asked about.
+
+        Raises ToolError where the arguments are not valid, denied, or cannot be prepared.
+        """
+        driver = self._driver
+        tool = resolve(driver.realm(call.project).registry, call.tool_name)
+        arguments = validate(tool, raw, driver.limits)
+        route, now = driver.route(tool, call.project), driver.now()
+        revised = call.evolve(
+            arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
+        )
+        revised, ruling = self._rule(revised, route, arguments.value, driver.store.mode, now)
+        if ruling.assessment is None:
+            raise ToolDeniedError("; ".join(ruling.reasons), tool=tool.name)
+        if tool.prepare is not None:
+            revised, _ = await self._prepare(revised, tool, now)
+        level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_LEVELS.index)
+        asking = self._assessed(revised, ruling.assessment._replace(level=level))
+        timeout = approve.timeout_s(call, tool, route.stance, level)
+        return Revised(asking, tool, ruling.assessment.terms, timeout)
 
     async def _ask(
-        self, call: Call, tool: ToolDefinition, assessment: Assessment, first: tuple[Draft, ...], mode: Mode
+        self, call: Call, route: Route, assessment: Assessment, first: tuple[Draft, ...], mode: Mode
     ) -> Result:
-        driver = self._driver
+        driver, tool = self._driver, route.tool
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
         asking = self._assessed(call, assessment._replace(level=level))
+        message = call.message or tool.approval_message
+        if message is not None:
+            asking = asking.evolve(message=driver.veil(call).text(message))
         change = approve.request(
             asking,
             tool,
             id=driver.new_id(),
             nonce=driver.new_id(),
             now=driver.now(),
-            timeout=approve.timeout_s(call, tool, driver.policy, level),
+            timeout=approve.timeout_s(call, tool, route.stance, level),
             first=first,
+            terms=assessment.terms,
+            undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
             owner=None if driver.on_asked is None else driver.owner,
         )
         await driver.commit(change.evolve(mode_seen=mode))
+        relay = driver.relay(call.project)
+        if relay is not None:
+            await relay.flush()
         if driver.on_asked is not None:
             driver.on_asked(change.approvals[0])
         assert change.call is not None
         return result_of(change.call)
 
-    async def _deny(self, call: Call, denial: Verdict, first: tuple[Draft, ...]) -> Result:
+    async def _deny(self, call: Call, ruling: Ruling, first: tuple[Draft, ...]) -> Result:
+        denial = ruling.denial
+        assert denial is not None
+        denied = call.evolve(reasons=tuple(map(self._driver.masker.text, ruling.reasons)))
         text = _denied(call, denial.reason, denial.rule)
-        return await self._end(call, Status.DENIED, "denied", text, first, denial.code or denial.rule)
+        return await self._end(denied, Status.DENIED, "denied", text, first, denial.code or denial.rule)
+
+    async def _refuse(self, call: Call, error: ToolError, first: tuple[Draft, ...]) -> Result:
+        """End a call that could not be made ready; one that a guard refused is denied."""
+        if isinstance(error, ToolDeniedError):
+            return await self._end(call, Status.DENIED, "denied", str(error), first, error.code)
+        return await self._end(call, Status.FAILED, error.code, str(error), first)
 
     async def _end(
         self,
@@ -310,7 +404,7 @@ class Walk:
             created_at=now,
             arguments=b"null",  # not an object: no other call can be mistaken for this one
             definition_hash=tool.hash if tool is not None else "",
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(context.project).revision,
         )
         first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
         return await self._end(call, Status.FAILED, error.code, str(error), first)
@@ -331,7 +425,8 @@ class Walk:
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
-        return result_of(standing, data=decode(standing.result))
+        result = result_of(standing, data=decode(standing.result))
+        return result if call.version else result.evolve(joined=True)
 
     async def _approval_of(self, call: Call) -> Approval | None:
         query = ApprovalQuery(project=call.project, id=call.approval_id)
@@ -368,22 +463,24 @@ class Walk:
                 prepared = await found
             if not isinstance(prepared, Prepared):
                 raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-            preview = driver.masker(decode(encode(prepared.preview, what="preview")))
+            preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
             preconditions = encode(prepared.preconditions, what="preconditions")
             undo_data = (
                 None
                 if prepared.undo_data is None or not tool.undoable
                 else encode(prepared.undo_data, what="undo data")
             )
+        except ToolDeniedError:
+            raise
         except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-            text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
-            failure = ToolError(text, tool=tool.name)
+            why = driver.veil(call).text(str(error)) or type(error).__name__
+            failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
             failure.code = "prepare_failed"
             raise failure from error
         ready = call.evolve(preview=preview, preconditions=preconditions)
-        if undo_data is None:
+        if undo_data is None or not driver.realm(call.project).keeps_undo:
             return ready, None
-        ttl_s = tool.undo_ttl_seconds or driver.policy.undo_ttl_s or driver.undo_ttl_s
+        ttl_s = driver.undo_ttl(tool, call.project)
         return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 

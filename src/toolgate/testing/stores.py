@@ -11,8 +11,9 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, Store
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Store
 
 Before = Callable[[Change], Awaitable[None]]
 
@@ -65,6 +66,10 @@ class RemoteStore:
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         await asyncio.sleep(0)
         return await self._inner.undo(project, call_id)
+
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        await asyncio.sleep(0)
+        return await self._inner.grants(query)
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None

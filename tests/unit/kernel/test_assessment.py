@@ -12,6 +12,7 @@ from tests.unit.kernel.samples import a_tool
 
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel, Assessment, assess, route
 from toolgate.kernel.policy import SILENCE, Default, Judgement, Policy, Score, Verdict, Word
+from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import RiskLevel, Thresholds
 
 AUTO, QUICK, FULL = ApprovalLevel
@@ -117,11 +118,19 @@ def test_no_score_turns_an_ask_into_auto_or_a_denial_into_less(
     assert (assessment.denied is not None) == (judgement is SILENCE and default is Default.DENY)
 
 
-def test_the_tools_own_thresholds_outrank_the_policys() -> None:
-    tool = a_tool(thresholds=Thresholds(auto=50, quick=10))
-    policy = Policy(thresholds=Thresholds(auto=99, quick=98))
-    assert assess(tool, SILENCE, policy, Score(50)).level is AUTO
-    assert assess(tool, ALLOW, policy, Score(10)).level is QUICK
+def test_of_two_thresholds_the_stricter_count() -> None:
+    tool = a_tool(thresholds=Thresholds(auto=99, quick=10))
+    policy = Policy(thresholds=Thresholds(auto=90, quick=50))
+    assert assess(tool, SILENCE, policy, Score(99)).level is AUTO
+    assert assess(tool, SILENCE, policy, Score(98)).level is QUICK
+    assert assess(tool, ALLOW, policy, Score(49)).level is FULL
+
+
+@pytest.mark.parametrize(("judgement", "level"), [(ALLOW, AUTO), (ASK, FULL)])
+def test_terms_raise_the_level_of_a_question_and_make_none(judgement: Judgement, level: ApprovalLevel) -> None:
+    terms = ApprovalTerms(level=FULL, quorum=2)
+    assessment = assess(a_tool(), judgement, Policy(terms=terms), None)
+    assert (assessment.level, assessment.terms) == (level, terms)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +145,7 @@ def test_the_tools_own_thresholds_outrank_the_policys() -> None:
 def test_undeclared_risk_is_low_and_medium_for_irreversible_effects(
     options: dict[str, Any], expected: ApprovalLevel
 ) -> None:
-    assert route(a_tool(**options), None, None) is expected
+    assert route(a_tool(**options).risk, None, None) is expected
 
 
 def test_an_assessment_records_every_contributing_reason_risk_and_confidence() -> None:
@@ -146,6 +155,7 @@ def test_an_assessment_records_every_contributing_reason_risk_and_confidence() -
         confidence=70,
         reasons=("approval: risky", "categories: listed"),
         denied=None,
+        factors=("bulk -10",),
     )
 
 

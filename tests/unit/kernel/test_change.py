@@ -44,11 +44,20 @@ MORE: dict[str, Any] = {
     "reservations": (Reservation(key="tool:edit", limit=3, window_s=3600.0),),
     "set_mode": Mode.LOCKDOWN,
     "lasting": True,
+    "grant": object(),
+    "grant_expect": 1,
+    "rewrites": True,
 }
 
 
 def test_a_change_has_these_fields_and_no_others() -> None:
     assert {"project", "at", *PLAIN, *MORE} == set(Change._fields)
+
+
+@pytest.mark.parametrize("field", [*PLAIN, *MORE])
+def test_a_plain_change_moves_a_call_and_does_nothing_else(field: str) -> None:
+    change = Change(project="p", at=NOW).evolve(**{field: (PLAIN | MORE)[field]})
+    assert change.is_plain is (field in PLAIN or field == "lasting")
 
 
 @pytest.mark.parametrize(("expect", "mode"), list(itertools.product([None, 3], [None, Mode.ALERT])))

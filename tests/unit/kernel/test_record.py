@@ -15,8 +15,9 @@ from tests.unit.kernel.samples import NOW, a_call, an_approval
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Context
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
-from toolgate.kernel.policy import Policy
+from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.record import Record, build
 from toolgate.kernel.undo import UndoRecord
 
@@ -25,7 +26,23 @@ SAMPLES: list[Record] = [
     a_call(),
     an_approval(),
     Policy(),
+    Stance(),
     Result(call_id="c1", tool_name="edit", status=Status.PENDING),
+    Grant(
+        id="g1",
+        project="p",
+        tool_name="edit",
+        definition_hash="h",
+        requester="agent:a",
+        pattern={},
+        shown={},
+        nonce="n",
+        approval_id="a1",
+        granted_by="ann",
+        created_at=NOW,
+        expires_at=NOW,
+        max_uses=1,
+    ),
     UndoRecord(project="p", call_id="c1", tool_name="edit", data=b"{}", created_at=NOW, expires_at=NOW),
 ]
 values = st.one_of(st.none(), st.integers(), st.text(), st.binary(), st.tuples(st.integers()))
@@ -40,7 +57,11 @@ def as_dict(record: Any) -> dict[str, Any]:
 
 
 def test_every_kind_of_record_is_sampled_here() -> None:
-    ours = {kind for kind in Record.__subclasses__() if kind.__module__.startswith("toolgate.kernel.")}
+    ours = {
+        kind
+        for kind in [*Record.__subclasses__(), *Stance.__subclasses__()]
+        if kind.__module__.startswith("toolgate.kernel.")
+    }
     assert {type(sample) for sample in SAMPLES} == ours
 
 

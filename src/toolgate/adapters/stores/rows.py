@@ -15,10 +15,12 @@ from uuid import NAMESPACE_URL, uuid5
 import orjson
 
 from toolgate.adapters.stores.sealing import Sealer
-from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant, Use
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
@@ -74,6 +76,10 @@ def _moment(at: datetime) -> str:
 def time_of(text: str | None) -> datetime | None:
     """A time as it was before it became a column."""
     return None if text is None else datetime.fromisoformat(text + "+00:00")
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text + "+00:00")
 
 
 def call_row(call: Call, sealer: Sealer) -> Row:
@@ -175,8 +181,9 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
     context = fields["context"]
     if "roles" in context:
         context["roles"] = frozenset(context["roles"])
-    if "reasons" in fields:
-        fields["reasons"] = tuple(fields["reasons"])
+    for name in ("reasons", "factors"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
     context["project"], context["principal"] = project, principal
     fields["context"] = Context.make(**context)
     if sealed_params is not None:  # None: forgotten by retention
@@ -219,6 +226,9 @@ _APPROVAL_DETAIL = (
     "nonce", "definition_hash", "requester", "user", "run_id", "session_id", "correlation_id", "level", "risk",
     "confidence", "arguments", "preview", "undoable", "requires_reason", "reason",
 )  # fmt: skip
+_APPROVAL_RARE = (
+    "claim", "input_schema", "undo_ttl_s", "approve_label", "reject_label", "escalated", "edited_from", "difference",
+)  # fmt: skip
 
 
 def approval_row(approval: Approval) -> Row:
@@ -227,6 +237,17 @@ def approval_row(approval: Approval) -> Row:
     detail["reasons"] = list(approval.reasons)
     detail["warn_at"] = moment(approval.warn_at)
     detail["id"] = approval.id
+    if approval.terms is not NO_TERMS:
+        detail["terms"] = approval.terms.as_json()
+    kept = approval.__dict__
+    detail.update({name: kept[name] for name in _APPROVAL_RARE if kept.get(name)})
+    if approval.factors:
+        detail["factors"] = list(approval.factors)
+    if approval.escalate_at is not None:
+        detail["escalate_at"] = moment(approval.escalate_at)
+    for name in ("votes", "comments"):
+        if name in kept:
+            detail[name] = [(note.by, moment(note.at), note.text) for note in kept[name]]
     return (
         uuid_hex(approval.id),
         approval.project,
@@ -255,6 +276,15 @@ def approval_of(row: Sequence[Any]) -> Approval:
     fields: dict[str, Any] = _loads(detail)
     fields["reasons"] = tuple(fields["reasons"])
     fields["warn_at"] = time_of(fields["warn_at"])
+    if "terms" in fields:
+        fields["terms"] = ApprovalTerms.of_json(fields["terms"])
+    if "factors" in fields:
+        fields["factors"] = tuple(fields["factors"])
+    if "escalate_at" in fields:
+        fields["escalate_at"] = time_of(fields["escalate_at"])
+    for name in ("votes", "comments"):
+        if name in fields:
+            fields[name] = tuple(Note(by, _time(at), text) for by, at, text in fields[name])
     return Approval.make(
         **fields,
         project=project,
@@ -313,3 +343,52 @@ def event_of(row: Sequence[Any]) -> Event:
     moment_of = time_of(at)
     assert moment_of is not None
     return Event(project, seq, name, moment_of, call_id, body, prev, link)
+
+
+GRANT_COLUMNS = (
+    "id", "project_id", "tool_name", "requester", "granted_by", "created_at",
+    "expires_at", "revoked_at", "uses_left", "version", "detail",
+)  # fmt: skip
+_GRANT_DETAIL = (
+    "id", "definition_hash", "user", "pattern", "shown", "nonce", "level", "approval_id", "max_uses", "revoked_by",
+    "reason",
+)  # fmt: skip
+
+
+def grant_row(grant: Grant) -> Row:
+    """Every column of a grant, in the order of GRANT_COLUMNS."""
+    detail: dict[str, Any] = {name: getattr(grant, name) for name in _GRANT_DETAIL}
+    detail["terms"] = grant.terms.as_json()
+    detail["used"] = [(use.call_id, moment(use.at)) for use in grant.used]
+    return (
+        uuid_hex(grant.id),
+        grant.project,
+        grant.tool_name,
+        grant.requester,
+        grant.granted_by,
+        moment(grant.created_at),
+        moment(grant.expires_at),
+        moment(grant.revoked_at),
+        grant.uses_left,
+        grant.version,
+        _dumps(detail).decode(),
+    )
+
+
+def grant_of(row: Sequence[Any]) -> Grant:
+    """The grant of a row selected as GRANT_COLUMNS."""
+    _, project, tool_name, requester, granted_by, created_at, expires_at, revoked_at, _, version, detail = row
+    fields: dict[str, Any] = _loads(detail)
+    fields["terms"] = ApprovalTerms.of_json(fields["terms"])
+    fields["used"] = tuple(Use(call_id, _time(at)) for call_id, at in fields["used"])
+    return Grant.make(
+        **fields,
+        project=project,
+        tool_name=tool_name,
+        requester=requester,
+        granted_by=granted_by,
+        created_at=time_of(created_at),
+        expires_at=time_of(expires_at),
+        revoked_at=time_of(revoked_at),
+        version=version,
+    )

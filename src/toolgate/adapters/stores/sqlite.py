@@ -34,8 +34,9 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
@@ -265,6 +266,9 @@ class SqliteStore:
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._reading.undo(project, call_id)
 
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        return self._reading.grants(query)
+
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
@@ -273,6 +277,7 @@ class SqliteStore:
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         if self._reading.has_expired_undo(now):
             self._free_expired_undo(now)
+        self.mode = Mode(self._reading.setting("mode") or self.mode)  # others may have changed it
         return self._reading.due(now, limit)
 
     def _free_expired_undo(self, now: datetime) -> None:

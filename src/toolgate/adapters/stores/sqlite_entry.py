@@ -11,6 +11,7 @@ from toolgate.adapters.stores.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
     CHANGING,
+    GRANT_COLUMNS,
     PARAMS,
     UNDO_COLUMNS,
     Row,
@@ -36,9 +37,10 @@ PUT_APPROVAL = inserting(
     then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:]),
 )
 PUT_UNDO = inserting("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
+PUT_GRANT = inserting("grants", GRANT_COLUMNS, verb="INSERT OR REPLACE")
 INSERT_RUN = inserting("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
 INSERT_EVENT = inserting("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
-INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at"))
+INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at", "amount"))
 
 _AWAITING = Status.AWAITING_APPROVAL
 
@@ -66,7 +68,7 @@ def entry_of(change: Change, sealer: Sealer) -> Entry:
     elif call is not None:
         key = (call.project, uuid_hex(call.id))
         update = (*call_changes(call, sealer), *key, change.expect)
-        if call.status is _AWAITING:  # only asking again can change what would run
+        if call.status is _AWAITING or change.rewrites:  # only asking again can change what would run
             params = (*params_row(call, sealer), *key)
     if run is None and params is None and change.undo is None and not change.approvals:
         return Entry(change, insert, update)
@@ -82,6 +84,8 @@ def are_apart(entries: list[Entry]) -> bool:
     seen = set()
     for change, *_ in entries:
         if change.reservations or change.undo_expect is not None or change.set_mode is not None:
+            return False
+        if change.grant is not None:
             return False
         if change.call is not None:
             seen.add((change.call.project, change.call.id))

@@ -22,14 +22,6 @@ CREATE TABLE events (
   CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
 );
 CREATE INDEX ix_events_call_id ON events (call_id);
-CREATE TABLE rate_uses (
-  id INTEGER NOT NULL,
-  project_id VARCHAR(128) NOT NULL,
-  "key" TEXT NOT NULL,
-  at FLOAT NOT NULL,
-  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
-);
-CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
 CREATE TABLE runs (
   project_id VARCHAR(128) NOT NULL,
   id CHAR(32) NOT NULL,
@@ -116,3 +108,50 @@ CREATE INDEX ix_tool_executions_project_id ON tool_executions (project_id);
 CREATE INDEX ix_tool_executions_status ON tool_executions (status);
 CREATE INDEX ix_tool_executions_tool_name ON tool_executions (tool_name);
 CREATE INDEX ix_tool_executions_user_id ON tool_executions (user_id);
+CREATE TABLE "rate_uses" (
+  id INTEGER NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  "key" TEXT NOT NULL,
+  at FLOAT NOT NULL,
+  amount BIGINT DEFAULT 1 NOT NULL,
+  CONSTRAINT pk_rate_uses PRIMARY KEY (id)
+);
+CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
+CREATE TABLE grants (
+  id CHAR(32) NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  tool_name VARCHAR(128) NOT NULL,
+  requester TEXT NOT NULL,
+  granted_by TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME NOT NULL,
+  revoked_at DATETIME,
+  uses_left INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  detail TEXT NOT NULL,
+  CONSTRAINT pk_grants PRIMARY KEY (id)
+);
+CREATE INDEX ix_grants_project_id_tool_name ON grants (project_id, tool_name);
+CREATE TABLE accounts (
+  name VARCHAR(128) NOT NULL,
+  kind VARCHAR(16) NOT NULL,
+  acts_for TEXT,
+  roles TEXT NOT NULL,
+  CONSTRAINT pk_accounts PRIMARY KEY (name)
+);
+CREATE TABLE tokens (
+  id VARCHAR(64) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  digest BLOB NOT NULL,
+  used_as VARCHAR(16) NOT NULL,
+  label TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME,
+  revoked_at DATETIME,
+  parent VARCHAR(64),
+  CONSTRAINT pk_tokens PRIMARY KEY (id),
+  CONSTRAINT fk_tokens_account FOREIGN KEY(account) REFERENCES accounts (name),
+  CONSTRAINT uq_tokens_digest UNIQUE (digest)
+);
+CREATE INDEX ix_tokens_parent ON tokens (parent);

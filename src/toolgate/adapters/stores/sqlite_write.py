@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
-from toolgate.adapters.stores.rows import Row, moment, uuid_hex
+from toolgate.adapters.stores.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.stores.sealing import Sealer
 from toolgate.adapters.stores.sqlite_entry import (
     INSERT_CALL,
@@ -18,6 +18,7 @@ from toolgate.adapters.stores.sqlite_entry import (
     INSERT_RATE,
     INSERT_RUN,
     PUT_APPROVAL,
+    PUT_GRANT,
     PUT_UNDO,
     UPDATE_CALL,
     UPDATE_PARAMS,
@@ -25,10 +26,11 @@ from toolgate.adapters.stores.sqlite_entry import (
     are_apart,
 )
 from toolgate.adapters.stores.sqlite_file import LOG_BYTES, PUT_KEYS
-from toolgate.errors import ConflictError, ModeChangedError, RateLimitError, StoreError
+from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import HASH_BYTES, genesis, link
+from toolgate.kernel.grant import Grant
 
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
 _UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
@@ -60,7 +62,19 @@ class Group:
 class _Batch:
     """The rows of changes that are written together, by table."""
 
-    __slots__ = ("approvals", "events", "heads", "inserts", "mode", "params", "rates", "runs", "undos", "updates")
+    __slots__ = (
+        "approvals",
+        "events",
+        "grants",
+        "heads",
+        "inserts",
+        "mode",
+        "params",
+        "rates",
+        "runs",
+        "undos",
+        "updates",
+    )
 
     def __init__(self) -> None:
         self.inserts: list[Row] = []
@@ -71,6 +85,7 @@ class _Batch:
         self.runs: list[Row] = []
         self.events: list[Row] = []
         self.rates: list[Row] = []
+        self.grants: list[Row] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.mode: Mode | None = None
 
@@ -90,7 +105,9 @@ class _Batch:
             if run is not None:
                 self.runs.append(run)
         for reservation in change.reservations:
-            self.rates.append((change.project, reservation.key, change.at.timestamp()))
+            self.rates.append((change.project, reservation.key, change.at.timestamp(), reservation.amount))
+        if change.grant is not None:
+            self.grants.append(grant_row(change.grant))
         if change.set_mode is not None:
             self.mode = change.set_mode
 
@@ -134,7 +151,7 @@ class Writer:
     def write_alone(self, entry: Entry) -> Outcome:
         """Write one change in a transaction of its own and return what became of it."""
         change = entry.change
-        if entry.rest is not None or change.reservations or change.set_mode is not None:
+        if entry.rest is not None or not change.is_plain:
             group = Group([entry])
             self.write(group)
             return group.outcomes[0]
@@ -271,10 +288,17 @@ class Writer:
             ).fetchone()
             if row is None or row[0] != change.undo_expect.value:
                 raise ConflictError(f"Call {change.undo.call_id} is not {change.undo_expect} for undo any more.")
+        if change.grant is not None:
+            self._check_grant(change.grant, change.grant_expect)
         if change.reservations:
             self._check_version(change)  # whoever comes second hears of that, not of the rate
         for reservation in change.reservations:
             self._check_rate(change, reservation)
+
+    def _check_grant(self, grant: Grant, expect: int | None) -> None:
+        row = self._connection.execute("SELECT version FROM grants WHERE id=?", (uuid_hex(grant.id),)).fetchone()
+        if (None if row is None else row[0]) != expect:
+            raise GrantChangedError(f"Grant {grant.id} was used or changed meanwhile.")
 
     def _check_version(self, change: Change) -> None:
         call = change.call
@@ -287,15 +311,13 @@ class Writer:
             raise ConflictError(f"Call {call.id} was changed by somebody else.")
 
     def _check_rate(self, change: Change, reservation: Reservation) -> None:
-        start = change.at.timestamp() - reservation.window_s
+        whose = (change.project, reservation.key, change.at.timestamp() - reservation.window_s)
+        self._connection.execute("DELETE FROM rate_uses WHERE project_id=? AND key=? AND at<=?", whose)
         used = self._connection.execute(
-            "SELECT count(*) FROM rate_uses WHERE project_id=? AND key=? AND at>?",
-            (change.project, reservation.key, start),
+            "SELECT coalesce(sum(amount), 0) FROM rate_uses WHERE project_id=? AND key=? AND at>?", whose
         ).fetchone()[0]
-        if used >= reservation.limit:
-            raise RateLimitError(
-                f"Rate limit exceeded: {reservation.limit} in {reservation.window_s:g} s for {reservation.key}."
-            )
+        if used + reservation.amount > reservation.limit:
+            raise reservation.refusal()
 
     def _chain(self, change: Change, batch: _Batch) -> None:
         """Link the change's events to the end of their project's chain."""
@@ -329,6 +351,7 @@ class Writer:
             (PUT_APPROVAL, batch.approvals),
             (PUT_UNDO, batch.undos),
             (INSERT_RATE, batch.rates),
+            (PUT_GRANT, batch.grants),
             (INSERT_EVENT, batch.events),
         ):
             if rows:

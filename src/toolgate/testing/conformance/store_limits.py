@@ -63,6 +63,19 @@ class LimitLaws:
         assert await store.call(PROJECT, "c1") is None
         await commit(store, _use(limit=2))
 
+    async def test_a_budget_is_used_by_amounts_and_never_exceeded(self, store: Store) -> None:
+        await commit(store, _use(limit=100, amount=60))
+        with pytest.raises(RateLimitError):
+            await commit(store, _use(limit=100, amount=41))
+        await commit(store, _use(limit=100, amount=40))
+        with pytest.raises(RateLimitError):
+            await commit(store, _use(limit=100, amount=1))
+        await commit(store, _use(at=NOON + timedelta(seconds=61), limit=100, amount=100))
+
+    async def test_whoever_exceeds_a_limit_is_told_in_its_own_words(self, store: Store) -> None:
+        with pytest.raises(RateLimitError, match="Too much for today"):
+            await commit(store, _use(limit=1, amount=2, excess="Too much for today."))
+
     async def test_a_conflict_is_reported_before_a_rate(self, store: Store) -> None:
         """A second call with the id of one that runs joins it, however the rate stands."""
         slot = (Reservation(key="k", limit=1, window_s=60),)
@@ -144,5 +157,8 @@ def _at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def _use(*, limit: int, at: datetime = NOON, key: str = "k", project: str = PROJECT) -> Change:
-    return Change(project=project, at=at, reservations=(Reservation(key=key, limit=limit, window_s=60),))
+def _use(
+    *, limit: int, at: datetime = NOON, key: str = "k", project: str = PROJECT, amount: int = 1, excess: str = ""
+) -> Change:
+    slot = Reservation(key=key, limit=limit, window_s=60, amount=amount, excess=excess)
+    return Change(project=project, at=at, reservations=(slot,))

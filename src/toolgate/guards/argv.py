@@ -1,0 +1,349 @@
+"""Read a command line by its grammar: the words it may run with, and every path it touches.
+
+The parse follows the programs' own rules (getopt's, or find's where the grammar says so), so what is checked is
+what runs. There is no shell: characters such as `;` or `$` mean nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NoReturn
+
+from toolgate.guards import Refused
+from toolgate.guards.files import Access
+from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, compiled
+from toolgate.kernel.policy import Word
+
+_RANK = {Word.ALLOW: 0, Word.ASK: 1, Word.DENY: 2}
+_NUMBER = re.compile(r"-\d{1,9}\Z")
+_INTEGER = re.compile(r"[+-]?\d{1,18}\Z")
+# Refs, ranges, ancestry, reflogs and `rev:path`; never a leading dash, blank or control character.
+_REV = re.compile(r"(?!-)(?:@\{[^}\x00-\x1f]{0,80}\}|[^\s\x00-\x1f\x7f\\]){1,1024}\Z")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class ArgvRefused(Refused):
+    """The command line is not one the grammar knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathUse:
+    """A path that a command touches, what it does to it, and where in the command line it stands."""
+
+    path: str
+    access: Access
+    argument: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """A command line the grammar knows. `argv` is what runs; `word` the strictest of all its parts."""
+
+    command: str
+    subcommands: tuple[str, ...]
+    executable: str
+    argv: tuple[str, ...]
+    word: Word
+    reasons: tuple[str, ...]
+    paths: tuple[PathUse, ...]
+    environment: Mapping[str, str]
+    limits: Limits
+    network: bool
+    writes: bool
+
+
+def parse(
+    commands: Mapping[str, Command],
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Parsed:
+    """Return what a command line means; raise ArgvRefused where the table knows no such line."""
+    words = _checked(argv)
+    name = words[0]
+    if "/" in name or name != name.strip() or any(char.isspace() for char in name):
+        raise ArgvRefused(
+            "not_bare",
+            f"{name!r} is no bare command name. Give the name alone, such as 'git', and its arguments one by one.",
+        )
+    command = commands.get(name)
+    if command is None:
+        raise ArgvRefused("unknown_command", f"Command {name!r} is not in the policy's table of commands.")
+    if command.executable is None:
+        raise ArgvRefused("not_pinned", f"Command '{name}' is not installed in a trusted directory.")
+    reading = _Reading(commands, name)
+    reading.run(command, words[1:])
+    _check_size(command, words)
+    return Parsed(
+        command=name,
+        subcommands=tuple(reading.subcommands),
+        executable=command.executable,
+        argv=(command.executable, *words[1:]),
+        word=reading.word,
+        reasons=tuple(reading.reasons),
+        paths=tuple(reading.paths),
+        environment=_environment(reading.last, environment),
+        limits=reading.last.limits,
+        network=reading.network,
+        writes=reading.writes,
+    )
+
+
+def _checked(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, str) or not argv:
+        raise ArgvRefused("empty", "A command line is a list: the command's name, then its arguments.")
+    for word in argv:
+        if not isinstance(word, str):
+            raise ArgvRefused("encoding", "Every argument must be a text.")
+        if "\0" in word:
+            raise ArgvRefused("nul", "An argument cannot hold a NUL character.")
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ArgvRefused("encoding", "Every argument must be valid UTF-8 text.") from None
+    return list(argv)
+
+
+def _check_size(command: Command, words: Sequence[str]) -> None:
+    limits = command.limits
+    if len(words) > limits.max_args or sum(len(word.encode()) + 1 for word in words) > limits.max_bytes:
+        raise ArgvRefused(
+            "too_long",
+            f"'{command.name}' takes at most {limits.max_args} arguments and {limits.max_bytes} bytes of them.",
+        )
+
+
+def _environment(command: Command, given: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in given.items():
+        if name not in command.environment or not _ENV_NAME.match(name):
+            allowed = ", ".join(command.environment) or "none"
+            raise ArgvRefused(
+                "environment", f"'{command.name}' may not be given the variable {name!r}. Allowed: {allowed}."
+            )
+        if not isinstance(value, str) or "\0" in value:
+            raise ArgvRefused("environment", f"The variable {name!r} must be a text without NUL.")
+    return MappingProxyType(dict(given))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over a command line."""
+
+    commands: Mapping[str, Command]
+    title: str
+    subcommands: list[str] = field(default_factory=list)
+    word: Word = Word.ALLOW
+    reasons: list[str] = field(default_factory=list)
+    paths: list[PathUse] = field(default_factory=list)
+    network: bool = False
+    writes: bool = False
+    last: Command = field(init=False)
+    words: list[str] = field(default_factory=list)
+    filled: set[str] = field(default_factory=set)
+
+    def run(self, command: Command, words: list[str]) -> None:
+        self.words = words
+        self._level(command)
+
+    def _level(self, command: Command) -> None:
+        """Read one command with its flags; a subcommand takes over what follows it."""
+        self.last = command
+        self._speak(command.word, command.reason or f"'{self.title}' is set to {command.word}")
+        self.network |= command.network
+        self.writes |= command.writes
+        self.filled = set()
+        loose: list[str] = []
+        while self.words:
+            word = self.words.pop(0)
+            if word == "--":
+                return self._after_dashes(command, loose)
+            flag, attached = self._flag(command, word)
+            if flag is not None:
+                if self._use(command, flag, attached):
+                    return None
+            elif command.subcommands and not loose:
+                if word in command.by_subcommand:
+                    return self._descend(command.by_subcommand[word])
+                if not command.positionals:
+                    self._refuse("unknown_subcommand", f"has no subcommand {word!r} in the policy")
+                loose.append(word)
+            else:
+                loose.append(word)
+            if loose and not command.interspersed:
+                loose += self.words
+                self.words = []
+        return self._finish(command, loose, [])
+
+    def _descend(self, command: Command) -> None:
+        self.subcommands.append(command.name)
+        self.title = f"{self.title} {command.name}"
+        self._level(command)
+
+    def _after_dashes(self, command: Command, loose: list[str]) -> None:
+        if command.dashes == "refused":
+            self._refuse("dashes", "does not take '--'")
+        rest, self.words = self.words, []
+        if command.after_dashes is None:
+            self._finish(command, loose + rest, [])
+        else:
+            self._finish(command, loose, rest)
+
+    def _finish(self, command: Command, loose: list[str], rest: list[str]) -> None:
+        if command.needs_subcommand:
+            self._refuse("missing_argument", f"needs a subcommand: {', '.join(command.by_subcommand)}")
+        wanted = [item for item in command.positionals if item.name not in self.filled]
+        self._positionals(wanted, loose)
+        if command.after_dashes is not None and rest:
+            self._positionals([command.after_dashes], rest)
+
+    def _positionals(self, wanted: list[Positional], loose: list[str]) -> None:
+        """Give each positional its share: what it needs first, the rest to those that take more, in order."""
+        spare = len(loose) - sum(item.minimum for item in wanted)
+        if spare < 0:
+            missing = next(item for item in wanted if item.minimum)
+            self._refuse("missing_argument", f"needs an argument `{missing.name}`")
+        start = 0
+        for item in wanted:
+            room = spare if item.maximum is None else min(spare, item.maximum - item.minimum)
+            end = start + item.minimum + room
+            spare -= room
+            for word in loose[start:end]:
+                self._value(item.value, word, item.name)
+            start = end
+        if start < len(loose):
+            self._refuse("unexpected_argument", f"takes no further argument, such as {loose[start]!r}")
+
+    def _flag(self, command: Command, word: str) -> tuple[Flag | None, str | None]:
+        """Return the flag a word is, with the value attached to it; None for an argument that is no flag."""
+        exact = command.by_flag.get(word)
+        if exact is not None:
+            return exact, None
+        if not word.startswith("-") or word == "-":
+            return None, None
+        if command.numbers and _NUMBER.match(word):
+            return _NUMBER_FLAG, None
+        if word.startswith("--") or not command.combined:
+            name, equals, value = word.partition("=")
+            flag = command.by_flag.get(name)
+            if flag is not None and equals:
+                return self._attached(flag, name, value)
+            self._refuse("unknown_flag", f"does not know the flag {name!r} in the policy")
+        return self._short(command, word)
+
+    def _attached(self, flag: Flag, name: str, value: str) -> tuple[Flag, str]:
+        if flag.value is None:
+            self._refuse("unexpected_argument", f"takes no value with {name!r}")
+        return flag, value
+
+    def _short(self, command: Command, word: str) -> tuple[Flag, str | None]:
+        """Read `-la`, `-n5` and their mixtures: switches first, the last one with its value."""
+        for index, char in enumerate(word[1:], start=1):
+            flag = command.by_flag.get(f"-{char}")
+            if flag is None:
+                self._refuse("unknown_flag", f"does not know the flag '-{char}' (in {word!r}) in the policy")
+            rest = word[index + 1 :]
+            if flag.value is not None:
+                return flag, rest or None
+            if flag.ends and rest:
+                self._refuse("unknown_flag", f"takes '-{char}' only by itself")
+            if not rest:
+                return flag, None
+            self._use(command, flag, None)
+        raise AssertionError("a short flag has at least one letter")  # pragma: no cover
+
+    def _use(self, command: Command, flag: Flag, attached: str | None) -> bool:
+        """Account for a flag; True where nothing after it is this command's."""
+        name = flag.names[0]
+        self._speak(flag.word, flag.reason or f"'{self.title} {name}' is set to {flag.word}")
+        if flag.fills is not None:
+            self.filled.add(flag.fills)
+        value = attached
+        if flag.value is not None and (attached is not None or not flag.optional):
+            if value is None:
+                if not self.words:
+                    self._refuse("missing_value", f"needs a value after {name!r}")
+                value = self.words.pop(0)
+            self._value(flag.value, value, name)
+        if flag.runs:
+            self._hand_over(value or "")
+            return True
+        if flag.ends:
+            rest, self.words = self.words, []
+            self._finish(command, rest, [])
+            return True
+        return False
+
+    def _hand_over(self, name: str) -> None:
+        command = self.commands.get(name)
+        if command is None:
+            self._refuse("unknown_command", f"would run {name!r}, which is not in the policy's table of commands")
+        self._descend(command)
+
+    def _value(self, value: Value, word: str, argument: str) -> None:
+        problem = _CHECKS[value.kind](self, value, word, argument)
+        if problem is not None:
+            self._refuse("bad_value", f"takes {problem} as {argument!r}, not {word[:200]!r}")
+
+    def _as_text(self, value: Value, word: str, argument: str) -> str | None:
+        if value.matches is not None and compiled(value.matches).fullmatch(word) is None:
+            return f"a text like {value.matches}"
+        return None
+
+    def _as_integer(self, value: Value, word: str, argument: str) -> str | None:
+        if not _INTEGER.match(word):
+            return "a whole number"
+        number = int(word)
+        low = value.minimum is not None and number < value.minimum
+        high = value.maximum is not None and number > value.maximum
+        return f"a number from {value.minimum} to {value.maximum}" if low or high else None
+
+    def _as_choice(self, value: Value, word: str, argument: str) -> str | None:
+        return None if word in value.choices else f"one of {', '.join(value.choices)}"
+
+    def _as_path(self, value: Value, word: str, argument: str) -> str | None:
+        if not word:
+            return "a path"
+        self.paths.append(PathUse(path=word, access=value.access, argument=argument))
+        return None
+
+    def _as_rev(self, value: Value, word: str, argument: str) -> str | None:
+        if not _REV.match(word):
+            return "a revision"
+        # `rev:path` reads a file out of the history: the same names are protected there.
+        _, colon, path = word.partition(":")
+        if colon and path and not path.startswith("/"):
+            self.paths.append(PathUse(path=path, access=value.access, argument=argument))
+        return None
+
+    def _as_path_or_rev(self, value: Value, word: str, argument: str) -> str | None:
+        """Git decides by looking, so it is checked as both: a revision, read as a path, is a name nobody has."""
+        self._as_rev(value, word, argument)
+        return self._as_path(value, word, argument)
+
+    def _as_glob(self, value: Value, word: str, argument: str) -> str | None:
+        return None if word else "a pattern"
+
+    def _speak(self, word: Word, reason: str) -> None:
+        if word is Word.ALLOW:
+            return
+        self.reasons.append(reason)
+        if _RANK[word] > _RANK[self.word]:
+            self.word = word
+
+    def _refuse(self, kind: str, problem: str) -> NoReturn:
+        raise ArgvRefused(kind, f"'{self.title}' {problem}.")
+
+
+_CHECKS = {
+    "str": _Reading._as_text,
+    "int": _Reading._as_integer,
+    "enum": _Reading._as_choice,
+    "path": _Reading._as_path,
+    "rev": _Reading._as_rev,
+    "glob": _Reading._as_glob,
+    "path_or_rev": _Reading._as_path_or_rev,
+}
+_NUMBER_FLAG = Flag(names=("-NUMBER",))

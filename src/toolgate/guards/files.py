@@ -1,0 +1,393 @@
+"""What a path argument points at, as the kernel tells it, and the way to open exactly that.
+
+`look` turns an argument into a fact: the real path of the object itself, every link followed by hand. Rules
+judge the fact. `open` then opens that real path beneath its root with no link followed at all, so whatever was
+swapped in between cannot lead anywhere that was not judged. Nothing here writes, or waits for a FIFO.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NamedTuple, Self
+
+from toolgate.errors import UsageError
+from toolgate.guards import Refused
+from toolgate.guards.beneath import O_PATH, open_beneath
+
+Access = Literal["read", "write", "list"]
+"""What is done to a path; `write` is also creating and deleting."""
+Kind = Literal["file", "directory", "fifo", "socket", "device", "absent", "other"]
+
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+MAX_LINKS = 40
+MAX_SCANNED = 100_000
+"""How many names are looked through for the other names of a file that has several."""
+
+_LOOK = O_PATH | os.O_NOFOLLOW
+
+
+class PathRefused(Refused):
+    """The path cannot be an argument, or what it points at cannot be told or opened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathFact:
+    """What a path points at. `path` is the object's own, absolute, with no link in it.
+
+    root: the real path of the root it lies beneath; None beneath none.
+    aliases: the file's other names beneath that root (hard links).
+    linked_outside: the file has a further name that is not beneath the root, or too many to tell.
+    """
+
+    given: str
+    path: str
+    root: str | None
+    kind: Kind
+    size: int | None = None
+    device: int | None = None
+    inode: int | None = None
+    aliases: tuple[str, ...] = ()
+    linked_outside: bool = False
+
+    @property
+    def relative(self) -> str:
+        """The path beneath the root, `.` for the root itself."""
+        if self.root is None:
+            raise UsageError(f"{self.path!r} lies beneath no root.")
+        return os.path.relpath(self.path, self.root)
+
+
+class Root:
+    """A directory held open. Its identity is the descriptor's, whatever its name means later."""
+
+    __slots__ = ("descriptor", "identity", "path")
+
+    def __init__(self, path: str | Path) -> None:
+        real = os.path.realpath(path)
+        try:
+            self.descriptor = os.open(real, O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise UsageError(f"The root {str(path)!r} cannot be opened: {error.strerror}. Create it first.") from None
+        self.path = real
+        self.identity = _identity(os.fstat(self.descriptor))
+
+
+class Workspace:
+    """The roots beneath which files may be touched; relative paths start at the first."""
+
+    def __init__(self, root: str | Path, *, extra_roots: Sequence[str | Path] = ()) -> None:
+        self.roots: tuple[Root, ...] = ()
+        try:
+            for path in (root, *extra_roots):
+                self.roots += (Root(path),)
+        except UsageError:
+            self.close()
+            raise
+        self._by_length = sorted(self.roots, key=lambda root: -len(root.path))
+
+    @property
+    def path(self) -> str:
+        return self.roots[0].path
+
+    def look(self, path: str, *, base: str | None = None) -> PathFact:
+        """Return what a path points at, without touching it. `base` is where a relative one starts.
+
+        Raises PathRefused for a path that can be no argument or that no object can have. One that leads out of
+        every root is a fact like any other, with `root` None.
+        """
+        check_text(path)
+        if base is not None and not path.startswith("/"):
+            check_text(base)
+            whole = os.path.join(self.path, base, path)
+        else:
+            whole = os.path.join(self.path, path)
+        return self._directly(path, whole) or self._by_hand(path, whole)
+
+    def _directly(self, given: str, whole: str) -> PathFact | None:
+        """The quick way, for paths with no link in them; None where that cannot be told."""
+        for root in self._by_length:
+            prefix = root.path.rstrip("/") + "/"
+            if whole.startswith(prefix):
+                break
+        else:
+            return None
+        try:
+            descriptor = open_beneath(root.descriptor, os.fsencode(whole[len(prefix) :]) or b".", O_PATH)
+        except OSError:
+            return None
+        try:
+            return _fact(given, os.path.normpath(whole), root, os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+
+    def _by_hand(self, given: str, whole: str) -> PathFact:
+        trail = _Trail(given)
+        try:
+            trail.walk(whole)
+            index, root = self._root_of(trail.entries)
+            names = [entry.name for entry in trail.entries[index + 1 :]] + trail.absent
+            start = "/" if root is None else root.path
+            path = os.path.join(start, *names)
+            if trail.absent:
+                return PathFact(given=given, path=path, root=None if root is None else root.path, kind="absent")
+            return _fact(given, path, root, trail.entries[-1].status)
+        finally:
+            trail.close()
+
+    def _root_of(self, entries: Sequence[_Entry]) -> tuple[int, Root | None]:
+        for index in range(len(entries) - 1, -1, -1):
+            for root in self.roots:
+                if root.identity == _identity(entries[index].status):
+                    return index, root
+        return 0, None
+
+    def open(self, fact: PathFact, flags: int, mode: int = 0) -> int:
+        """Return a descriptor of exactly the object a fact names; PathRefused where it is there no more.
+
+        Never waits for the other end of a FIFO and never follows a link.
+        """
+        root = self._held(fact)
+        relative = os.fsencode(fact.path[len(root.path.rstrip("/")) + 1 :]) or b"."
+        try:
+            descriptor = open_beneath(root.descriptor, relative, flags | os.O_NONBLOCK | os.O_NOCTTY, mode)
+        except OSError as error:
+            raise cannot_open(fact.given, error) from None
+        status = os.fstat(descriptor)
+        if fact.kind != "absent" and _identity(status) != (fact.device, fact.inode):
+            os.close(descriptor)
+            raise PathRefused("changed", f"{fact.given!r} was replaced while it was being opened. Try again.")
+        return descriptor
+
+    def open_parent(self, fact: PathFact) -> tuple[int, str]:
+        """Return a descriptor of the directory that holds the object, and the object's name in it."""
+        root = self._held(fact)
+        if fact.path == root.path:
+            raise PathRefused("is_root", f"{fact.given!r} is the root itself.")
+        parent, name = os.path.split(fact.path)
+        relative = os.fsencode(parent[len(root.path.rstrip("/")) + 1 :]) or b"."
+        try:
+            return open_beneath(root.descriptor, relative, os.O_RDONLY | os.O_DIRECTORY), name
+        except OSError as error:
+            raise cannot_open(fact.given, error) from None
+
+    def _held(self, fact: PathFact) -> Root:
+        for root in self.roots:
+            if root.path == fact.root:
+                return root
+        raise PathRefused("outside", f"{fact.given!r} leads outside the workspace ({fact.path}).")
+
+    def close(self) -> None:
+        for root in self.roots:
+            if root.descriptor >= 0:
+                os.close(root.descriptor)
+                root.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def check_text(path: object) -> None:
+    """Raise PathRefused for what cannot be a path; any other text is a literal name, `~` and `$HOME` too."""
+    if not isinstance(path, str) or not path:
+        raise PathRefused("empty", "A path must be a text that is not empty.")
+    if "\0" in path:
+        raise PathRefused("nul", "A path cannot hold a NUL character.")
+    try:
+        encoded = path.encode()
+    except UnicodeEncodeError:
+        raise PathRefused("encoding", "A path must be valid UTF-8 text.") from None
+    if len(encoded) >= MAX_PATH_BYTES or any(len(name) > MAX_NAME_BYTES for name in encoded.split(b"/")):
+        raise PathRefused("too_long", "The path, or a name in it, is longer than the system allows.")
+
+
+def kind_of(status: os.stat_result) -> Kind:
+    """Return what kind of object a status is of. Files that the kernel makes up (procfs, sysfs) are `other`."""
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        return "directory"
+    if stat.S_ISREG(mode):
+        return "other" if status.st_dev in _made_up() else "file"
+    if stat.S_ISFIFO(mode):
+        return "fifo"
+    if stat.S_ISSOCK(mode):
+        return "socket"
+    return "device" if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) else "other"
+
+
+def cannot_open(given: str, error: OSError) -> PathRefused:
+    """Return the refusal that says why a path could not be opened."""
+    if error.errno == errno.ENOENT:
+        return PathRefused("absent", f"{given!r} does not exist.")
+    if error.errno in (errno.ELOOP, errno.EXDEV):
+        return PathRefused("changed", f"{given!r} changed while it was being opened. Try again.")
+    if error.errno == errno.ENXIO:
+        return PathRefused("kind", f"{given!r} is not a regular file.")
+    return PathRefused("unreadable", f"{given!r} cannot be opened: {error.strerror}.")
+
+
+_PSEUDO = ("/proc", "/sys")
+_pseudo_devices: set[int] = set()
+
+
+def _made_up() -> set[int]:
+    if not _pseudo_devices:
+        for path in _PSEUDO:
+            with contextlib.suppress(OSError):
+                if os.path.ismount(path):
+                    _pseudo_devices.add(os.stat(path).st_dev)
+        _pseudo_devices.add(-1)
+    return _pseudo_devices
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _fact(given: str, path: str, root: Root | None, status: os.stat_result) -> PathFact:
+    kind = kind_of(status)
+    aliases: tuple[str, ...] = ()
+    outside = False
+    if kind == "file" and status.st_nlink > 1 and root is not None:
+        aliases, outside = _names_of(root, status, path)
+    return PathFact(
+        given=given,
+        path=path,
+        root=None if root is None else root.path,
+        kind=kind,
+        size=status.st_size,
+        device=status.st_dev,
+        inode=status.st_ino,
+        aliases=aliases,
+        linked_outside=outside,
+    )
+
+
+def _names_of(root: Root, status: os.stat_result, own: str) -> tuple[tuple[str, ...], bool]:
+    """Return the other names of a file beneath a root, and whether there are more elsewhere."""
+    found: list[str] = []
+    for scanned, (path, inode) in enumerate(_tree(root.path)):
+        if inode == status.st_ino and path != own and _is_same(path, status):
+            found.append(path)
+            if len(found) + 1 >= status.st_nlink:
+                return tuple(found), False
+        if scanned >= MAX_SCANNED:
+            break
+    return tuple(found), True
+
+
+def _is_same(path: str, status: os.stat_result) -> bool:
+    try:
+        return _identity(os.lstat(path)) == _identity(status)
+    except OSError:
+        return False
+
+
+def _tree(top: str) -> Iterator[tuple[str, int]]:
+    waiting = [top]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    yield entry.path, entry.inode()
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue  # a directory that went away or cannot be read hides no name that could be counted
+
+
+class _Entry(NamedTuple):
+    name: str
+    descriptor: int
+    status: os.stat_result
+
+
+class _Trail:
+    """The directories from `/` to an object, each held open, links followed by reading them."""
+
+    def __init__(self, given: str) -> None:
+        self._given = given
+        self.entries: list[_Entry] = []
+        self.absent: list[str] = []
+
+    def walk(self, path: str) -> None:
+        self._restart()
+        names = _names(path)
+        links = 0
+        while names:
+            name = names.pop()
+            if self.absent:
+                if name == "..":
+                    raise PathRefused("absent", f"{self._given!r} goes through a directory that does not exist.")
+                self.absent.append(name)
+            elif name == "..":
+                self._leave()
+            elif (target := self._enter(name)) is not None:
+                links += 1
+                if links > MAX_LINKS:
+                    raise PathRefused("loop", f"{self._given!r} goes through too many links.")
+                if target.startswith("/"):
+                    self._restart()
+                names += _names(target)
+        self._check_end(path)
+
+    def _check_end(self, path: str) -> None:
+        """`file/` names nothing; `new/` names a directory that is not there."""
+        if path.endswith("/") and not self.absent and not stat.S_ISDIR(self.entries[-1].status.st_mode):
+            raise PathRefused("not_directory", f"{self._given!r} names a directory, and there is none of that name.")
+
+    def _enter(self, name: str) -> str | None:
+        """Go into a name, or return where it points if it is a link."""
+        here = self.entries[-1]
+        if not stat.S_ISDIR(here.status.st_mode):
+            raise PathRefused("not_directory", f"{self._given!r} goes through {here.name!r}, which is no directory.")
+        try:
+            descriptor = os.open(name, _LOOK | os.O_CLOEXEC, dir_fd=here.descriptor)
+        except FileNotFoundError:
+            self.absent.append(name)
+            return None
+        except OSError as error:
+            raise cannot_open(self._given, error) from None
+        status = os.fstat(descriptor)
+        if not stat.S_ISLNK(status.st_mode):
+            self.entries.append(_Entry(name, descriptor, status))
+            return None
+        try:
+            return os.readlink("", dir_fd=descriptor)
+        except OSError as error:
+            raise cannot_open(self._given, error) from None
+        finally:
+            os.close(descriptor)
+
+    def _leave(self) -> None:
+        if not stat.S_ISDIR(self.entries[-1].status.st_mode):
+            raise PathRefused("not_directory", f"{self._given!r} goes through a file as if it were a directory.")
+        if len(self.entries) > 1:
+            os.close(self.entries.pop().descriptor)
+
+    def _restart(self) -> None:
+        self.close()
+        descriptor = os.open("/", _LOOK | os.O_CLOEXEC)
+        self.entries.append(_Entry("/", descriptor, os.fstat(descriptor)))
+
+    def close(self) -> None:
+        for entry in self.entries:
+            os.close(entry.descriptor)
+        self.entries.clear()
+
+
+def _names(path: str) -> list[str]:
+    """Return the names of a path, last first, so that the next one is at the end."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]

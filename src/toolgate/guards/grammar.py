@@ -1,0 +1,174 @@
+"""The grammar of a command: its subcommands, its flags and what may follow them. `argv` parses with it.
+
+A grammar lists what is known. What is not listed is refused, so a flag nobody thought of never runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+import re2
+
+from toolgate.errors import DefinitionError
+from toolgate.guards.files import Access
+from toolgate.kernel.policy import Word
+
+T = TypeVar("T")
+ValueKind = Literal["str", "int", "path", "rev", "glob", "enum", "path_or_rev"]
+TRUSTED_DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Where a command that names no executable is looked for; `PATH` is never asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """What a flag's value or a positional may be.
+
+    str: any text, or one that `matches` (RE2, the whole text). int: between `minimum` and `maximum`.
+    path: a file name, reported for checking, with what is done to it. rev: a Git revision. glob: a pattern
+    that the program compares names with. enum: one of `choices`. path_or_rev: what Git takes for either.
+    """
+
+    kind: ValueKind = "str"
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    matches: str | None = None
+    access: Access = "read"
+
+    def __post_init__(self) -> None:
+        if (self.kind == "enum") != bool(self.choices):
+            raise DefinitionError("A value of kind `enum`, and no other, lists its choices.")
+        if self.matches is not None:
+            compiled(self.matches)
+
+
+@functools.cache
+def compiled(pattern: str) -> re2._Regexp:
+    """Return a linear-time pattern; DefinitionError where it is none."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise DefinitionError(f"The pattern {pattern!r} cannot be compiled: {error}.") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """A flag by all its names, such as `-n` and `--lines`.
+
+    value: what it takes; None for a switch. optional: its value comes attached or not at all (`--color[=when]`).
+    word: what using it leads to. fills: the positional that it supplies (grep's `-e` fills the pattern).
+    ends: what follows is the program's own, not flags. runs: its value names a command of the table, and
+    the rest is that command's (`python -m pytest`).
+    """
+
+    names: tuple[str, ...]
+    value: Value | None = None
+    optional: bool = False
+    word: Word = Word.ALLOW
+    reason: str = ""
+    fills: str | None = None
+    ends: bool = False
+    runs: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.names or not all(isinstance(name, str) and name and name != "--" for name in self.names):
+            raise DefinitionError("A flag needs at least one name, and `--` is none.")
+        if self.runs and self.value is None:
+            raise DefinitionError(f"Flag {self.names[0]!r} runs a command, so it needs a value that names it.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Positional:
+    """Arguments that are no flags: `minimum` to `maximum` of them, None for any number."""
+
+    name: str
+    value: Value = field(default_factory=Value)
+    minimum: int = 0
+    maximum: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run of the command may take."""
+
+    timeout_s: float = 30.0
+    max_args: int = 256
+    max_bytes: int = 65_536
+    output_bytes: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command or subcommand.
+
+    executable: its absolute path; None where it is to be found by `pin`. word, reason: what running it leads
+    to, and why. subcommands: what the first argument that is no flag must be; needs_subcommand: it must be
+    there. dashes: whether `--` may end the flags; after_dashes: what follows it. combined: `-la` is `-l -a`.
+    numbers: `-5` is a flag. interspersed: flags may follow positionals. environment: variables that a caller
+    may set. network: it is run with one. writes: the workspace is writable for it.
+    """
+
+    name: str
+    executable: str | None = None
+    word: Word = Word.ALLOW
+    reason: str = ""
+    flags: tuple[Flag, ...] = ()
+    positionals: tuple[Positional, ...] = ()
+    subcommands: tuple[Command, ...] = ()
+    needs_subcommand: bool = False
+    dashes: Literal["allowed", "refused"] = "allowed"
+    after_dashes: Positional | None = None
+    combined: bool = True
+    numbers: bool = False
+    interspersed: bool = True
+    environment: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    network: bool = False
+    writes: bool = False
+    by_flag: Mapping[str, Flag] = field(init=False, repr=False, compare=False)
+    by_subcommand: Mapping[str, Command] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.name or "/" in self.name or self.name.startswith("-"):
+            raise DefinitionError(f"{self.name!r} is no bare command name.")
+        if self.executable is not None and not os.path.isabs(self.executable):
+            raise DefinitionError(f"The executable of `{self.name}` must be an absolute path.")
+        if self.subcommands and self.positionals and self.needs_subcommand:
+            raise DefinitionError(f"`{self.name}` needs a subcommand, so its positionals can never come.")
+        if sum(positional.maximum is None for positional in self.positionals) > 1:
+            raise DefinitionError(f"`{self.name}`: only one positional may take any number of arguments.")
+        by_flag = _unique([(name, flag) for flag in self.flags for name in flag.names], f"flag of `{self.name}`")
+        by_name = _unique([(item.name, item) for item in self.subcommands], f"subcommand of `{self.name}`")
+        object.__setattr__(self, "by_flag", by_flag)
+        object.__setattr__(self, "by_subcommand", by_name)
+
+
+def _unique(pairs: Sequence[tuple[str, T]], what: str) -> dict[str, T]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DefinitionError(f"{twice!r} is given twice as {what}.")
+    return found
+
+
+def pin(command: Command, *, also: Sequence[str] = ()) -> Command:
+    """Return the command with the absolute path of its executable, found in trusted directories.
+
+    `also` are directories looked at first, and this interpreter's own is the last: it has the tools that were
+    installed beside Toolgate. A command that is nowhere stays as it is, and cannot be run.
+    """
+    if command.executable is not None:
+        return command
+    for directory in (*also, *TRUSTED_DIRECTORIES, os.path.dirname(sys.executable)):
+        path = os.path.join(directory, command.name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return replace(command, executable=path)
+    return command

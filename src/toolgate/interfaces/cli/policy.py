@@ -1,0 +1,175 @@
+"""`toolgate policy`: check a policy, test it, and explain what it says of a call.
+
+Exit codes: 0 fine; 1 the policy is wrong, a test fails or something differs; 2 the question cannot be answered.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import orjson
+import typer
+
+from toolgate.errors import PolicyError, ToolgateError, UsageError
+from toolgate.interfaces.cli.show import as_json
+
+if TYPE_CHECKING:
+    from toolgate.kernel.tool import ToolDefinition
+    from toolgate.policy.compile import FilePolicy
+    from toolgate.policy.explain import Explanation
+
+TROUBLE = 2
+app = typer.Typer(no_args_is_help=True)
+F = TypeVar("F", bound=Callable[..., None])
+
+File = Annotated[Path, typer.Argument(help="A policy file, or a directory that holds toolgate.yaml.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or one per line for many calls.")]
+Workspace = Annotated[Path | None, typer.Option(help="What ${WORKSPACE} and relative paths mean; here by default.")]
+Tools = Annotated[str | None, typer.Option(help="Where the tools are, such as `my_app.tools:TOOLS`.")]
+Calls = Annotated[Path | None, typer.Option(help="Calls, one JSON object per line; `-` reads standard input.")]
+
+
+def answering(command: F) -> F:
+    """Make every error of ours one line and exit code 2, so that 1 always means an answer."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except ToolgateError as error:
+            typer.echo(f"toolgate: {error}", err=True)
+            raise typer.Exit(TROUBLE) from None
+
+    return run  # type: ignore[return-value]  # the same signature, which typer reads
+
+
+def load(path: Path, workspace: Path | None) -> FilePolicy:
+    """Return the policy of a file."""
+    from toolgate.policy.loader import load_policy
+
+    return load_policy(path, workspace=workspace)
+
+
+def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
+    """Return the tools a `module:name` holds, by name."""
+    if where is None:
+        return {}
+    from importlib import import_module
+
+    from toolgate.kernel.tool import ToolDefinition
+
+    module, _, name = where.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), name or "TOOLS")
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"There are no tools at {where!r}: {error}.") from None
+    return {tool.name: tool for tool in found if isinstance(tool, ToolDefinition)}
+
+
+def lines_of(path: Path) -> Iterator[Any]:
+    """Yield the JSON value of every line that is not empty; UsageError names the line that is none."""
+    stream = sys.stdin.buffer if str(path) == "-" else None
+    try:
+        lines = stream if stream is not None else path.open("rb")
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    yield orjson.loads(line)
+                except orjson.JSONDecodeError as error:
+                    raise UsageError(f"{path}:{number} is not JSON: {error}.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def as_line(value: Any) -> None:
+    """Print one JSON object on one line."""
+    typer.echo(orjson.dumps(value, option=orjson.OPT_UTC_Z).decode())
+
+
+@app.callback()
+def policy() -> None:
+    """Check, test, explain and replay a policy."""
+
+
+@app.command()
+@answering
+def check(file: File, workspace: Workspace = None, json: Json = False) -> None:
+    """Read a policy strictly and check its examples. Exit code 1 where anything is wrong."""
+    try:
+        found = load(file, workspace)
+    except PolicyError as error:
+        if not error.problems:
+            raise
+        if json:
+            as_json({"ok": False, "problems": [problem._asdict() for problem in error.problems]})
+        else:
+            typer.echo(str(error))
+        raise typer.Exit(1) from None
+    counts = {name: sum(len(getattr(one, name)) for one in found.documents) for name in ("tools", "categories")}
+    counts["commands"] = len(found.commands)
+    files = [document.name for document in found.documents]
+    if json:
+        as_json({"ok": True, "revision": found.revision, "files": files, "default": found.default.value, **counts})
+        return
+    typer.echo(f"{', '.join(files)}: valid, revision {found.revision}")
+    said = ", ".join(f"{number} {name}" for name, number in counts.items())
+    typer.echo(f"{said}; where no rule speaks: {found.default}")
+
+
+@app.command()
+@answering
+def explain(
+    file: File,
+    call: Annotated[
+        str | None, typer.Option(help='The call, such as {"tool": "pay", "arguments": {"amount": 5}}.')
+    ] = None,
+    calls: Calls = None,
+    tools: Tools = None,
+    workspace: Workspace = None,
+    json: Json = False,
+) -> None:
+    """Say what a policy decides about a call: the verdict, every rule's word, the level, who may approve."""
+    from toolgate.policy.explain import explain as explain_one
+    from toolgate.policy.explain import question_of
+
+    found, known = load(file, workspace), tools_at(tools)
+    if (call is None) == (calls is None):
+        raise UsageError("Give one call with --call, or many with --calls FILE.")
+    if calls is not None:
+        for data in lines_of(calls):
+            explanation = explain_one(found, question_of(data, known))
+            if json:
+                as_line(explanation.as_json())
+            else:
+                typer.echo(f"{explanation.ruling.word:5}  {explanation.question.tool.name}  {explanation.decided_by()}")
+        return
+    try:
+        data = orjson.loads(call or "")
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"--call is not JSON: {error}.") from None
+    explanation = explain_one(found, question_of(data, known))
+    if json:
+        as_json(explanation.as_json())
+    else:
+        _tell(explanation)
+
+
+def _tell(explanation: Explanation) -> None:
+    told = explanation.as_json()
+    typer.echo(f"{told['verdict'].upper()}  {told['tool']}: {told['decided_by']}")
+    if told["level"] is not None:
+        sure = "" if told["confidence"] is None else f", confidence {told['confidence']}"
+        typer.echo(f"level {told['level']}, risk {told['risk']}{sure}")
+    if told["approval"] is not None:
+        typer.echo(f"asked: {told['approval']['who']}, within {told['approval']['timeout_s']:g} s")
+    for rule in told["rules"]:
+        typer.echo(f"  {rule['says']:5}  {rule['rule']}: {rule['reason']}  [{rule['where']}]")
+    for limit in told["rates"]:
+        typer.echo(f"  limit  {limit['limit']} in {limit['window_s']:g} s per {limit['per']}  [{limit['section']}]")
+    if told["silent"]:
+        typer.echo(f"  silent: {', '.join(told['silent'])}")

@@ -1,0 +1,79 @@
+"""The examples a policy carries, checked whenever it is loaded: a rule that does not do what its author meant is
+found before it decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from toolgate.errors import PolicyProblem
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import Context, Mode
+from toolgate.kernel.policy import Policy
+from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.policy.compile import FilePolicy
+from toolgate.policy.document import Entry, Example
+
+
+def stand_in(
+    name: str, *, category: str | None = None, risk: str | None = None, effects: str | None = None
+) -> ToolDefinition:
+    """Return a definition of a tool nobody has registered here, to judge calls of it."""
+    return ToolDefinition(name=name, handler=_never, category=category, risk_level=risk, effects=effects)
+
+
+def _never(_given: object) -> None:
+    raise AssertionError("a stand-in is never run")
+
+
+def a_call(tool: str, arguments: Mapping[str, Any], context: Context) -> Call:
+    """Return a call that nobody makes."""
+    now = datetime.now(UTC)
+    return Call.make(
+        id="example",
+        project=context.project,
+        tool_name=tool,
+        context=context,
+        created_at=now,
+        arguments=orjson.dumps(arguments),
+    )
+
+
+def ruling_of(
+    policy: Policy, tool: ToolDefinition, arguments: Mapping[str, Any], context: Context, mode: Mode
+) -> Ruling:
+    """Return what a policy says of a call that nobody makes."""
+    stance = policy.stance(tool)
+    call = a_call(tool.name, arguments, context)
+    facts = look(call, tool, stance, arguments, mode=mode, now=call.created_at)
+    return rule_on(call, tool, stance, rules_over(tool, stance), facts)
+
+
+def check_examples(policy: FilePolicy) -> list[PolicyProblem]:
+    """Return a problem for every example that is not decided as it expects."""
+    found: list[PolicyProblem] = []
+    for document in policy.documents:
+        for section, entries in (("tools", document.tools), ("categories", document.categories)):
+            for name, entry in entries.items():
+                for number, example in enumerate(entry.examples):
+                    message = _failure(policy, section, name, entry, example)
+                    if message is not None:
+                        path = f"{section}.{name}.examples.{number}"
+                        found.append(PolicyProblem(document.name, entry.site.line, 1, path, message))
+    return found
+
+
+def _failure(policy: FilePolicy, section: str, name: str, entry: Entry, example: Example) -> str | None:
+    category = name if section == "categories" else entry.category
+    tool_name = example.tool or (name.replace("*", "example") if section == "tools" else "example")
+    tool = stand_in(tool_name, category=category)
+    context = Context(principal=example.principal, roles=frozenset(example.roles), behavior=example.behavior)
+    ruling = ruling_of(policy, tool, example.arguments, context, Mode(example.mode))
+    if ruling.word == example.expect:
+        return None
+    why = "; ".join(ruling.reasons) or "no rule speaks"
+    return f"the example expects {example.expect}, but the policy says {ruling.word}: {why}"

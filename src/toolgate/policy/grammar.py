@@ -1,0 +1,196 @@
+"""What stands under `commands:` in a policy file, and the grammar it becomes.
+
+A command lists what is known of it; what is not listed is refused.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from toolgate.errors import DefinitionError
+from toolgate.guards import Refused
+from toolgate.guards.argv import parse
+from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
+from toolgate.kernel.policy import Word
+from toolgate.policy.values import Duration, Name, Positive, Spec, Surroundings, WordName
+
+Kind = Literal["str", "int", "path", "rev", "glob", "enum", "path_or_rev"]
+
+
+class ValueSpec(Spec):
+    type: Kind = Field(default="str", description="`str`, `int`, `path`, `rev`, `glob`, `enum` or `path_or_rev`.")
+    choices: list[Name] = Field(default=[], description="What an `enum` may be.")
+    minimum: int | None = Field(default=None, description="The least an `int` may be.")
+    maximum: int | None = Field(default=None, description="The most an `int` may be.")
+    matches: Name | None = Field(default=None, description="A pattern (RE2) that the whole of a `str` must match.")
+    access: Literal["read", "write", "list"] = Field(default="read", description="What is done to a `path`.")
+
+    def value(self) -> Value:
+        return Value(
+            kind=self.type,
+            choices=tuple(self.choices),
+            minimum=self.minimum,
+            maximum=self.maximum,
+            matches=self.matches,
+            access=self.access,
+        )
+
+
+class FlagSpec(Spec):
+    value: ValueSpec | Kind | None = Field(default=None, description="The value it takes; none for a switch.")
+    optional: bool = Field(default=False, description="Its value comes attached (`--color=always`) or not at all.")
+    decision: WordName = Field(default="allow", description="What using it leads to.")
+    reason: str = Field(default="", description="Why, where it asks or denies.")
+    also: list[Name] = Field(default=[], description="Its other names, such as `--lines` for `-n`.")
+    fills: Name | None = Field(default=None, description="The positional it supplies, as grep's `-e` does its pattern.")
+    ends: bool = Field(default=False, description="What follows it belongs to another program, as after `python -c`.")
+    runs: bool = Field(default=False, description="Its value names a command of this table, which takes the rest.")
+
+
+class PositionalSpec(Spec):
+    name: Name = Field(description="What it is called in messages.")
+    value: ValueSpec | Kind = Field(default="str", description="What it may be.")
+    at_least: int = Field(default=0, ge=0, description="How many there must be.")
+    at_most: Positive | Literal["any"] = Field(default=1, description="How many there may be.")
+
+
+class LimitsSpec(Spec):
+    timeout: Duration = Field(default=30.0, description="How long a run may take.")
+    max_args: Positive = Field(default=256, description="How many arguments.")
+    max_bytes: Positive = Field(default=65_536, description="How many bytes of arguments.")
+    output_bytes: Positive = Field(default=1_000_000, description="How much output is kept.")
+
+
+class CommandExamples(Spec):
+    match: list[str | list[str]] = Field(default=[], description="Command lines the grammar must know and not deny.")
+    no_match: list[str | list[str]] = Field(default=[], description="Command lines it must refuse or deny.")
+
+
+class CommandSpec(Spec):
+    decision: WordName = Field(default="allow", description="What running it leads to.")
+    reason: str = Field(default="", description="Why, where it asks or denies.")
+    executable: Name | None = Field(
+        default=None, description="Its absolute path; by default it is looked for in trusted directories."
+    )
+    flags: dict[Name, FlagSpec | Kind | None] = Field(
+        default={}, description="By name; nothing for a switch, a type, or the settings of a flag."
+    )
+    positionals: list[PositionalSpec] = Field(default=[], description="What may follow that is no flag.")
+    subcommands: dict[Name, CommandSpec | None] = Field(default={}, description="By name; each a command of its own.")
+    needs_subcommand: bool = Field(default=False, description="A subcommand must follow.")
+    dashes: Literal["allowed", "refused"] = Field(default="allowed", description="Whether `--` may end the flags.")
+    after_dashes: PositionalSpec | None = Field(default=None, description="What follows `--`, if not the positionals.")
+    combined: bool = Field(default=True, description="`-la` is `-l -a`; false for commands with flags like `-name`.")
+    numbers: bool = Field(default=False, description="`-5` is a flag.")
+    interspersed: bool = Field(default=True, description="Flags may follow positionals.")
+    environment: list[Name] = Field(default=[], description="Variables a caller may set.")
+    network: bool = Field(default=False, description="It runs with a network.")
+    writes: bool = Field(default=False, description="The workspace is writable for it.")
+    limits: LimitsSpec = Field(default=LimitsSpec(), description="What a run may take.")
+    examples: CommandExamples | None = Field(default=None, description="Checked whenever the file is loaded.")
+
+    @model_validator(mode="after")
+    def _usable(self) -> CommandSpec:
+        try:
+            self.command("command", None)
+        except DefinitionError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def command(self, name: str, surroundings: Surroundings | None) -> Command:
+        """Return the grammar this is, its executable found."""
+        executable = self.executable
+        if executable is not None and surroundings is not None:
+            executable = surroundings.expand(executable)
+        limits = self.limits
+        return Command(
+            name=name,
+            executable=executable if surroundings is not None else None,
+            word=Word(self.decision),
+            reason=self.reason,
+            flags=tuple(_flag(each, spec) for each, spec in self.flags.items()),
+            positionals=tuple(map(_positional, self.positionals)),
+            subcommands=tuple(
+                (spec or CommandSpec()).command(each, surroundings) for each, spec in self.subcommands.items()
+            ),
+            needs_subcommand=self.needs_subcommand,
+            dashes=self.dashes,
+            after_dashes=None if self.after_dashes is None else _positional(self.after_dashes),
+            combined=self.combined,
+            numbers=self.numbers,
+            interspersed=self.interspersed,
+            environment=tuple(self.environment),
+            limits=Limits(
+                timeout_s=limits.timeout,
+                max_args=limits.max_args,
+                max_bytes=limits.max_bytes,
+                output_bytes=limits.output_bytes,
+            ),
+            network=self.network,
+            writes=self.writes,
+        )
+
+
+def _value(spec: ValueSpec | Kind) -> Value:
+    return (spec if isinstance(spec, ValueSpec) else ValueSpec(type=spec)).value()
+
+
+def _flag(name: str, spec: FlagSpec | Kind | None) -> Flag:
+    if not isinstance(spec, FlagSpec):
+        return Flag(names=(name,), value=None if spec is None else _value(spec))
+    return Flag(
+        names=(name, *spec.also),
+        value=None if spec.value is None else _value(spec.value),
+        optional=spec.optional,
+        word=Word(spec.decision),
+        reason=spec.reason,
+        fills=spec.fills,
+        ends=spec.ends,
+        runs=spec.runs,
+    )
+
+
+def _positional(spec: PositionalSpec) -> Positional:
+    maximum = None if spec.at_most == "any" else spec.at_most
+    return Positional(name=spec.name, value=_value(spec.value), minimum=spec.at_least, maximum=maximum)
+
+
+def grammar_of(name: str, spec: CommandSpec, surroundings: Surroundings) -> Command:
+    """Return a command's grammar with its executable pinned; ValueError where it or an example is wrong."""
+    try:
+        return pin(spec.command(name, surroundings))
+    except DefinitionError as error:
+        raise ValueError(str(error)) from None
+
+
+def check_examples(name: str, spec: CommandSpec, commands: dict[str, Command]) -> None:
+    """Raise ValueError where an example is not decided as the file says it must be."""
+    if spec.examples is None:
+        return
+    # An example must hold wherever the file is read, also where the program is not installed.
+    known = {each: command if command.executable else _anywhere(command) for each, command in commands.items()}
+    for wanted, listed in ((True, spec.examples.match), (False, spec.examples.no_match)):
+        for line in listed:
+            argv = shlex.split(line) if isinstance(line, str) else line
+            why = _refusal(argv, known)
+            if wanted and why is not None:
+                raise ValueError(f"the example `{' '.join(argv)}` is refused: {why}")
+            if not wanted and why is None:
+                raise ValueError(f"the example `{' '.join(argv)}` is not refused")
+
+
+def _anywhere(command: Command) -> Command:
+    from dataclasses import replace
+
+    return replace(command, executable=f"/usr/bin/{command.name}")
+
+
+def _refusal(argv: list[str], commands: dict[str, Command]) -> str | None:
+    try:
+        parsed = parse(commands, argv)
+    except Refused as error:
+        return str(error)
+    return "it is denied" if parsed.word is Word.DENY else None

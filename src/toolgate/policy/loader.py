@@ -1,0 +1,175 @@
+"""From files to a policy: find them, read them strictly, follow their includes, and name everything that is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from toolgate.errors import PolicyError, PolicyProblem
+from toolgate.policy import strict_yaml
+from toolgate.policy.compile import FilePolicy, compile_policy
+from toolgate.policy.document import RANKS, Document, document_of
+from toolgate.policy.examples import check_examples
+from toolgate.policy.values import Surroundings
+
+PLACES = ("toolgate.yaml", "config/governance/tools.yaml")
+"""Where a policy is looked for beneath a directory. Where both are there, both count."""
+
+MAX_FILES = 64
+
+
+def find_policy(directory: str | Path = ".") -> tuple[Path, ...]:
+    """Return the policy files beneath a directory; PolicyError where there is none."""
+    found = tuple(Path(directory) / place for place in PLACES if (Path(directory) / place).is_file())
+    if not found:
+        raise PolicyError(f"There is no policy in {directory}: write {' or '.join(PLACES)}, or name a file.")
+    return found
+
+
+def load_policy(
+    source: str | Path | None = None, *, workspace: str | Path | None = None, home: str | Path | None = None
+) -> FilePolicy:
+    """Return the policy of a file, or of a directory's files (the current one by default).
+
+    `workspace` is what `${WORKSPACE}` and relative paths mean, the current directory by default; `home` is
+    `$HOME`. Raises PolicyError with every problem found.
+    """
+    return PolicySource(source, workspace=workspace, home=home).load()
+
+
+def read_policy(
+    text: str | bytes,
+    *,
+    name: str = "policy",
+    workspace: str | Path | None = None,
+    home: str | Path | None = None,
+) -> FilePolicy:
+    """Return the policy a text is; what it includes is found from the current directory."""
+    surroundings = surroundings_of(workspace, home)
+    return _Reading(surroundings).of_text(text, name)
+
+
+def surroundings_of(workspace: str | Path | None, home: str | Path | None) -> Surroundings:
+    """Return what `$HOME` and `${WORKSPACE}` stand for."""
+    at_home = str(home) if home is not None else os.path.expanduser("~")
+    return Surroundings(os.path.abspath(at_home), os.path.abspath(workspace or os.getcwd()))
+
+
+class PolicySource:
+    """Where a policy comes from, and whether it changed there."""
+
+    def __init__(
+        self, source: str | Path | None = None, *, workspace: str | Path | None = None, home: str | Path | None = None
+    ) -> None:
+        path = Path(source if source is not None else ".")
+        self.paths = find_policy(path) if path.is_dir() else (path,)
+        self.surroundings = surroundings_of(workspace, home)
+        self._seen: dict[str, tuple[int, int, int] | None] = {}
+
+    def load(self) -> FilePolicy:
+        """Read everything anew; PolicyError where anything is wrong, and the files are then not looked at again
+        before they change."""
+        reading = _Reading(self.surroundings)
+        try:
+            return reading.of_files(self.paths)
+        finally:
+            self._seen = {path: _stamp(path) for path in reading.files}
+
+    def has_changed(self) -> bool:
+        """Whether any file of the last reading is another one now."""
+        return any(_stamp(path) != stamp for path, stamp in self._seen.items())
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+class _Reading:
+    """Reads files and what they include, each once."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.files: list[str] = []
+        self.documents: list[Document] = []
+        self.problems: list[PolicyProblem] = []
+
+    def of_files(self, paths: Iterable[Path]) -> FilePolicy:
+        for path in paths:
+            self._file(path, None)
+        return self._compile()
+
+    def of_text(self, text: str | bytes, name: str) -> FilePolicy:
+        self._take(text, name, Path("."))
+        return self._compile()
+
+    def _compile(self) -> FilePolicy:
+        self._check_commands()
+        if not self.problems:
+            policy = compile_policy(self.documents, self.surroundings)
+            self.problems += check_examples(policy)
+            if not self.problems:
+                return policy
+        order = {name: number for number, name in enumerate(self.files)}
+        raise PolicyError(sorted(self.problems, key=lambda one: (order.get(one.file, 0), one.line, one.column)))
+
+    def _file(self, path: Path, included: tuple[Document, int, strict_yaml.Tree] | None) -> None:
+        at = os.path.realpath(path)
+        if at in self.files:
+            return
+        self.files.append(at)
+        try:
+            if len(self.files) > MAX_FILES:
+                raise OSError(f"a policy has at most {MAX_FILES} files")
+            with open(path, "rb") as file:
+                text = file.read(strict_yaml.MAX_BYTES + 1)
+        except OSError as error:
+            self._unreadable(path, error, included)
+            return
+        self._take(text, str(path), path.parent, included)
+
+    def _unreadable(self, path: Path, error: OSError, included: tuple[Document, int, strict_yaml.Tree] | None) -> None:
+        why = error.strerror or str(error)
+        if included is None:
+            raise PolicyError(f"The policy {path} cannot be read: {why}. Name a file that is there.")
+        document, number, tree = included
+        place = tree.place(("include", number))
+        message = f"{path} cannot be read: {why}"
+        self.problems.append(PolicyProblem(document.name, place.line, place.column, f"include.{number}", message))
+
+    def _take(
+        self,
+        text: str | bytes,
+        name: str,
+        directory: Path,
+        included: tuple[Document, int, strict_yaml.Tree] | None = None,
+    ) -> None:
+        try:
+            tree = strict_yaml.read(text, name)
+        except PolicyError as error:
+            self.problems += error.problems
+            return
+        document, problems = document_of(tree, self.surroundings)
+        self.problems += problems
+        if document is None:
+            return
+        if included is not None and RANKS.index(document.layer) < RANKS.index(included[0].layer):
+            parent, number, around = included
+            place = around.place(("include", number))
+            message = f"{name} is of layer `{document.layer}`, below `{parent.layer}`; a file includes only higher ones"
+            self.problems.append(PolicyProblem(parent.name, place.line, place.column, f"include.{number}", message))
+        self.documents.append(document)
+        for number, other in enumerate(document.includes):
+            self._file(directory / other, (document, number, tree))
+
+    def _check_commands(self) -> None:
+        owners: dict[str, str] = {}
+        for document in self.documents:
+            for name in document.commands:
+                if owners.setdefault(name, document.name) != document.name:
+                    message = f"command `{name}` already has a grammar in {owners[name]}; keep one"
+                    self.problems.append(PolicyProblem(document.name, 1, 1, f"commands.{name}", message))

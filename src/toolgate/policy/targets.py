@@ -1,0 +1,259 @@
+"""What arguments point at: which of them are paths, command lines or URLs, and what the guards say these are.
+
+Inspectors run before the rules, change nothing and record what they saw; rules only compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from toolgate.guards import Refused
+from toolgate.guards.argv import Parsed, parse
+from toolgate.guards.files import Access, PathFact, Workspace
+from toolgate.guards.grammar import Command
+from toolgate.guards.net import Target, parse_url
+from toolgate.kernel.call import Call
+from toolgate.kernel.tool import Effects, ToolDefinition
+
+PATH_NAMES = frozenset(
+    "path paths file files filename filenames filepath directory directories dir dirs folder folders src dst source "
+    "destination target cwd workdir root".split()
+)
+PATH_ENDINGS = ("_path", "_paths", "_file", "_files", "_filename", "_dir", "_dirs", "_directory", "_folder")
+URL_NAMES = frozenset("url urls uri uris href link endpoint".split())
+URL_ENDINGS = ("_url", "_urls", "_uri", "_uris")
+COMMAND_NAMES = ("argv", "command", "cmd")
+_PATH_FORMATS = frozenset(("path", "file-path", "directory-path"))
+_URL_FORMATS = frozenset(("uri", "url", "iri"))
+
+
+class PathTarget(NamedTuple):
+    """A path among the arguments: where it stands, what is done to it, and what it is, or why it can be none."""
+
+    argument: str
+    given: str
+    access: Access
+    fact: PathFact | None
+    refused: str = ""
+
+
+class CommandTarget(NamedTuple):
+    """A command line: what its grammar made of it and the paths it touches, or why it is refused."""
+
+    given: str
+    parsed: Parsed | None
+    paths: tuple[PathTarget, ...] = ()
+    refused: str = ""
+
+
+class UrlTarget(NamedTuple):
+    """A URL: its parts, or why it is refused."""
+
+    argument: str
+    given: str
+    target: Target | None
+    refused: str = ""
+
+
+def looks_like_path(name: str) -> bool:
+    low = name.lower()
+    return low in PATH_NAMES or low.endswith(PATH_ENDINGS)
+
+
+def looks_like_url(name: str) -> bool:
+    low = name.lower()
+    return low in URL_NAMES or low.endswith(URL_ENDINGS)
+
+
+def declared(tool: ToolDefinition, formats: frozenset[str], looks: Callable[[str], bool]) -> dict[str, Any]:
+    """Return the properties of a tool's schema that hold such values, each with its default (None: none)."""
+    properties = tool.input_schema.get("properties") or {}
+    return {
+        name: schema.get("default") if isinstance(schema, Mapping) else None
+        for name, schema in properties.items()
+        if looks(name) or _formats(schema) & formats
+    }
+
+
+def _formats(schema: object) -> set[str]:
+    if not isinstance(schema, Mapping):
+        return set()
+    inner = [schema.get("items"), *(schema.get("anyOf") or ())]
+    return {str(schema.get("format"))}.union(*(_formats(one) for one in inner))
+
+
+def declares_paths(tool: ToolDefinition) -> bool:
+    """Whether a tool's schema says by its formats, not only by names, that it takes paths."""
+    properties = tool.input_schema.get("properties") or {}
+    return any(_formats(schema) & _PATH_FORMATS for schema in properties.values())
+
+
+def path_names(tool: ToolDefinition) -> dict[str, Any]:
+    return declared(tool, _PATH_FORMATS, looks_like_path)
+
+
+def url_names(tool: ToolDefinition) -> dict[str, Any]:
+    return declared(tool, _URL_FORMATS, looks_like_url)
+
+
+def strings(arguments: Mapping[str, Any], wanted: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
+    """Yield every value under a wanted name, at any depth, with where it stands; lists give each of theirs."""
+    for name, value in arguments.items():
+        if wanted(name):
+            yield from _leaves(name, value, wanted)
+        elif isinstance(value, dict | list):
+            yield from _inside(name, value, wanted)
+
+
+def _inside(where: str, value: dict[str, Any] | list[Any], wanted: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for at, found in strings(value, wanted):
+            yield f"{where}.{at}", found
+        return
+    for number, item in enumerate(value):
+        if isinstance(item, dict | list):
+            yield from _inside(f"{where}.{number}", item, wanted)
+
+
+def _leaves(where: str, value: Any, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _leaves(f"{where}.{number}", item, wanted)
+    elif isinstance(value, dict):
+        for at, found in strings(value, wanted):
+            yield f"{where}.{at}", found
+    elif value is not None:
+        yield where, value
+
+
+def access_of(tool: ToolDefinition) -> Access:
+    """What a tool does to the paths it is given: one that only reads reads them."""
+    return "read" if tool.effects is Effects.READ or tool.category == "read_only" else "write"
+
+
+@dataclass(frozen=True)
+class PathInspector:
+    """Looks at every path among the arguments. `named` are arguments the policy says hold paths."""
+
+    workspace: Callable[[], Workspace]
+    named: frozenset[str]
+    defaults: Mapping[str, Any]
+    access: Access
+    name: str = "paths"
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> tuple[PathTarget, ...]:
+        workspace = self.workspace()
+        omitted = self._omitted(arguments) if self.defaults else None
+        given = {**arguments, **omitted} if omitted else arguments
+        return tuple(look_at(workspace, where, value, self.access) for where, value in strings(given, self._is_path))
+
+    def recall(self, arguments: Mapping[str, Any], kept: list[dict[str, Any]]) -> tuple[PathTarget, ...]:
+        """Return what was found when a recorded call was made; a path nobody looked at then is looked at now."""
+        known = {one["argument"]: one for one in kept}
+        found = []
+        for where, value in strings({**self._omitted(arguments), **arguments}, self._is_path):
+            one = known.get(where)
+            if one is None or not isinstance(value, str):
+                found.append(look_at(self.workspace(), where, value, self.access))
+            elif "path" not in one:
+                found.append(PathTarget(where, value, self.access, None, one["refused"]))
+            else:
+                fact = PathFact(given=value, path=one["path"], root=one["root"], kind=one["kind"], size=one["size"])
+                found.append(PathTarget(where, value, self.access, fact))
+        return tuple(found)
+
+    def _omitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in self.defaults.items() if value is not None and name not in arguments}
+
+    def _is_path(self, name: str) -> bool:
+        return name in self.named or name in self.defaults or looks_like_path(name)
+
+    def shown(self, finding: tuple[PathTarget, ...], /) -> list[dict[str, Any]]:
+        return [_shown_path(target) for target in finding]
+
+
+def look_at(workspace: Workspace, where: str, value: Any, access: Access, base: str | None = None) -> PathTarget:
+    """Return what a path argument points at; what can be no path is refused."""
+    if not isinstance(value, str):
+        return PathTarget(where, str(value)[:80], access, None, f"argument '{where}' must be a path")
+    try:
+        return PathTarget(where, value, access, workspace.look(value, base=base))
+    except Refused as error:
+        return PathTarget(where, value, access, None, str(error))
+
+
+def _shown_path(target: PathTarget) -> dict[str, Any]:
+    fact = target.fact
+    shown: dict[str, Any] = {"argument": target.argument, "access": target.access}
+    if fact is None:
+        return shown | {"refused": target.refused}
+    return shown | {"path": fact.path, "root": fact.root, "kind": fact.kind, "size": fact.size}
+
+
+@dataclass(frozen=True)
+class CommandInspector:
+    """Reads the command line among the arguments by its grammar, and looks at every path in it."""
+
+    workspace: Callable[[], Workspace]
+    commands: Mapping[str, Command]
+    argument: str | None
+    name: str = "commands"
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> CommandTarget:
+        where = self.argument or next((name for name in COMMAND_NAMES if name in arguments), COMMAND_NAMES[0])
+        argv = arguments.get(where)
+        extra = arguments.get("args")
+        if isinstance(argv, str) and isinstance(extra, list):
+            argv = [argv, *extra]
+        shown = " ".join(map(str, argv)) if isinstance(argv, list) else str(argv)
+        environment = arguments.get("env") or arguments.get("environment") or {}
+        if not isinstance(environment, dict):
+            return CommandTarget(shown, None, (), "the environment must be an object of names and texts")
+        try:
+            parsed = parse(self.commands, argv, environment=environment)  # type: ignore[arg-type]  # it refuses others
+        except Refused as error:
+            return CommandTarget(shown, None, (), str(error))
+        workspace, base = self.workspace(), arguments.get("cwd")
+        paths = tuple(look_at(workspace, use.argument, use.path, use.access, base) for use in parsed.paths)
+        return CommandTarget(shown, parsed, paths)
+
+    def shown(self, finding: CommandTarget, /) -> dict[str, Any]:
+        if finding.parsed is None:
+            return {"refused": finding.refused}
+        parsed = finding.parsed
+        return {
+            "argv": list(parsed.argv),
+            "word": parsed.word.value,
+            "paths": [_shown_path(target) for target in finding.paths],
+        }
+
+
+@dataclass(frozen=True)
+class UrlInspector:
+    """Takes every URL among the arguments apart. Nothing is resolved or fetched."""
+
+    named: frozenset[str]
+    name: str = "hosts"
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> tuple[UrlTarget, ...]:
+        return tuple(_parse(where, value) for where, value in strings(arguments, self._is_url))
+
+    def _is_url(self, name: str) -> bool:
+        return name in self.named or looks_like_url(name)
+
+    def shown(self, finding: tuple[UrlTarget, ...], /) -> list[dict[str, Any]]:
+        return [
+            {"argument": url.argument, "refused": url.refused}
+            if url.target is None
+            else {"argument": url.argument, "host": url.target.host, "port": url.target.port}
+            for url in finding
+        ]
+
+
+def _parse(where: str, value: Any) -> UrlTarget:
+    try:
+        return UrlTarget(where, str(value), parse_url(value))
+    except Refused as error:
+        return UrlTarget(where, str(value), None, str(error))
