@@ -252,13 +252,12 @@ class Performer:
 
     def _caller(self, job: Job) -> Callable[..., Any]:
         """What a handler calls other tools with: the same gate, the same caller, this call as the parent."""
-        submit, context = self._driver.submit, job.call.context
-        inner = context.evolve(parent_call_id=job.call.id, depth=context.depth + 1)
 
         def call(tool: str, arguments: Mapping[str, object] | None) -> Any:
-            if submit is None or inner.depth > MAX_DEPTH:
+            submit, context = self._driver.submit, job.call.context
+            if submit is None or context.depth >= MAX_DEPTH:
                 raise UsageError(f"Calls from inside calls go at most {MAX_DEPTH} deep, through a gate.")
-            return submit(tool, arguments, context=inner)
+            return submit(tool, arguments, context=context.evolve(parent_call_id=job.call.id, depth=context.depth + 1))
 
         if job.is_async:
             return call
