@@ -75,13 +75,13 @@ async def test_changes_of_mode_and_policy_are_told_in_the_system_project(open_ga
     from tests.journeys.scene import saying
 
     async with open_gate() as gate:
-        await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
+        await gate.set_mode("ALERT", by="ann", reason="drill")
         await gate.set_policy(saying("deny"), by="bob")
         mode, policy = await gate.events(project="_system")
         assert (mode.type, mode.data["from"], mode.data["to"], mode.data["by"]) == (
             "mode.changed",
             "NORMAL",
-            "LOCKDOWN",
+            "ALERT",
             "ann",
         )
         assert (policy.type, policy.data["to"], policy.data["by"]) == ("policy.changed", "says-deny", "bob")

@@ -28,6 +28,7 @@ from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
@@ -37,6 +38,9 @@ from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import ApprovalQuery, CallQuery, Store
+
+RESOURCES = "policy:resources"
+"""Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
 class Gate:
@@ -80,7 +84,10 @@ class Gate:
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._answers, self._background.spawn)
         self._recovery = Recovery(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery)
+        self._lockdown = Lockdown(self._driver, self._performer)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._lockdown)
+        self._driver.submit = self.call
+        self._driver.on_exhausted = self._degrade
         self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
@@ -256,7 +263,11 @@ class Gate:
         return await self._undoing.undo_run(run_id, context, self.undo, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
-        """Change the operator's mode for everybody; audited in the project `_system`."""
+        """Change the operator's mode for everybody; audited in the project `_system`.
+
+        LOCKDOWN freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says
+        what that did.
+        """
         self._check_open()
         try:
             wanted = Mode(mode)
@@ -274,6 +285,13 @@ class Gate:
             project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
         )
         await driver.commit(change)
+        if wanted is Mode.LOCKDOWN:
+            await self._lockdown.announce(who.name)
+
+    def _degrade(self, reason: str) -> None:
+        """Go to DEGRADED because the machine is out of something; stricter modes stay."""
+        if self.mode in (Mode.NORMAL, Mode.ALERT):
+            self._background.spawn(self.set_mode(Mode.DEGRADED, by=RESOURCES, reason=reason))
 
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""

@@ -72,7 +72,10 @@ SYSTEM_PROJECT = "_system"
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Record):
-    """Who asks, on whose behalf and where. `host` is the caller's own object, kept in process only."""
+    """Who asks, on whose behalf and where. `host` is the caller's own object, kept in process only.
+
+    A call made by a handler names the call it was made in (`parent_call_id`) and how deep it is (`depth`).
+    """
 
     principal: str = "agent:local"
     roles: frozenset[str] = frozenset()
@@ -85,6 +88,7 @@ class Context(Record):
     trace_id: str | None = None
     span_id: str | None = None
     parent_call_id: str | None = None
+    depth: int = 0
     host: Any = field(default=None, compare=False, repr=False)
 
 

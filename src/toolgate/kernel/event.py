@@ -33,6 +33,7 @@ EVENTS: dict[str, str] = {
     "approval.decided": "A person decided; `decision`, `decided_by` and `reason` are final.",
     "approval.expired": "The approval closed without a decision: time ran out, the call ended or it was superseded.",
     "mode.changed": "The operator changed the mode.",
+    "mode.enforced": "What entering LOCKDOWN did: how much is frozen, which running calls were stopped or not.",
     "policy.changed": "The gate follows another policy revision.",
     "sandbox.tested": "A sandbox was tried with escape probes before its first use.",
     "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",

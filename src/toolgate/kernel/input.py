@@ -25,6 +25,10 @@ def _no_progress(fraction: float | None = None, message: str | None = None, data
     raise UsageError("Progress can be reported only while the gate runs the handler.")
 
 
+def _no_call(tool: str, arguments: Mapping[str, object] | None = None) -> Any:
+    raise UsageError("Other tools can be called only while the gate runs the handler.")
+
+
 def _never() -> bool:
     return False
 
@@ -38,7 +42,7 @@ class ToolInput:
     has a `.payload`.
     """
 
-    __slots__ = ("_action", "_cancelled", "_report", "action_id", "context", "ctx", "payload", "tool_name")
+    __slots__ = ("_action", "_call", "_cancelled", "_report", "action_id", "context", "ctx", "payload", "tool_name")
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class ToolInput:
         self._action = action
         self._report: Callable[..., Any] = _no_progress
         self._cancelled: Callable[[], bool] = _never
+        self._call: Callable[..., Any] = _no_call
 
     @classmethod
     def from_action(cls, action: Any, tool_name: str | None = None, ctx: Any = None) -> ToolInput:
@@ -91,9 +96,19 @@ class ToolInput:
         """
         return self._report(fraction, message, data)
 
-    def attach(self, report: Callable[..., Any], cancelled: Callable[[], bool]) -> None:
+    def call(self, tool: str, arguments: Mapping[str, object] | None = None) -> Any:
+        """Call another tool through the same gate, for the same caller, with this call recorded as its parent.
+
+        In an async handler the returned awaitable must be awaited; in a sync handler this waits. Gives a
+        Result; the time it takes, a person's answer included, is part of this handler's own.
+        """
+        return self._call(tool, arguments)
+
+    def attach(
+        self, report: Callable[..., Any], cancelled: Callable[[], bool], call: Callable[..., Any] | None = None
+    ) -> None:
         """Connect this input to the run that feeds it."""
-        self._report, self._cancelled = report, cancelled
+        self._report, self._cancelled, self._call = report, cancelled, call or _no_call
 
     def __repr__(self) -> str:
         return f"ToolInput(action_id={self.action_id!r}, tool_name={self.tool_name!r})"

@@ -26,7 +26,10 @@ def tell(call: Call, name: str, data: dict[str, Any]) -> Draft:
 def invoked(call: Call) -> Draft:
     """Draft the first event of a call, which quotes its masked arguments."""
     summary = summarize(call.shown, len(call.arguments))
-    return tell(call, "tool.invoked", {"payload_summary": summary, "behavior": call.context.behavior})
+    data = {"payload_summary": summary, "behavior": call.context.behavior}
+    if call.context.parent_call_id is not None:
+        data["parent_call_id"] = call.context.parent_call_id
+    return tell(call, "tool.invoked", data)
 
 
 def tell_birth(call: Call) -> tuple[Draft, Draft]:

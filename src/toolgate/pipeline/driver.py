@@ -57,6 +57,8 @@ class Driver:
     new_id: Callable[[], str] = new_id
     on_due: Callable[[datetime], None] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None
+    submit: Callable[..., Coroutine[Any, Any, Any]] | None = None
+    on_exhausted: Callable[[str], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
     mask: Callable[[object], Any] = field(init=False)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from time import perf_counter
 from typing import Any
 
 import orjson
 
-from toolgate.errors import ConflictError, StoreError, ToolDeniedError, ToolOutputError
+from toolgate.errors import ConflictError, StoreError, ToolDeniedError, ToolOutputError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
@@ -33,9 +34,13 @@ from toolgate.ports.runner import PARKED, Job
 STOP_GRACE_S = 1.0
 """How long a handler that was asked to stop has before it counts as one that cannot be stopped."""
 
+MAX_DEPTH = 8
+"""How many calls may be made inside one another."""
+
 log = logging.getLogger("toolgate.perform")
 _COMPLETED = Status.COMPLETED
 _loads = orjson.loads
+_EXHAUSTED = frozenset((errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE))
 
 
 class Performer:
@@ -96,6 +101,10 @@ class Performer:
             self._running[key] = others
         else:
             self._running.pop(key, None)
+
+    def running(self) -> tuple[Job, ...]:
+        """Return what runs in this process and has to wait for something."""
+        return tuple(job for jobs in tuple(self._running.values()) for job in tuple(jobs) if job.started)
 
     def stop(self, project: str, call_id: str, why: str, detail: str | None = None) -> bool:
         """Ask a running call of this process to end; False where it does not run here."""
@@ -178,6 +187,8 @@ class Performer:
             outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
             outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
+            if is_exhaustion(error) and driver.on_exhausted is not None:
+                driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
         return await self._finish(job, outcome, (perf_counter() - began) * 1000)
 
@@ -200,7 +211,7 @@ class Performer:
             job.kwargs = payload if tool.bind is None else tool.bind(payload)
         else:
             given = input_of(call)
-            given.attach(self._reporter(job), lambda: job.stop is not None)
+            given.attach(self._reporter(job), lambda: job.stop is not None, self._caller(job))
             if tool.function is None:
                 job.args = (given,)
             else:
@@ -220,6 +231,20 @@ class Performer:
             return report
         loop = asyncio.get_running_loop()
         return lambda *told: asyncio.run_coroutine_threadsafe(report(*told), loop).result()
+
+    def _caller(self, job: Job) -> Callable[..., Any]:
+        """What a handler calls other tools with: the same gate, the same caller, this call as the parent."""
+
+        def call(tool: str, arguments: Mapping[str, object] | None) -> Any:
+            submit, context = self._driver.submit, job.call.context
+            if submit is None or context.depth >= MAX_DEPTH:
+                raise UsageError(f"Calls from inside calls go at most {MAX_DEPTH} deep, through a gate.")
+            return submit(tool, arguments, context=context.evolve(parent_call_id=job.call.id, depth=context.depth + 1))
+
+        if job.is_async:
+            return call
+        loop = asyncio.get_running_loop()
+        return lambda *asked: asyncio.run_coroutine_threadsafe(call(*asked), loop).result()
 
     async def _finish(self, job: Job, outcome: Outcome, duration_ms: float) -> Result:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
@@ -324,8 +349,14 @@ def _text_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+def is_exhaustion(error: BaseException) -> bool:
+    """Whether an error says that the machine is out of disk, memory, processes or open files."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
+
+
 def _code_of(call: Call, error: BaseException) -> str:
     if call.undo_of is not None:
         return "undo_failed"
-    # A handler that refuses to touch what it was given says so with the error that rules deny with.
-    return ToolDeniedError.code if isinstance(error, ToolDeniedError) else "execution_failed"
+    if isinstance(error, ToolDeniedError):
+        return "denied"  # a guard refused what the handler was about to touch
+    return "resource_exhausted" if is_exhaustion(error) else "execution_failed"

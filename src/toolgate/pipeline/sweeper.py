@@ -9,8 +9,10 @@ from datetime import datetime, timedelta
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.recovery import Recovery
 from toolgate.ports.store import ApprovalQuery
 
@@ -24,8 +26,11 @@ log = logging.getLogger("toolgate.sweeper")
 class Sweeper:
     """Does what has come due. Several sweepers on one store do no harm: the first commit wins."""
 
-    def __init__(self, driver: Driver, offer: Callable[[Call], None], recovery: Recovery) -> None:
+    def __init__(
+        self, driver: Driver, offer: Callable[[Call], None], recovery: Recovery, lockdown: Lockdown | None = None
+    ) -> None:
         self._driver = driver
+        self._lockdown = lockdown
         self._offer = offer
         self._recovery = recovery
 
@@ -35,6 +40,8 @@ class Sweeper:
         if store.is_shared:
             await self._recovery.recover()
         next_at = await self._handle_due()
+        if store.is_shared and store.mode is Mode.LOCKDOWN and self._lockdown is not None:
+            self._lockdown.enforce()  # another process may have set it
         if not store.is_shared:
             return next_at
         again = self._driver.now() + timedelta(seconds=LOOK_AFTER_S)

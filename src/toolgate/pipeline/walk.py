@@ -86,27 +86,40 @@ class Walk:
         mode = driver.store.mode
         is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
         claimed = route.free.get(mode) if is_plain else None
-        if claimed is not None:
-            call = self._new(claimed, context, call_id, now, arguments, wishes)
-            change = claim_at_birth(call, now, mode, route.durability)
+        call = self._new(route.born if claimed is None else claimed, context, call_id, now, arguments, wishes)
+        ruling = None
+        if claimed is None:
+            call, ruling = self._rule(call, route, arguments.value, mode, now)
+        if is_plain and (ready := self._ready(call, route, ruling)) is not None:
+            change = claim_at_birth(ready, now, mode, route.durability)
             try:
                 started = self._performer.start(change, tool, None, arguments.value)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
-            except ConflictError:
-                pass  # the mode changed or the id is taken, and nothing ran: the long way finds out which
-        call = self._new(route.born, context, call_id, now, arguments, wishes)
+            except ConflictError:  # the mode changed or the id is taken, and nothing ran: the long way finds out which
+                call = self._new(route.born, context, call_id, now, arguments, wishes)
+                call, ruling = self._rule(call, route, arguments.value, mode, now)
         first = (invoked(call),)
         if tool.prepare is None:
             return await self._proceed(call, route, now, first, None, values=arguments.value)
         # What the rules deny is not prepared: the hook may look at what the call may not.
-        call, ruling = self._rule(call, route, arguments.value, mode, now)
-        if ruling.denial is not None:
+        if ruling is not None and ruling.denial is not None:
             return await self._deny(call, ruling, first)
         try:
             call, prepared = await self._prepare(call, tool, now)
         except ToolError as error:
             return await self._refuse(call, error, first)
         return await self._proceed(call, route, driver.now(), first, prepared)
+
+    def _ready(self, call: Call, route: Route, ruling: Ruling | None) -> Call | None:
+        """Return a new call as it is claimed at birth, if it may run at once; without a ruling it already is."""
+        if ruling is None:
+            return call
+        assessment = ruling.assessment
+        if route.quick is None or assessment is None or assessment.level is not ApprovalLevel.AUTO:
+            return None
+        fields = call.__dict__ | route.quick | assessed(assessment, self._driver.masker.repeated)
+        fields["started_at"] = call.created_at
+        return build(Call, fields)
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
@@ -135,9 +148,9 @@ class Walk:
         return await self._proceed(fresh, route, now, (), undo, ask_again=changed, answered=approval.terms)
 
     def _is_plain(self, context: Context) -> bool:
-        """Whether what events quote of a context is sure to be written as JSON; remembers the last that is."""
+        """Whether events quote nothing of a context but what is sure to be written as JSON; remembers the last."""
         told = (context.project, context.run_id, context.request_id, context.behavior)
-        if not all(map(_is_text, told)):
+        if context.parent_call_id is not None or not all(map(_is_text, told)):
             return False
         self._plain = context
         return True
@@ -218,7 +231,7 @@ class Walk:
         tool, stance = route.tool, route.stance
         facts = look(call, tool, stance, values, mode=mode, now=now)
         if facts.found:
-            call = call.evolve(facts=self._driver.mask(show_facts(stance, facts)))
+            call = call.evolve(facts=show_facts(stance, facts, self._driver.masker.repeated))
         return call, rule_on(call, tool, stance, route.rules, facts)
 
     def _claim(
@@ -249,7 +262,7 @@ class Walk:
         )
 
     def _assessed(self, call: Call, assessment: Assessment) -> Call:
-        fields = assessed(assessment, self._driver.masker.text)
+        fields = assessed(assessment, self._driver.masker.repeated)
         return call.evolve(**fields) if fields else call  # a call is born with the values of an unremarkable one
 
     @staticmethod

@@ -53,7 +53,8 @@ class FilePolicy(Policy):
     def workspace(self) -> Workspace:
         """The roots relative paths and allowed patterns begin at, opened when first needed."""
         bases = {_base(pattern) for pattern in self._allowed_patterns()}
-        extra = sorted(base for base in bases if base is not None and base != "/" and os.path.isdir(base))
+        own = os.path.realpath(self.surroundings.workspace)
+        extra = sorted(base for base in bases if base is not None and base not in ("/", own) and os.path.isdir(base))
         return Workspace(self.surroundings.workspace, extra_roots=extra)
 
     def _allowed_patterns(self) -> Iterable[str]:

@@ -17,11 +17,12 @@ from toolgate.kernel.undo import UndoRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuery:
-    """Which calls, oldest first. None means any; `after` is the last call already seen."""
+    """Which calls, oldest first. None means any; `since` is the earliest creation, `after` the last one seen."""
 
     project: str | None = None
     statuses: frozenset[Status] | None = None
     run_id: str | None = None
+    since: datetime | None = None
     after: Call | None = None
     limit: int = 100
 
@@ -90,7 +91,7 @@ class Store(Protocol):
     ) -> list[Event]: ...
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
-        """Return what has come due, and free undo records that expired before `now`."""
+        """Return what has come due, free undo records that expired before `now`, and read the mode anew."""
         ...
 
     async def orphans(self, *, limit: int = 100) -> list[Call]:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 import toolgate
 from toolgate.errors import StoreError, UsageError
 from toolgate.interfaces.cli import main
+from toolgate.interfaces.cli.age import seconds_of
 from toolgate.interfaces.cli.app import app
-from toolgate.interfaces.cli.db import seconds_of
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT

@@ -281,6 +281,7 @@ def _call_fits(call: Call, query: CallQuery) -> bool:
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
+        and (query.since is None or call.created_at >= query.since)
         and (query.after is None or _place(call) > _place(query.after))
     )
 

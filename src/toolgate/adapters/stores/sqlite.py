@@ -265,6 +265,7 @@ class SqliteStore:
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         if self._reading.has_expired_undo(now):
             self._free_expired_undo(now)
+        self.mode = Mode(self._reading.setting("mode") or self.mode)  # others may have changed it
         return self._reading.due(now, limit)
 
     def _free_expired_undo(self, now: datetime) -> None:

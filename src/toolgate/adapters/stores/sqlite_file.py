@@ -16,7 +16,7 @@ from time import monotonic, sleep
 
 from toolgate.errors import StoreError
 
-HEAD = "0001"
+HEAD = "0002"
 """The schema revision this version needs; a test compares it with the migrations."""
 
 SCHEMA = Path(__file__).with_name("sqlite_schema.sql")

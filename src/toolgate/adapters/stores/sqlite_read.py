@@ -67,6 +67,9 @@ class Reader:
         if query.run_id is not None:
             where.append("pipeline_run_id=?")
             values.append(uuid_hex(query.run_id))
+        if query.since is not None:
+            where.append("created_at>=?")
+            values.append(moment(query.since))
         if query.after is not None:
             where.append("(created_at, project_id, call_id) > (?, ?, ?)")
             values += [moment(query.after.created_at), query.after.project, query.after.id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from toolgate.interfaces.cli import audit, db, policy, recover
+from toolgate.interfaces.cli import audit, db, policy, policy_change, recover
 
 app = typer.Typer(
     name="toolgate",
@@ -15,6 +15,9 @@ app = typer.Typer(
 )
 app.add_typer(audit.app, name="audit", help="Check the audit log.")
 app.add_typer(db.app, name="db", help="Look after a database.")
+policy.app.command("test")(policy_change.check_calls)
+policy.app.command("simulate")(policy_change.simulate)
+policy.app.command("diff")(policy_change.diff)
 app.add_typer(policy.app, name="policy", help="Check, test, explain and replay a policy.")
 app.command("recover")(recover.recover)
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from toolgate.errors import UsageError
+from toolgate.interfaces.cli.age import seconds_of
 from toolgate.interfaces.cli.show import as_json, existing, table
 
 app = typer.Typer(no_args_is_help=True)
 Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 @app.callback()
@@ -93,11 +90,3 @@ def prune(
         as_json({"forgotten": count, "before": cut})
     else:
         typer.echo(f"Forgot arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
-
-
-def seconds_of(text: str) -> float:
-    """Read an age such as 90s, 15m, 12h, 30d or 4w."""
-    found = re.fullmatch(r"(\d{1,5})([smhdw])", text.strip())  # five digits: no age reaches before the year one
-    if found is None:
-        raise UsageError(f"{text!r} is not an age; write a number and s, m, h, d or w, such as 30d.")
-    return float(found[1]) * _UNITS[found[2]]

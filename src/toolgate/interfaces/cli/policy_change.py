@@ -1,0 +1,171 @@
+"""`toolgate policy test`, `simulate` and `diff`: what a policy must do, would have done, and does differently."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.age import seconds_of
+from toolgate.interfaces.cli.policy import (
+    Calls,
+    File,
+    Json,
+    Tools,
+    Workspace,
+    answering,
+    as_line,
+    lines_of,
+    load,
+    tools_at,
+)
+from toolgate.interfaces.cli.show import as_json, existing, table
+
+if TYPE_CHECKING:
+    from toolgate.kernel.event import Event
+    from toolgate.policy.simulate import Simulation
+    from toolgate.ports.store import Store
+
+PAGE = 1000
+
+
+@answering
+def check_calls(
+    file: File, calls: Calls = None, tools: Tools = None, workspace: Workspace = None, json: Json = False
+) -> None:
+    """Run the policy's examples and a table of calls that say what they `expect`. Exit code 1 where one fails."""
+    from toolgate.policy.explain import explain, question_of
+
+    found, known = load(file, workspace), tools_at(tools)  # loading runs the examples
+    passed = sum(
+        len(entry.examples) for one in found.documents for entry in (*one.tools.values(), *one.categories.values())
+    )
+    failed = 0
+    for number, data in enumerate(lines_of(calls) if calls is not None else (), start=1):
+        question = question_of(data, known)
+        if question.expect not in ("allow", "ask", "deny"):
+            raise UsageError(f"Call {number} must `expect` allow, ask or deny.")
+        explanation = explain(found, question)
+        ok = explanation.ruling.word == question.expect
+        passed, failed = passed + ok, failed + (not ok)
+        if json:
+            as_line({"number": number, "ok": ok, "expect": question.expect, **explanation.as_json()})
+        elif not ok:
+            said = f"{explanation.ruling.word} ({explanation.decided_by()})"
+            typer.echo(f"call {number}: {question.tool.name}: expected {question.expect}, got {said}")
+    if not json:
+        typer.echo(f"{passed} passed, {failed} failed")
+    if failed:
+        raise typer.Exit(1)
+
+
+@answering
+def simulate(
+    new: File,
+    database: Annotated[Path, typer.Option(help="Database with the recorded calls.")] = Path("toolgate.db"),
+    since: Annotated[str, typer.Option(help="How far to go back, such as 30d or 12h.")] = "30d",
+    against: Annotated[Path | None, typer.Option(help="Compare with this policy instead of what was recorded.")] = None,
+    tools: Tools = None,
+    workspace: Workspace = None,
+    json: Json = False,
+) -> None:
+    """Replay recorded calls under another policy and show which verdicts change. Exit code 1 where any does."""
+    from toolgate.policy.simulate import Simulation
+
+    policy = load(new, workspace)
+    old = None if against is None else load(against, workspace)
+    start = datetime.now(UTC) - timedelta(seconds=seconds_of(since))
+
+    async def run() -> Simulation:
+        from toolgate.bootstrap import connect
+        from toolgate.policy.simulate import Timeline
+
+        store, bus = connect(f"sqlite:///{existing(database).resolve()}")
+        try:
+            simulation = Simulation(policy, Timeline(await _changes(store)), tools=tools_at(tools), old=old)
+            await _replay(store, simulation, start)
+            return simulation
+        finally:
+            await store.close()
+            bus.close()
+
+    simulation = asyncio.run(run())
+    if json:
+        as_json(simulation.as_json())
+    else:
+        _tell(simulation)
+    if simulation.changed:
+        raise typer.Exit(1)
+
+
+async def _changes(store: Store) -> list[Event]:
+    from toolgate.kernel.context import SYSTEM_PROJECT
+
+    found: list[Event] = []
+    while page := await store.events(SYSTEM_PROJECT, after=found[-1].seq if found else 0, limit=PAGE):
+        found += page
+    return found
+
+
+async def _replay(store: Store, simulation: Simulation, start: datetime) -> None:
+    """Page through the calls, showing on a terminal how far it is."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from toolgate.ports.store import CallQuery
+
+    end = datetime.now(UTC)
+    span = max((end - start).total_seconds(), 1.0)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("replaying", total=span)
+        last = None
+        while page := await store.calls(CallQuery(since=start, after=last, limit=PAGE)):
+            simulation.replay(page)
+            last = page[-1]
+            progress.update(bar, completed=min(span, (last.created_at - start).total_seconds()))
+
+
+def _tell(simulation: Simulation) -> None:
+    told = simulation.as_json()
+    typer.echo(f"{told['calls']:,} calls replayed, {told['changed']:,} would be decided otherwise")
+    if told["groups"]:
+        rows = [
+            (group["count"], group["tool"], f"{group['from']} -> {group['to']}", group["reasons"][0]["reason"])
+            for group in told["groups"]
+        ]
+        table(("calls", "tool", "verdict", "because"), rows)
+    for why, count in told["skipped"].items():
+        typer.echo(f"skipped {count:,}: {why}")
+    if told["tools_not_registered_here"]:
+        names = ", ".join(told["tools_not_registered_here"][:10])
+        typer.echo(f"Without --tools, these were judged by what was recorded of them: {names}")
+
+
+@answering
+def diff(old: File, new: File, workspace: Workspace = None, json: Json = False) -> None:
+    """Show what differs between two policies. Exit code 1 where anything does."""
+    from toolgate.policy.diff import diff as diff_of
+
+    found = diff_of(load(old, workspace), load(new, workspace))
+    if json:
+        as_json(found.as_json())
+    else:
+        for difference in found.differences:
+            typer.echo(f"{difference.path}: {_short(difference.old)} -> {_short(difference.new)}")
+        for shift in found.shifts:
+            effect = "stricter" if shift.is_stricter else "looser"
+            typer.echo(f"{shift.tool} in {shift.mode}: {shift.old} -> {shift.new} ({effect})")
+        if not found.differences:
+            typer.echo("The policies say the same.")
+    if found.differences:
+        raise typer.Exit(1)
+
+
+def _short(value: Any) -> str:
+    text = "absent" if value is None else str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

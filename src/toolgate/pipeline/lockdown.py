@@ -1,0 +1,82 @@
+"""What LOCKDOWN does to calls that run: those it does not permit are stopped where their runner can.
+
+Nothing new starts: every claim names the mode its rules saw. Questions cannot be answered, and calls that were
+approved end DENIED when they are about to run.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toolgate.kernel.approval import ApprovalStatus
+from toolgate.kernel.call import Status
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import SYSTEM_PROJECT, Mode
+from toolgate.kernel.ruling import look
+from toolgate.kernel.tool import Placement
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.execute import decode
+from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.permit import permit
+from toolgate.ports.runner import Job
+from toolgate.ports.store import ApprovalQuery, CallQuery
+
+LISTED = 100
+"""How many calls the event names; it counts all."""
+
+
+class Frozen(NamedTuple):
+    """What LOCKDOWN found: calls asked to stop, and those that cannot be stopped from here."""
+
+    stopped: tuple[str, ...]
+    still_running: tuple[str, ...]
+
+
+class Lockdown:
+    """Enforces LOCKDOWN in this process."""
+
+    def __init__(self, driver: Driver, performer: Performer) -> None:
+        self._driver = driver
+        self._performer = performer
+
+    def enforce(self) -> Frozen:
+        """Stop what runs here and is not permitted in LOCKDOWN."""
+        stopped: list[str] = []
+        left: list[str] = []
+        for job in self._performer.running():
+            if job.stop is not None or self._is_permitted(job):
+                continue
+            if self._can_stop(job) and self._performer.stop(job.call.project, job.call.id, "cancelled", "LOCKDOWN"):
+                stopped.append(job.call.id)
+            else:
+                left.append(job.call.id)
+        return Frozen(tuple(stopped), tuple(left))
+
+    async def announce(self, by: str) -> None:
+        """Enforce, and record what that did: what is frozen, what was stopped, what could not be."""
+        driver = self._driver
+        frozen = self.enforce()
+        pending = await driver.store.approvals(ApprovalQuery(status=ApprovalStatus.PENDING, limit=100_000))
+        queued = await driver.store.calls(CallQuery(statuses=frozenset({Status.APPROVED}), limit=100_000))
+        data = {
+            "by": by,
+            "pending": len(pending),
+            "queued": len(queued),
+            "stopped": list(frozen.stopped[:LISTED]),
+            "stopped_count": len(frozen.stopped),
+            "still_running": list(frozen.still_running[:LISTED]),
+            "still_running_count": len(frozen.still_running),
+        }
+        event = ("mode.enforced", None, data)
+        await driver.commit(Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(event,)))
+
+    def _is_permitted(self, job: Job) -> bool:
+        driver, call = self._driver, job.call
+        route = driver.route(job.tool)
+        facts = look(call, job.tool, route.stance, decode(call.arguments), mode=Mode.LOCKDOWN, now=driver.now())
+        return permit(call, job.tool, route.stance, route.rules, facts).denial is None
+
+    @staticmethod
+    def _can_stop(job: Job) -> bool:
+        """A thread cannot be stopped: asking it to would only make its outcome unknown."""
+        return job.is_async or job.call.placement != Placement.INLINE
