@@ -75,8 +75,8 @@ class CommandSpec(Spec):
     executable: Name | None = Field(
         default=None, description="Its absolute path; by default it is looked for in trusted directories."
     )
-    switches: list[Name] = Field(
-        default=[], description="Flags that take no value; other names of one follow a slash: `-a/--all`."
+    switches: str = Field(
+        default="", description="Flags that take no value, with blanks between; other names follow a slash: `-a/--all`."
     )
     flags: dict[Name, FlagSpec | Kind | None] = Field(
         default={}, description="By name; nothing for a switch, a type, or the settings of a flag."
@@ -115,7 +115,7 @@ class CommandSpec(Spec):
             word=Word(self.decision),
             reason=self.reason,
             flags=(
-                *(Flag(names=tuple(switch.split("/"))) for switch in self.switches),
+                *(Flag(names=tuple(switch.split("/"))) for switch in self.switches.split()),
                 *(_flag(each, spec) for each, spec in self.flags.items()),
             ),
             positionals=tuple(map(_positional, self.positionals)),
