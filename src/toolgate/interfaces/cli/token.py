@@ -60,7 +60,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a token and print it: this once, for only its digest is kept. The account is made where it is new."""
-    from toolgate.interfaces.cli.db import seconds_of
+    from toolgate.interfaces.cli.age import seconds_of
     from toolgate.interfaces.server.tokens import new_token
     from toolgate.ports.directory import Ability
 
