@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_sizes_count_bytes() -> None:
 
 
 LOW, MEDIUM, HIGH = RiskLevel.LOW, RiskLevel.MEDIUM, RiskLevel.HIGH
-RISKS = [
+RISKS: list[tuple[str, dict[str, Any], RiskLevel]] = [
     ("read_file", {"path": "src/main.py"}, LOW),
     ("read_file", {"path": ".env"}, HIGH),
     ("read_file", {"path": "../secret"}, HIGH),
