@@ -25,6 +25,7 @@
     |   `-- RateLimitError               the claim would exceed a rate
     |-- NotAllowedError                  this principal may not do this
     |-- DeliveryError                    a channel gave up carrying a question
+    |-- SandboxError                     the sandbox cannot be made or used
     |-- StoreError                       the truth cannot be read or written
     |-- GateClosedError                  the gate was closed
     `-- UsageError                       the API was called in a way it cannot serve
@@ -306,6 +307,12 @@ class DeliveryError(ToolgateError):
     def __init__(self, message: str, /, *, attempts: int = 1) -> None:
         self.attempts = attempts
         super().__init__(message)
+
+
+class SandboxError(ToolgateError):
+    """The sandbox cannot be made here; nothing ran, and nothing runs outside it instead."""
+
+    code = "sandbox_unavailable"
 
 
 class StoreError(ToolgateError):

@@ -10,8 +10,10 @@ import pytest
 from tests.docs.pages import missing_words, sections
 
 import toolgate
+from toolgate.adapters.runners.client import ClientRunner
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import EVENTS, Event
+from toolgate.kernel.undo import UndoMetadata
 
 PAGE = "docs/reference/events.md"
 
@@ -25,6 +27,9 @@ async def count(to: int, progress: toolgate.ToolInput) -> int:
 @toolgate.tool(risk_level="medium", undoable=True, undo_handler=lambda _undo: None)
 async def change(value: int) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok(value, artifacts=["a"])
+
+
+far = toolgate.ToolDefinition("far", {}, lambda _input: toolgate.ToolOutput.ok(), placement="client")
 
 
 async def wait_for(gate: toolgate.Gate, name: str) -> None:
@@ -43,9 +48,13 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     done = await gate.wait(asked.call_id)
     await gate.undo(done.call_id)
     await gate.undo(done.call_id)
+    await gate.adopt(UndoMetadata("kept elsewhere", "change", {}))
     await gate.call("change", {"value": 2}, approval_timeout_s=0.1)
     parked = await gate.call("change", {"value": 3}, wait=False)
     await gate.cancel(parked.call_id)
+    elsewhere = await gate.call("far", wait=False)
+    await gate.dispatch(elsewhere.call_id, to="ann")
+    await gate.complete(elsewhere.call_id, toolgate.ToolOutput.ok(), by="ann")
     unknown = await gate.call("stuck")
     release.set()
     await wait_for(gate, "tool.late_result")
@@ -63,7 +72,8 @@ async def events() -> AsyncIterator[list[Event]]:
     def stuck() -> None:
         release.wait(30)
 
-    async with toolgate.open("memory://", tools=[count, change, stuck]) as gate:
+    tools = [count, change, stuck, far]
+    async with toolgate.open("memory://", tools=tools, runners={"client": ClientRunner()}) as gate:
         try:
             await asyncio.wait_for(make_every_event(gate, release), 30)
         finally:

@@ -10,6 +10,7 @@ from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.ownership import Ownership
 from toolgate.gate.people import People
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.call import Call
@@ -22,22 +23,26 @@ from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
+from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
+from toolgate.ports.sink import Sink
 from toolgate.ports.store import CallQuery, Store
 
 RESOURCES = "policy:resources"
@@ -60,6 +65,7 @@ class Gate(People):
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
+        tally: Callable[[Change], None] | None = None,
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -76,6 +82,7 @@ class Gate(People):
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
+            tally=tally,
         )
         self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
@@ -85,12 +92,15 @@ class Gate(People):
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
+        self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
+        self._leases = Leases(self._driver, self._performer)
         self._lockdown = Lockdown(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._lockdown)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
         self._driver.on_exhausted = self._degrade
-        self._driver.on_asked = self._messenger.carry
+        if self._messenger.has_channels:
+            self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
             self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
@@ -108,6 +118,10 @@ class Gate(People):
     def policy(self) -> Policy:
         """The policy in force."""
         return self._driver.policy
+
+    def runner(self, placement: str) -> Runner | None:
+        """Return what runs the handlers of a placement here."""
+        return self._runners.get(placement)
 
     @property
     def masker(self) -> Masker:
@@ -137,6 +151,31 @@ class Gate(People):
         """Offer a tool, or replace the one of the same name."""
         self.registry.add(tool)
 
+    def attach(
+        self,
+        project: str,
+        registry: ToolRegistry,
+        *,
+        adjust: Adjust = unchanged,
+        sink: Sink | None = None,
+        sink_required: bool = False,
+        render: Rendering = as_it_is,
+        channels: Iterable[Channel] = (),
+        keeps_undo: bool = True,
+    ) -> Realm:
+        """Let a project go by tools, policy, event sink and approvers of its own while the realm is referenced.
+
+        `adjust` makes the project's policy of the gate's. With `sink_required` no handler starts before the sink
+        took the event that says so; `render` is how the sink is told. Without `keeps_undo` nothing can be undone.
+        """
+        spawn = self._background.spawn
+        relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
+        realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
+        self._driver.settle(project, realm)
+        if realm.channels:
+            self._driver.on_asked = self._messenger.carry
+        return realm
+
     async def call(
         self,
         tool: str | ToolDefinition,
@@ -148,17 +187,21 @@ class Gate(People):
         approval_timeout_s: float | None = None,
         message: str | None = None,
         claim: str | None = None,
+        own: bool = False,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
-        Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
-        call with it joins the first. `message` is what an approver is asked instead of the tool's own words;
-        `claim` is what the agent says about it, and is shown as no more than that.
+        Cancelling the wait does not cancel the call, unless it is your `own`: then it ends with you, except where
+        you joined it. The same `call_id` never runs twice: a second call with it joins the first. `message` is
+        what an approver is asked instead of the tool's own words; `claim` is what the agent says about it, and is
+        shown as no more than that.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
-        result = await self._walk.submit(
+        if own:
+            call_id = call_id or self._driver.new_id()
+        submitting = self._walk.submit(
             name,
             {} if arguments is None else arguments,
             context,
@@ -167,6 +210,9 @@ class Gate(People):
             if approval_timeout_s is None and message is None and claim is None
             else self._wishes(approval_timeout_s, message, claim),
         )
+        if own and call_id is not None:
+            return await self._owners.see_through((context.project, call_id), submitting)
+        result = await submitting
         if result.status.is_final:
             return result
         key = (context.project, result.call_id)
@@ -181,12 +227,53 @@ class Gate(People):
         self._check_open()
         return await self._attendance.follow((project, call_id))
 
-    async def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
-    ) -> Result:
-        """Report the result of a call that runs on a client or worker."""
+    async def heard(self, *, project: str = DEFAULT_PROJECT) -> bool:
+        """Return once the project's event sink has been told of everything so far; False where it would not listen."""
+        relay = self._driver.relay(project)
+        return relay is None or await relay.flush()
+
+    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
+
+        Durable before it returns, so what is sent next is sent once.
+        """
         self._check_open()
-        return await self._answers.complete(project, call_id, output, fence=fence)
+        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
+
+    async def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report how far a call on a client or worker is; this renews its lease."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.progress(
+            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
+        )
+
+    async def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report the result of a call that runs on a client or worker; the first report counts.
+
+        `by` is who reports: without a fence it must be who the call was given to.
+        """
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     async def settle(
         self,
@@ -219,6 +306,15 @@ class Gate(People):
         self._check_open()
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
+
+    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        return await self._undoing.kept(project, call_id)
+
+    async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
+        self._check_open()
+        await self._undoing.adopt(metadata, context)
 
     async def undo_run(
         self,
@@ -279,6 +375,10 @@ class Gate(People):
         self._check_open()
         return await self._keeper.reload(by=Principal.of(by).name)
 
+    def note_sandbox(self, report: Mapping[str, Any]) -> None:
+        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
+        self._driver.spawn(self._keeper.tell(("sandbox.tested", None, dict(report))))
+
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
         self._check_open()
@@ -338,6 +438,11 @@ class Gate(People):
             unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
+
+    def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+        """Have a function called after every commit, in the thread that made it; returns what ends that."""
+        self._driver.listeners.append(watcher)
+        return lambda: self._driver.listeners.remove(watcher)
 
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""

@@ -39,9 +39,13 @@ class Messenger:
         self._asking: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    @property
+    def has_channels(self) -> bool:
+        return bool(self._channels)
+
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
-        for channel in self._channels:
+        for channel in (*self._channels, *self._driver.realm(approval.project).channels):
             # A copy: a channel that changes what it was shown changes nothing anybody else sees.
             shown = approval.evolve(
                 arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.errors import NotFoundError, UsageError
+from toolgate.gate.attendance import Attendance
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.context import Principal
@@ -22,6 +23,7 @@ class People:
 
     _driver: Driver
     _deciding: Deciding
+    _attendance: Attendance
 
     def _check_open(self) -> None:
         raise NotImplementedError
@@ -51,6 +53,11 @@ class People:
             raise UsageError("Only a yes can be remembered.")
         said = _said(approval_id, by, reason, digest, project)
         return await self._deciding.decide(said, approve_it=approve_it, remember=remember)
+
+    async def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
+        """Return an approval once it is decided or closed; raise NotFoundError. Going away changes nothing."""
+        self._check_open()
+        return await self._attendance.answer(approval_id, project)
 
     async def edit(
         self,

@@ -16,6 +16,7 @@ from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
@@ -60,6 +61,7 @@ class SyncGate:
         approval_timeout_s: float | None = None,
         message: str | None = None,
         claim: str | None = None,
+        own: bool = False,
     ) -> Result:
         return self._run(
             self._gate.call(
@@ -71,6 +73,7 @@ class SyncGate:
                 approval_timeout_s=approval_timeout_s,
                 message=message,
                 claim=claim,
+                own=own,
             )
         )
 
@@ -85,6 +88,9 @@ class SyncGate:
 
     def respond(self, approval_id: str, response: Any, **said: Any) -> Result:
         return self._run(self._gate.respond(approval_id, response, **said))
+
+    def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
+        return self._run(self._gate.answer(approval_id, project=project))
 
     def extend(self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None) -> Approval:
         return self._run(self._gate.extend(approval_id, seconds, by=by, project=project))
@@ -106,10 +112,32 @@ class SyncGate:
     ) -> Grant:
         return self._run(self._gate.revoke(grant_id, by=by, reason=reason, project=project))
 
-    def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+    def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        return self._run(self._gate.dispatch(call_id, to=to, project=project))
+
+    def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
     ) -> Result:
-        return self._run(self._gate.complete(call_id, output, fence=fence, project=project))
+        return self._run(self._gate.progress(call_id, fraction, message, data, by=by, fence=fence, project=project))
+
+    def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        return self._run(self._gate.complete(call_id, output, fence=fence, by=by, project=project))
 
     def settle(
         self,
@@ -134,6 +162,12 @@ class SyncGate:
 
     def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         return self._run(self._gate.undo(call_id, context=context, force=force))
+
+    def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        return self._run(self._gate.undo_data(call_id, project=project))
+
+    def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
+        self._run(self._gate.adopt(metadata, context=context))
 
     def undo_run(
         self,

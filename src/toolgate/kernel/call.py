@@ -69,6 +69,7 @@ class Call(Record):
     created_at: datetime
     arguments: bytes = b"{}"
     shown: Any = None
+    hides: bool = False
     definition_hash: str = ""
     status: Status = Status.PENDING
     version: int = 0
@@ -97,6 +98,7 @@ class Call(Record):
     owner: str | None = None
     attempt: int = 0
     fence: str | None = None
+    runner: str | None = None
     due_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None

@@ -17,6 +17,7 @@ from toolgate.errors import ToolgateError
 EVENTS: dict[str, str] = {
     "tool.invoked": "A call was received and its tool was looked up. First event of every known tool's call.",
     "tool.started": "The claim is committed and the handler is about to run; `approved_by` says who allowed it.",
+    "tool.dispatched": "The call was given to one runner elsewhere; `runner` says whose, and holds its lease.",
     "tool.progress": "The handler reported how far it is.",
     "tool.completed": "The handler returned success; carries `duration_ms` and a masked `output_summary`.",
     "tool.failed": "The call ended without success; `error_code` and `error_message` say why.",
@@ -24,6 +25,7 @@ EVENTS: dict[str, str] = {
     "tool.cancelled": "The call was cancelled; `reason` says why.",
     "tool.late_result": "A handler that had lost its claim returned; kept as evidence, changes nothing.",
     "tool.settled": "A person or a reconcile handler said what an unknown outcome really was.",
+    "tool.adopted": "Undo data that was kept elsewhere was brought in, so that its call can be undone here.",
     "tool.undo_started": "An undo was claimed and its handler is about to run.",
     "tool.undone": "The effect of `action_id` was undone.",
     "tool.undo_failed": "Undoing `action_id` was refused or failed; the undo data is kept.",
@@ -43,6 +45,7 @@ EVENTS: dict[str, str] = {
     "mode.changed": "The operator changed the mode.",
     "mode.enforced": "What entering LOCKDOWN did: how much is frozen, which running calls were stopped or not.",
     "policy.changed": "The gate follows another policy revision.",
+    "sandbox.tested": "A sandbox was tried with escape probes before its first use.",
     "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",
 }
 """Every event name with its meaning. A name that is not here cannot be drafted."""

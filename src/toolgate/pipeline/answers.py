@@ -1,4 +1,4 @@
-"""What reaches a call from outside: a result, a cancellation, a settlement. People's decisions: `deciding`."""
+"""What reaches a call from outside: a cancellation, a settlement. People's decisions: `deciding`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from toolgate.errors import (
     ConflictError,
     DecisionConflictError,
     NotAllowedError,
-    StaleFenceError,
     UsageError,
 )
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Principal
-from toolgate.kernel.output import Result, ToolOutput, result_of
-from toolgate.kernel.payload import encode, summarize
-from toolgate.kernel.tool import Placement
+from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.execute import REMOTE, decode
 from toolgate.pipeline.perform import Performer
+from toolgate.ports.runner import RemoteRunner
 from toolgate.ports.store import ApprovalQuery
 
 
@@ -33,14 +31,19 @@ class Answers:
     async def cancel(self, project: str, call_id: str, *, reason: str) -> Result:
         """End a call that has not run, or ask one that runs to stop.
 
-        A final call is returned as it is. Raises ConflictError where it runs in another process.
+        A final call is returned as it is. One that runs at a client and may have effects is asked to stop, and
+        its runner's report is what counts. Raises ConflictError where it runs in another process.
         """
         masked = self._driver.masker.text(reason)
         while True:
             call = await self._driver.read(project, call_id)
             if call.is_final:
                 return result_of(call, data=decode(call.result))
-            if call.status is Status.EXECUTING:
+            if call.status is Status.EXECUTING and call.placement in REMOTE:
+                if call.runner is not None and call.has_effects:
+                    self._recall(call, masked)
+                    return result_of(call)
+            elif call.status is Status.EXECUTING:
                 if self._performer.stop(project, call_id, "cancelled", masked):
                     return result_of(call)
                 if await self._performer.bury(project, call_id):
@@ -54,42 +57,10 @@ class Answers:
             if done is not None:
                 return result_of(done)
 
-    async def complete(self, project: str, call_id: str, output: ToolOutput, *, fence: str | None) -> Result:
-        """Record the result of a call that runs on a client or worker. Only the holder of the claim is heard.
-
-        Raises StaleFenceError where the call does not wait for this result; the first result counts.
-        """
-        driver = self._driver
-        call = await driver.read(project, call_id)
-        is_here = call.placement == Placement.INLINE  # its own run reports, nobody else
-        if call.status is not Status.EXECUTING or is_here or (fence is not None and fence != call.fence):
-            raise StaleFenceError(f"Call {call_id} is {call.status} and does not wait for this result.")
-        result = encode(output.data)
-        shown = driver.masker(decode(result))
-        if output.success:
-            change = record.completed(
-                call,
-                now=driver.now(),
-                duration_ms=_since(call, driver),
-                result=result,
-                shown=shown,
-                summary=summarize(shown, len(result)),
-            )
-        else:
-            change = record.failed(
-                call,
-                now=driver.now(),
-                status=Status.FAILED,
-                code="execution_failed",
-                error=driver.masker.text(output.error or "the runner reported failure without saying why"),
-                duration_ms=_since(call, driver),
-                result=result,
-                shown=shown,
-            )
-        done = await self._try(change)
-        if done is None:
-            raise StaleFenceError(f"Call {call_id} no longer waits for this result.")
-        return result_of(done, data=decode(result))
+    def _recall(self, call: Call, reason: str) -> None:
+        runner = self._driver.runners.get(call.placement)
+        if isinstance(runner, RemoteRunner):
+            runner.recall(call, reason)
 
     async def settle(self, project: str, call_id: str, *, happened: bool, by: Principal, reason: str) -> Result:
         """Say what an UNKNOWN call really did. Only a person may, and must say why they know."""
@@ -142,8 +113,3 @@ async def settled_undo(driver: Driver, call: Call, happened: bool) -> UndoRecord
     if happened and undo.state is UndoState.PREPARED:
         return undo.evolve(state=UndoState.AVAILABLE)
     return None
-
-
-def _since(call: Call, driver: Driver) -> float:
-    began = call.started_at or call.created_at
-    return (driver.now() - began).total_seconds() * 1000

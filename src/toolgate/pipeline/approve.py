@@ -41,9 +41,13 @@ def request(
     first: tuple[Draft, ...],
     terms: ApprovalTerms = NO_TERMS,
     undo_ttl_s: float | None = None,
+    owner: str | None = None,
 ) -> Change:
-    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run."""
-    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None)
+    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run.
+
+    `owner` is who puts the question to people; where it dies before they answer, somebody else must.
+    """
+    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, owner=owner)
     approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
     return Change.make(
         project=call.project,
@@ -51,7 +55,7 @@ def request(
         call=asked.evolve(due_at=approval.due_at),
         expect=call.version or None,
         approvals=(approval,),
-        events=(*first, requested(approval)),
+        events=(*first, requested(approval, len(call.arguments))),
     )
 
 
@@ -116,10 +120,11 @@ def _told(call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> dict[st
     }
 
 
-def requested(approval: Approval) -> Draft:
+def requested(approval: Approval, size: int) -> Draft:
     """Draft the event that tells of a question."""
     data = {
         "message": approval.message,
+        "payload_summary": summarize(approval.arguments, size),
         "level": approval.level,
         "risk_level": approval.risk,
         "confidence": approval.confidence,
@@ -207,7 +212,7 @@ def edit(
     asked = edited.evolve(approval_id=fresh.id, due_at=fresh.due_at)
     answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now)
     told = {"edited_by": by, "superseded_by": fresh.id, "difference": fresh.difference, "reason": reason}
-    events = (tell_approval(closed, "approval.edited", told), requested(fresh), *answer.events)
+    events = (tell_approval(closed, "approval.edited", told), requested(fresh, len(edited.arguments)), *answer.events)
     return answer.evolve(approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
 
 

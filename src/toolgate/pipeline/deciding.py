@@ -222,7 +222,7 @@ class Deciding:
         driver = self._driver
         now, id, nonce = driver.now(), driver.new_id(), driver.new_id()
         left_s = (approval.expires_at - now).total_seconds()
-        if driver.registry.find(call.tool_name) is not None:
+        if driver.realm(call.project).registry.find(call.tool_name) is not None:
             revised = await self._walk.revise(call, arguments)
             timeout = max(left_s, revised.timeout_s)
             terms = revised.terms

@@ -46,7 +46,7 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
             prepared = await found
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-        preview = driver.masker(decode(encode(prepared.preview, what="preview")))
+        preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
         preconditions = encode(prepared.preconditions, what="preconditions")
         undo_data = (
             None if prepared.undo_data is None or not tool.undoable else encode(prepared.undo_data, what="undo data")
@@ -54,14 +54,14 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
     except ToolDeniedError:
         raise
     except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-        text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
-        failure = ToolError(text, tool=tool.name)
+        why = driver.veil(call).text(str(error)) or type(error).__name__
+        failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
         failure.code = "prepare_failed"
         raise failure from error
     ready = call.evolve(preview=preview, preconditions=preconditions)
-    if undo_data is None:
+    if undo_data is None or not driver.realm(call.project).keeps_undo:
         return ready, None
-    ttl_s = driver.undo_ttl(tool)
+    ttl_s = driver.undo_ttl(tool, call.project)
     return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 

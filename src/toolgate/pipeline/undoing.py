@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from toolgate.errors import NotAllowedError
+from toolgate.errors import ConflictError, NotAllowedError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
+from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
 from toolgate.pipeline import record
-from toolgate.pipeline.binding import is_unchanged
+from toolgate.pipeline.binding import is_unchanged, metadata_of
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
@@ -87,9 +91,9 @@ class Undoing:
             created_at=driver.now(),
             undo_of=call_id,
             forced=force,
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(project).revision,
         )
-        tool = driver.registry.find(original.tool_name)
+        tool = driver.realm(project).registry.find(original.tool_name)
         undo = await driver.store.undo(project, call_id)
         refusal = self._refusal(original, tool, undo)
         if refusal is not None or tool is None or undo is None:
@@ -106,6 +110,38 @@ class Undoing:
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._walk.submit_undo(call, tool, claimed)
+
+    async def kept(self, project: str, call_id: str) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        undo = await self._driver.store.undo(project, call_id)
+        if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(self._driver.now()):
+            return None
+        return metadata_of(undo)
+
+    async def adopt(self, metadata: UndoMetadata, context: Context) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it; one that is known is left alone."""
+        driver, now, project = self._driver, self._driver.now(), context.project
+        call_id, tool_name = str(metadata.action_id), metadata.tool_name
+        tool = driver.realm(project).registry.find(tool_name)
+        call = Call.make(
+            id=call_id,
+            project=project,
+            tool_name=tool_name if tool is None else tool.name,
+            context=context,
+            created_at=now,
+            completed_at=now,
+            status=Status.COMPLETED,
+            version=1,
+            policy_revision=driver.policy_of(project).revision,
+        )
+        ttl_s = driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project)
+        data = encode(metadata.undo_data, what="undo data")
+        undo = record.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+        undo = undo.evolve(expires_at=now + timedelta(seconds=ttl_s))
+        event = tell(call, "tool.adopted", {"kept_since": metadata.created_at})
+        change = Change.make(project=project, at=now, call=call, undo=undo, events=(event,))
+        with contextlib.suppress(ConflictError):
+            await driver.commit(change)
 
     def _refusal(self, original: Call, tool: ToolDefinition | None, undo: UndoRecord | None) -> str | None:
         """Why this call cannot be undone, or None."""
@@ -164,7 +200,7 @@ class Undoing:
     async def _look(self, call: Call, *, force: bool) -> UndoStep:
         """Say whether one call of a run can be undone now."""
         step = UndoStep(call.id, call.tool_name, Step.UNDOABLE)
-        tool = self._driver.registry.find(call.tool_name)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         undo = await self._driver.store.undo(call.project, call.id)
         if undo is not None and undo.state is UndoState.DONE:
             return step._replace(step=Step.NOTHING, reason="it was undone already")

@@ -84,14 +84,14 @@ class Walk:
             await driver.refresh()
         now = driver.now()
         try:
-            tool = resolve(driver.registry, name)
+            tool = resolve(driver.realm(context.project).registry, name)
         except ToolNotFoundError as error:
             return await self._stillborn(name, context, call_id, now, error)
         try:
             arguments = validate(tool, raw, driver.limits)
         except ToolInputError as error:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
-        route = driver.route(tool)
+        route = driver.route(tool, context.project)
         mode = driver.store.mode
         is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
         claimed = route.free.get(mode) if is_plain else None
@@ -132,14 +132,14 @@ class Walk:
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
-        return await self._proceed(call, self._driver.route(tool), self._driver.now(), (), undo)
+        return await self._proceed(call, self._driver.route(tool, call.project), self._driver.now(), (), undo)
 
     async def resume(self, call: Call) -> Result:
         """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
         driver = self._driver
         if driver.refresh is not None:
             await driver.refresh()
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         if tool is None:
             return result_of(call)  # another process holds the tool
         approval = await self._approval_of(call)
@@ -153,7 +153,7 @@ class Walk:
         except ToolError as error:
             return await self._refuse(call, error, ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
-        route, now = driver.route(tool), driver.now()
+        route, now = driver.route(tool, call.project), driver.now()
         return await self._proceed(fresh, route, now, (), undo, ask_again=changed, answered=approval.terms)
 
     def _is_plain(self, context: Context) -> bool:
@@ -182,7 +182,9 @@ class Walk:
         fields["context"] = context
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
-        fields["shown"] = driver.mask(arguments.value)
+        fields["shown"] = shown = driver.mask(arguments.value)
+        if shown != arguments.value:
+            fields["hides"] = True
         if wishes:
             fields.update(wishes)
         return build(Call, fields)
@@ -309,9 +311,9 @@ class Walk:
         Raises ToolError where the arguments are not valid, denied, or cannot be prepared.
         """
         driver = self._driver
-        tool = resolve(driver.registry, call.tool_name)
+        tool = resolve(driver.realm(call.project).registry, call.tool_name)
         arguments = validate(tool, raw, driver.limits)
-        route, now = driver.route(tool), driver.now()
+        route, now = driver.route(tool, call.project), driver.now()
         revised = call.evolve(
             arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
         )
@@ -331,6 +333,9 @@ class Walk:
         driver, tool = self._driver, route.tool
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
         asking = self._assessed(call, assessment._replace(level=level))
+        message = call.message or tool.approval_message
+        if message is not None:
+            asking = asking.evolve(message=driver.veil(call).text(message))
         change = approve.request(
             asking,
             tool,
@@ -341,8 +346,12 @@ class Walk:
             first=first,
             terms=assessment.terms,
             undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
+            owner=None if driver.on_asked is None else driver.owner,
         )
         await driver.commit(change.evolve(mode_seen=mode))
+        relay = driver.relay(call.project)
+        if relay is not None:
+            await relay.flush()
         if driver.on_asked is not None:
             driver.on_asked(change.approvals[0])
         assert change.call is not None
@@ -406,7 +415,7 @@ class Walk:
             created_at=now,
             arguments=b"null",  # not an object: no other call can be mistaken for this one
             definition_hash=tool.hash if tool is not None else "",
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(context.project).revision,
         )
         first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
         return await self._end(call, Status.FAILED, error.code, str(error), first)
@@ -427,7 +436,8 @@ class Walk:
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
-        return result_of(standing, data=decode(standing.result))
+        result = result_of(standing, data=decode(standing.result))
+        return result if call.version else result.evolve(joined=True)
 
     async def _approval_of(self, call: Call) -> Approval | None:
         query = ApprovalQuery(project=call.project, id=call.approval_id)

@@ -30,12 +30,13 @@ class CallQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalQuery:
-    """Which approvals, oldest first. None means any."""
+    """Which approvals, oldest first. None means any; `after` is the last approval already seen."""
 
     project: str | None = None
     id: str | None = None
     call_id: str | None = None
     status: ApprovalStatus | None = None
+    after: Approval | None = None
     limit: int = 1000
 
 
@@ -108,8 +109,8 @@ class Store(Protocol):
         """Return what has come due, free undo records that expired before `now`, and read the mode anew."""
         ...
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        """Return calls that are executing for an owner that is no longer alive."""
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        """Return calls in this status whose owner is no longer alive; executing ones also where they have none."""
         ...
 
     async def close(self) -> None: ...

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
@@ -81,9 +81,9 @@ class RemoteStore:
         await asyncio.sleep(0)
         return await self._inner.due(now, limit=limit)
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         await asyncio.sleep(0)
-        return await self._inner.orphans(limit=limit)
+        return await self._inner.orphans(status=status, limit=limit)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -1,15 +1,134 @@
 """The tools door: the names documents 000 and 001 use, thin over the gate."""
 
 from toolgate.kernel.approval import ApprovalStatus
-from toolgate.kernel.undo import UndoMetadata
-from toolgate.tools.approval import ApprovalDecision, ApprovalRequest, ApprovalService
-from toolgate.tools.undo import UndoStore
+from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
+from toolgate.kernel.formats import Format, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
+from toolgate.kernel.formats_results import render_message, render_result
+from toolgate.kernel.formats_schemas import export_tools
+from toolgate.kernel.response import ToolResponse
+from toolgate.tools.approval import (
+    ApprovalArtifact,
+    ApprovalDecision,
+    ApprovalRequest,
+    ApprovalService,
+    clear_approval_service,
+    get_approval_service,
+    set_approval_service,
+)
+from toolgate.tools.definitions import (
+    Action,
+    BaseTool,
+    Tool,
+    ToolDefinition,
+    ToolHandler,
+    ToolInput,
+    ToolOutput,
+    UndoHandler,
+    UndoMetadata,
+)
+from toolgate.tools.errors import (
+    ToolApprovalDeniedError,
+    ToolApprovalTimeoutError,
+    ToolCancelledError,
+    ToolDeniedError,
+    ToolError,
+    ToolExecutionError,
+    ToolInputError,
+    ToolNotFoundError,
+    ToolTimeoutError,
+    ToolUndoError,
+)
+from toolgate.tools.events import (
+    EVENT_TYPES,
+    ApprovalDecidedEvent,
+    ApprovalRequestedEvent,
+    ToolCompletedEvent,
+    ToolDeniedEvent,
+    ToolEventBase,
+    ToolFailedEvent,
+    ToolInvokedEvent,
+    ToolStartedEvent,
+    ToolUndoFailedEvent,
+    ToolUndoneEvent,
+    event_of,
+)
+from toolgate.tools.executor import AdvancedToolExecutor, ToolExecutor, ToolExecutorConfig
+from toolgate.tools.registry import (
+    GovernedTool,
+    ToolRegistry,
+    clear_tool_registry,
+    get_tool_registry,
+    register_tool,
+    set_tool_registry,
+)
+from toolgate.tools.undo import UndoStore, clear_undo_store, get_undo_store, set_undo_store
 
 __all__ = [
+    "EVENT_TYPES",
+    "Action",
+    "AdvancedToolExecutor",
+    "ApprovalArtifact",
+    "ApprovalDecidedEvent",
     "ApprovalDecision",
     "ApprovalRequest",
+    "ApprovalRequestedEvent",
     "ApprovalService",
     "ApprovalStatus",
+    "BaseTool",
+    "DiffLine",
+    "DiffResult",
+    "DiffType",
+    "Format",
+    "FormatLimits",
+    "GovernedTool",
+    "Reason",
+    "ResolvedToolCall",
+    "Tool",
+    "ToolApprovalDeniedError",
+    "ToolApprovalTimeoutError",
+    "ToolCancelledError",
+    "ToolCompletedEvent",
+    "ToolDefinition",
+    "ToolDeniedError",
+    "ToolDeniedEvent",
+    "ToolError",
+    "ToolEventBase",
+    "ToolExecutionError",
+    "ToolExecutor",
+    "ToolExecutorConfig",
+    "ToolFailedEvent",
+    "ToolHandler",
+    "ToolInput",
+    "ToolInputError",
+    "ToolInvokedEvent",
+    "ToolNotFoundError",
+    "ToolOutput",
+    "ToolRegistry",
+    "ToolResponse",
+    "ToolStartedEvent",
+    "ToolTimeoutError",
+    "ToolUndoError",
+    "ToolUndoFailedEvent",
+    "ToolUndoneEvent",
+    "UndoHandler",
     "UndoMetadata",
     "UndoStore",
+    "UnresolvedToolCall",
+    "clear_approval_service",
+    "clear_tool_registry",
+    "clear_undo_store",
+    "diff_json",
+    "diff_structured",
+    "diff_text",
+    "event_of",
+    "export_tools",
+    "get_approval_service",
+    "get_tool_registry",
+    "get_undo_store",
+    "register_tool",
+    "render_message",
+    "render_result",
+    "set_approval_service",
+    "set_tool_registry",
+    "set_undo_store",
 ]

@@ -21,6 +21,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.deciding import Deciding, Said
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
@@ -36,10 +37,14 @@ class Park:
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
+        self.recalled: list[tuple[str, str]] = []
 
     async def run(self, job: Job) -> object:
         self.jobs.append(job)
         return PARKED
+
+    def recall(self, call: Call, reason: str) -> None:
+        self.recalled.append((call.id, reason))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -70,7 +75,8 @@ class Rig:
         self.deciding = Deciding(self.driver, self.walk)
         self.undoing = Undoing(self.driver, self.walk)
         self.recovery = Recovery(self.driver, self.performer)
-        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery)
+        self.leases = Leases(self.driver, self.performer)
+        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery, self.leases)
 
     async def decide(self, approval_id: str, *, approve_it: bool, by: Principal, **more: Any) -> Result:
         said = Said(approval_id=approval_id, by=by, reason=more.pop("reason", None), digest=more.pop("digest", None))

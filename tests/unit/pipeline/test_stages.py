@@ -175,7 +175,7 @@ def test_a_route_is_free_only_where_nothing_has_a_say() -> None:
 
 
 def _free_modes(tool_: ToolDefinition, policy: Policy) -> frozenset[Mode]:
-    return frozenset(Rig(policy=policy).driver.route(tool_).free)
+    return frozenset(Rig(policy=policy).driver.route(tool_, "default").free)
 
 
 def test_the_time_to_decide_is_the_calls_the_tools_the_policys_or_the_levels() -> None:

@@ -241,6 +241,10 @@ class MemoryStore:
         with self._lock:
             ids = tuple(self._open) if query.status == "pending" else tuple(self._approvals)
         found = [approval for id in ids if (approval := self._approvals.get(id)) and _approval_fits(approval, query)]
+        found.sort(key=lambda approval: (approval.created_at, approval.id))
+        if query.after is not None:
+            seen = (query.after.created_at, query.after.id)
+            found = [approval for approval in found if (approval.created_at, approval.id) > seen]
         return [_own(approval) for approval in found[: query.limit]]
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
@@ -285,7 +289,7 @@ class MemoryStore:
             heapq.heappop(self._due)
         return max(self._due[0][0], now) if self._due else None
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         return []  # the owner of these calls is the process that would have to ask
 
     async def close(self) -> None:

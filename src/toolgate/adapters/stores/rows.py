@@ -47,15 +47,11 @@ _IN_COLUMNS = frozenset(
 )  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def uuid_hex(text: str) -> str:
     """The UUID of an id as 32 hex digits: its own where it is one, else one derived from it."""
     if _UUID.match(text):
         return text.replace("-", "")
-    return _derived(text)
-
-
-@lru_cache(maxsize=4096)
-def _derived(text: str) -> str:
     return uuid5(NAMESPACE_URL, f"toolgate:id:{text}").hex
 
 
@@ -108,12 +104,13 @@ def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
     """What would run, for people and for the handler: the columns that only asking again can change."""
     packed = _pack(call.arguments, call.preconditions)
     shown = None if call.shown is None else _dumps(call.shown).decode()
-    return shown, sealer.seal(packed, _row_name(call.project, call.id, "params"))
+    return shown, sealer.seal(packed, row_name(call.project, call.id, "params"))
 
 
 def call_changes(call: Call, sealer: Sealer) -> Row:
     """The columns that every change of a call may change: those from CHANGING on."""
-    detail = {name: value for name, value in call.__dict__.items() if name not in _IN_COLUMNS}
+    fields = call.__dict__
+    detail = {name: fields[name] for name in fields.keys() - _IN_COLUMNS}
     detail["context"] = _context_json(call.context)
     return (
         None if call.approval_id is None else uuid_hex(call.approval_id),
@@ -124,10 +121,10 @@ def call_changes(call: Call, sealer: Sealer) -> Row:
         call.error,
         call.error_code,
         None if call.duration_ms is None else round(call.duration_ms),
-        moment(call.started_at),
-        moment(call.approved_at),
-        moment(call.completed_at),
-        moment(call.due_at),
+        None if call.started_at is None else _moment(call.started_at),
+        None if call.approved_at is None else _moment(call.approved_at),
+        None if call.completed_at is None else _moment(call.completed_at),
+        None if call.due_at is None else _moment(call.due_at),
         call.version,
         call.owner,
         _dumps(detail).decode(),
@@ -153,13 +150,14 @@ def _context_json(context: Context) -> orjson.Fragment:
     return encoded
 
 
-def _row_name(project: str, call_id: str, what: str) -> bytes:
+def row_name(project: str, call_id: str, what: str) -> bytes:
+    """What a sealed value is bound to: it opens in this row and column only."""
     return f"{what}\x00{project}\x00{call_id}".encode()
 
 
 def _seal_result(call: Call, sealer: Sealer) -> bytes:
     artifacts = _dumps(list(call.artifacts)) if call.artifacts else None
-    return sealer.seal(_pack(call.result or b"", artifacts), _row_name(call.project, call.id, "result"))
+    return sealer.seal(_pack(call.result or b"", artifacts), row_name(call.project, call.id, "result"))
 
 
 def _pack(first: bytes, second: bytes | None) -> bytes:
@@ -189,10 +187,10 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
     context["project"], context["principal"] = project, principal
     fields["context"] = Context.make(**context)
     if sealed_params is not None:  # None: forgotten by retention
-        opened = sealer.open(sealed_params, _row_name(project, call_id, "params"))
+        opened = sealer.open(sealed_params, row_name(project, call_id, "params"))
         fields["arguments"], fields["preconditions"] = _unpack(opened)
     if sealed_result is not None:
-        fields["result"], artifacts = _unpack(sealer.open(sealed_result, _row_name(project, call_id, "result")))
+        fields["result"], artifacts = _unpack(sealer.open(sealed_result, row_name(project, call_id, "result")))
         fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()
     fields.update(
         id=call_id,
@@ -315,7 +313,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
         undo.call_id,
         undo.tool_name,
         undo.state.value,
-        sealer.seal(_pack(undo.data, undo.fingerprint), _row_name(undo.project, undo.call_id, "undo")),
+        sealer.seal(_pack(undo.data, undo.fingerprint), row_name(undo.project, undo.call_id, "undo")),
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
@@ -325,7 +323,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
 def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
     """The undo record of a row selected as UNDO_COLUMNS."""
     project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
-    data, fingerprint = _unpack(sealer.open(sealed_data, _row_name(project, call_id, "undo")))
+    data, fingerprint = _unpack(sealer.open(sealed_data, row_name(project, call_id, "undo")))
     return UndoRecord.make(
         project=project,
         call_id=call_id,

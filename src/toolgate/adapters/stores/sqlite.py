@@ -23,13 +23,14 @@ from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
 from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
 from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
-from toolgate.adapters.stores.sqlite_file import connect, keys_of, open_file
+from toolgate.adapters.stores.sqlite_file import PUT_KEYS, check_keys, connect, keys_of, open_file
 from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
+from toolgate.adapters.stores.sqlite_recent import Recent
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
@@ -40,6 +41,8 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
 """A group of this many means that for so long the next changes are likely to have company, too."""
+ENOUGH_TO_START = 64
+"""Changes of one turn that are handed over before the turn ends: they are written while the loop prepares the next."""
 BUSY_S = 10.0
 LOOK_AT_LOG_EVERY = 16
 """Groups between two looks at the size of the write-ahead log."""
@@ -65,16 +68,18 @@ class SqliteStore:
             key_file = self._path.with_name(self._path.name + ".key")
             sealed_with = keys_of(reading)
             self._sealer = sealing.load(key_file, create=not sealed_with)
-            self._check_key(sealed_with)
+            check_keys(sealed_with, self._sealer)
             self._reader = Reader(reading, self._sealer)
         except BaseException:
             reading.close()
             raise
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
+        self._lock.tidy()
         self._connection = connect(self._path, busy_s=BUSY_S)
         self._note_key()
         self._writer = Writer(self._connection, self._sealer)
         self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
+        self._recent = Recent()
         self._writing = threading.Lock()
         self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
         self._gathering: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
@@ -86,24 +91,12 @@ class SqliteStore:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def _check_key(self, sealed_with: list[str]) -> None:
-        """A database remembers which keys sealed it; opening it without one is refused now, not later."""
-        for id in sealed_with:
-            if not self._sealer.knows(id):
-                raise StoreError(
-                    f"The database was sealed with key {id}, which is not among the keys given. "
-                    "Nothing was changed; bring the right key file."
-                )
-
     def _note_key(self) -> None:
         known = (self._reader.setting("keys") or "").split()
         if self._sealer.current in known:
             return
         try:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO settings (name, value) VALUES ('keys', ?)",
-                (" ".join([*known, self._sealer.current]),),
-            )
+            self._connection.execute(PUT_KEYS, (" ".join([*known, self._sealer.current]),))
         except sqlite3.Error as error:
             raise _failure(error) from error
 
@@ -116,6 +109,7 @@ class SqliteStore:
         if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
                 if self._write_now(entry):
+                    self._recent.note(change)
                     return None
             finally:
                 self._writing.release()
@@ -141,18 +135,16 @@ class SqliteStore:
 
     def _write_now(self, entry: Entry) -> bool:
         """Write one change on this thread; False where another process is writing."""
-        group = Group([entry])
         try:
             self._wait_for_others(0.0)
-            self._writer.write(group)
+            refused = self._writer.write_alone(entry)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 return False
             raise _failure(error) from error
         except (sqlite3.Error, *_UNKEEPABLE) as error:
             raise _failure(error) from error
-        self._after(group)
-        refused = group.outcomes[0]
+        self._after()
         if refused is not None:
             raise refused
         return True
@@ -176,6 +168,8 @@ class SqliteStore:
             gathered = self._gathering[loop] = []
             loop.call_soon(self._hand_over, loop)
         gathered.append((entry, future))
+        if len(gathered) >= ENOUGH_TO_START:
+            self._hand_over(loop)
         return future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -199,6 +193,9 @@ class SqliteStore:
                 outcomes = self._write_group([entry for entry, _ in waiting])
             if len(waiting) >= CROWD:
                 self._crowded_until = monotonic() + CROWDED_S
+            for (entry, _), outcome in zip(waiting, outcomes, strict=True):
+                if outcome is None:
+                    self._recent.note(entry.change)
             _tell(waiting, outcomes)
             if stop:
                 return
@@ -229,11 +226,11 @@ class SqliteStore:
             if len(entries) > 1:
                 return [self._write_group([entry])[0] for entry in entries]
             return [_failure(error)]
-        self._after(group)
+        self._after()
         return group.outcomes
 
-    def _after(self, group: Group) -> None:
-        self.mode = group.mode or self.mode
+    def _after(self) -> None:
+        self.mode = self._writer.mode
         self._groups += 1
         if self._groups % LOOK_AT_LOG_EVERY == 0:
             self._checkpoints.look()
@@ -247,13 +244,24 @@ class SqliteStore:
         )
 
     async def call(self, project: str, call_id: str) -> Call | None:
-        return self._reading.call(project, call_id)
+        reading, known = self._reading, self._recent.call(project, call_id)
+        if known is not None and reading.version(project, call_id) == known.version:
+            return known
+        return reading.call(project, call_id)
 
     async def calls(self, query: CallQuery) -> list[Call]:
         return self._reading.calls(query)
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
-        return self._reading.approvals(query)
+        reading = self._reading
+        if query.id is not None and (known := self._recent.asked(query.id)) is not None:
+            approval, version = known
+            if query == ApprovalQuery(project=query.project, id=approval.id, limit=query.limit):
+                if query.project not in (None, approval.project):
+                    return []
+                if reading.version(approval.project, approval.call_id) == version:
+                    return [approval]
+        return reading.approvals(query)
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._reading.undo(project, call_id)
@@ -279,10 +287,12 @@ class SqliteStore:
             except sqlite3.Error as error:
                 raise _failure(error) from error
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        others = self._reading.owners_elsewhere(self.owner)
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        others = self._reading.owners_elsewhere(self.owner, status)
+        if status is not Status.EXECUTING:
+            others = [owner for owner in others if owner is not None]
         dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
-        return self._reading.executing_for(dead, limit) if dead else []
+        return self._reading.owned_by(dead, status, limit) if dead else []
 
     async def close(self) -> None:
         if self._closed or os.getpid() != self._pid:

@@ -33,6 +33,7 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 _CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
+_VERSION = "SELECT version FROM tool_executions WHERE project_id=? AND id=?"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
 
@@ -58,6 +59,11 @@ class Reader:
             (project, uuid_hex(call_id), call_id),
         )
         return call_of(found[0], self._sealer) if found else None
+
+    def version(self, project: str, call_id: str) -> int | None:
+        """How often a call was changed; None where there is no such call."""
+        found = self._all(_VERSION, (project, uuid_hex(call_id)))
+        return found[0][0] if found else None
 
     def calls(self, query: CallQuery) -> list[Call]:
         where: list[str] = ["1=1"]
@@ -92,7 +98,10 @@ class Reader:
             if value is not None:
                 where.append(f"{column}=?")
                 values.append(value)
-        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # names are ours
+        if query.after is not None:
+            where.append("(created_at, id) > (?, ?)")
+            values += [str(moment(query.after.created_at)), uuid_hex(query.after.id)]
+        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT ?"  # names are ours
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:
@@ -130,20 +139,20 @@ class Reader:
         """Whether there is an undo record whose time is over."""
         return bool(self._all("SELECT 1 FROM undo_records WHERE expires_at<=? LIMIT 1", (moment(now),)))
 
-    def owners_elsewhere(self, owner: str) -> list[str | None]:
-        """Every other owner that calls are executing for; None where one has lost its owner."""
+    def owners_elsewhere(self, owner: str, status: Status) -> list[str | None]:
+        """Every other owner of calls in this status; None where one has no owner."""
         found = self._all(
             "SELECT DISTINCT owner FROM tool_executions WHERE status=? AND owner IS NOT ?",
-            (Status.EXECUTING.value, owner),
+            (status.value, owner),
         )
         return [row[0] for row in found]
 
-    def executing_for(self, owners: list[str | None], limit: int) -> list[Call]:
-        """The oldest calls executing for any of these owners."""
+    def owned_by(self, owners: list[str | None], status: Status, limit: int) -> list[Call]:
+        """The oldest calls of any of these owners in this status."""
         owned = " OR ".join(["owner IS ?"] * len(owners))
         found = self._all(
             f"{_CALL} WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
-            (Status.EXECUTING.value, *owners, limit),
+            (status.value, *owners, limit),
         )
         return [call_of(row, self._sealer) for row in found]
 

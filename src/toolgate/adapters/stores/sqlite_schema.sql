@@ -132,3 +132,26 @@ CREATE TABLE grants (
   CONSTRAINT pk_grants PRIMARY KEY (id)
 );
 CREATE INDEX ix_grants_project_id_tool_name ON grants (project_id, tool_name);
+CREATE TABLE accounts (
+  name VARCHAR(128) NOT NULL,
+  kind VARCHAR(16) NOT NULL,
+  acts_for TEXT,
+  roles TEXT NOT NULL,
+  CONSTRAINT pk_accounts PRIMARY KEY (name)
+);
+CREATE TABLE tokens (
+  id VARCHAR(64) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  digest BLOB NOT NULL,
+  used_as VARCHAR(16) NOT NULL,
+  label TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME,
+  revoked_at DATETIME,
+  parent VARCHAR(64),
+  CONSTRAINT pk_tokens PRIMARY KEY (id),
+  CONSTRAINT fk_tokens_account FOREIGN KEY(account) REFERENCES accounts (name),
+  CONSTRAINT uq_tokens_digest UNIQUE (digest)
+);
+CREATE INDEX ix_tokens_parent ON tokens (parent);

@@ -15,6 +15,7 @@ from toolgate.adapters.stores.sealing import Sealer
 from toolgate.adapters.stores.sqlite_entry import (
     INSERT_CALL,
     INSERT_EVENT,
+    INSERT_RATE,
     INSERT_RUN,
     PUT_APPROVAL,
     PUT_GRANT,
@@ -24,7 +25,7 @@ from toolgate.adapters.stores.sqlite_entry import (
     Entry,
     are_apart,
 )
-from toolgate.adapters.stores.sqlite_file import LOG_BYTES
+from toolgate.adapters.stores.sqlite_file import LOG_BYTES, PUT_KEYS
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
@@ -34,7 +35,6 @@ from toolgate.kernel.grant import Grant
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
 _UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
 _PUT_MODE = "INSERT OR REPLACE INTO settings (name, value) VALUES ('mode', ?)"
-_INSERT_RATE = "INSERT INTO rate_uses (project_id, key, at, amount) VALUES (?,?,?,?)"
 
 Outcome = Exception | None
 
@@ -49,11 +49,10 @@ _FAULTY = (UnicodeError, OverflowError, sqlite3.ProgrammingError, sqlite3.Interf
 
 @dataclass(slots=True)
 class Group:
-    """One transaction's worth of changes, what became of each, and the mode that then held."""
+    """One transaction's worth of changes, and what became of each."""
 
     entries: list[Entry]
     outcomes: list[Outcome] = field(default_factory=list)
-    mode: Mode | None = None
 
     @property
     def durability(self) -> Durability:
@@ -144,6 +143,63 @@ class Writer:
             group.outcomes.clear()
             self._transact(group, in_turn=True)
 
+    @property
+    def mode(self) -> Mode:
+        """The mode that held in the latest transaction."""
+        return self._mode or Mode.NORMAL
+
+    def write_alone(self, entry: Entry) -> Outcome:
+        """Write one change in a transaction of its own and return what became of it."""
+        change = entry.change
+        if entry.rest is not None or not change.is_plain:
+            group = Group([entry])
+            self.write(group)
+            return group.outcomes[0]
+        self._set_durability(change.durability)
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            before = self._catch_up()
+            outcome = self._put_alone(entry)
+            if outcome is None:
+                connection.execute("COMMIT")
+                self._remember(before)
+            else:
+                self._take_back()
+        except _FAULTY as error:
+            outcome = _unkeepable(error)
+            self._take_back()
+        except BaseException:
+            self._take_back()
+            raise
+        return outcome
+
+    def _put_alone(self, entry: Entry) -> Outcome:
+        change, insert, update, _ = entry
+        if change.mode_seen is not None and change.mode_seen is not self._mode:
+            return ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
+        batch = _Batch()
+        try:
+            self._chain(change, batch)
+        except Exception as error:  # noqa: BLE001  # refused before its first row: the error is its outcome
+            return error
+        connection = self._connection
+        if insert is not None and INSERT_CALL.write(connection, [insert]) != 1:
+            return _outdated(change)
+        if update is not None and UPDATE_CALL.write(connection, [update]) != 1:
+            return _outdated(change)
+        if batch.events:
+            INSERT_EVENT.write(connection, batch.events)
+            self._put_head(change.project, batch.heads[change.project])
+            self._position = (self._position or 0) + len(batch.events)
+            self._heads.update(batch.heads)
+        return None
+
+    def _take_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._version = -1
+
     def _transact(self, group: Group, *, in_turn: bool) -> None:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
@@ -155,11 +211,8 @@ class Writer:
                 group.outcomes += self._write_all(group.entries)
             connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            self._version = -1
+            self._take_back()
             raise
-        group.mode = self._mode
         self._remember(before)
 
     def _set_durability(self, wanted: Durability) -> None:
@@ -174,8 +227,11 @@ class Writer:
         """Forget what another connection may have changed; return the position of the last event."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version or self._position is None:
-            row = self._connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
-            self._mode = Mode(row[0]) if row is not None else Mode.NORMAL
+            known = dict(self._connection.execute("SELECT name, value FROM settings WHERE name IN ('mode', 'keys')"))
+            self._mode = Mode(known.get("mode", Mode.NORMAL))
+            if self._sealer.current not in (keys := known.get("keys", "").split()):
+                # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
+                self._connection.execute(PUT_KEYS, (" ".join([*keys, self._sealer.current]),))
             (self._position,) = self._connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
             self._heads.clear()
             self._version = version
@@ -195,10 +251,9 @@ class Writer:
         try:
             outcome = self._write_all([entry])[0]
         except _RefusedError:
-            assert entry.change.call is not None
-            outcome = ConflictError(f"Call {entry.change.call.id} was changed by somebody else.")
+            outcome = _outdated(entry.change)
         except _FAULTY as error:
-            outcome = StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")
+            outcome = _unkeepable(error)
         if outcome is not None:
             connection.execute("ROLLBACK TO change")
         connection.execute("RELEASE change")
@@ -285,22 +340,22 @@ class Writer:
         return (0, genesis(project)) if row is None else (row[0], row[1])
 
     def _put(self, batch: _Batch) -> None:
-        many = self._connection.executemany
-        if batch.inserts and many(INSERT_CALL, batch.inserts).rowcount != len(batch.inserts):
+        connection = self._connection
+        if batch.inserts and INSERT_CALL.write(connection, batch.inserts) != len(batch.inserts):
             raise _RefusedError
-        if batch.updates and many(UPDATE_CALL, batch.updates).rowcount != len(batch.updates):
+        if batch.updates and UPDATE_CALL.write(connection, batch.updates) != len(batch.updates):
             raise _RefusedError
-        for sql, rows in (
+        for bulk, rows in (
             (UPDATE_PARAMS, batch.params),
             (INSERT_RUN, batch.runs),
             (PUT_APPROVAL, batch.approvals),
             (PUT_UNDO, batch.undos),
-            (_INSERT_RATE, batch.rates),
+            (INSERT_RATE, batch.rates),
             (PUT_GRANT, batch.grants),
             (INSERT_EVENT, batch.events),
         ):
             if rows:
-                many(sql, rows)
+                bulk.write(connection, rows)
         for project, head in batch.heads.items():
             self._put_head(project, head)
         if batch.mode is not None:
@@ -309,3 +364,12 @@ class Writer:
     def _put_head(self, project: str, head: tuple[int, bytes]) -> None:
         if self._connection.execute(_UPDATE_HEAD, (*head, project)).rowcount != 1:
             self._connection.execute(_INSERT_HEAD, (*head, project))
+
+
+def _outdated(change: Change) -> ConflictError:
+    assert change.call is not None
+    return ConflictError(f"Call {change.call.id} was changed by somebody else.")
+
+
+def _unkeepable(error: Exception) -> StoreError:
+    return StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")

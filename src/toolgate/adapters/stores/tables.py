@@ -194,3 +194,29 @@ settings = Table(
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
 )
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", String(128), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("acts_for", Text),
+    Column("roles", Json, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("used_as", String(16), nullable=False),
+    Column("label", Text, nullable=False),
+    Column("scope", Json, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    Column("parent", String(64), index=True),
+    ForeignKeyConstraint(["account"], ["accounts.name"]),
+    UniqueConstraint("digest"),
+)

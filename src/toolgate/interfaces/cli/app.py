@@ -14,6 +14,9 @@ from toolgate.interfaces.cli import (
     policy,
     policy_change,
     recover,
+    serve,
+    setup,
+    token,
     undoing,
 )
 
@@ -31,7 +34,11 @@ policy.app.command("test")(policy_change.check_calls)
 policy.app.command("simulate")(policy_change.simulate)
 policy.app.command("diff")(policy_change.diff)
 app.add_typer(policy.app, name="policy", help="Check, test, explain and replay a policy.")
+app.add_typer(token.app, name="token", help="Look after who may use the server.")
+app.command("init")(setup.init)
+app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
+app.command("serve")(serve.serve)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)
 app.command("approve")(people.approve)
