@@ -51,7 +51,8 @@ RESULT_METHODS = ["success", "is_final", "is_pending", "unwrap", "to_error"]
 
 
 def public(owner: type) -> list[str]:
-    return [name for name in vars(owner) if not name.startswith("_")]
+    homes = [kind for kind in owner.__mro__ if kind.__module__.startswith("toolgate")]
+    return list(dict.fromkeys(name for kind in homes for name in vars(kind) if not name.startswith("_")))
 
 
 def parameters(function: object) -> list[str]:
