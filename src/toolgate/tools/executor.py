@@ -26,10 +26,10 @@ from toolgate.kernel.context import DEFAULT_PROJECT, PRIVATE, Context
 from toolgate.kernel.demands import RiskWaiver
 from toolgate.kernel.output import Result
 from toolgate.kernel.payload import jsonable
-from toolgate.kernel.policy import Default, Policy
+from toolgate.kernel.policy import Default, Policy, Stance
 from toolgate.kernel.registry import ToolRegistry as KernelRegistry
 from toolgate.kernel.response import ToolResponse
-from toolgate.pipeline.realm import Realm
+from toolgate.pipeline.realm import AdjustedPolicy, Realm
 from toolgate.ports.sink import Sink
 from toolgate.tools.approval import ApprovalService, as_id, get_approval_service
 from toolgate.tools.context import behavior_of, context_of
@@ -138,13 +138,16 @@ class ToolExecutor:
 
     def _adjust(self, policy: Policy) -> Policy:
         """Return this executor's policy: the gate's, with what the configuration adds where the gate's is silent."""
+        return AdjustedPolicy(base=policy, change=self._adjust_stance, revision=policy.revision)
+
+    def _adjust_stance(self, stance: Stance) -> Stance:
         config = self.config
-        changes: dict[str, Any] = {"undo_ttl_s": policy.undo_ttl_s or config.undo_ttl_seconds or self._keeping.ttl_s}
-        if policy.approval_timeout_s is None:
+        changes: dict[str, Any] = {"undo_ttl_s": stance.undo_ttl_s or config.undo_ttl_seconds or self._keeping.ttl_s}
+        if stance.approval_timeout_s is None:
             changes["approval_timeout_s"] = config.approval_timeout_seconds
-        if not config.require_approval_for_risky and policy.default is Default.BY_RISK:
-            changes["rules"] = (*policy.rules, RiskWaiver())
-        return policy.evolve(**changes)
+        if not config.require_approval_for_risky and stance.default is Default.BY_RISK:
+            changes["rules"] = (*stance.rules, RiskWaiver())
+        return stance.evolve(**changes)
 
     async def execute(self, action: Any, ctx: Any = None) -> ToolOutput:
         """Run an action's tool and return what it returned, a failing ToolOutput included.
