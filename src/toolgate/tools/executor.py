@@ -19,6 +19,7 @@ from toolgate.errors import (
     ToolExecutionError,
     ToolgateError,
     ToolUndoError,
+    UsageError,
 )
 from toolgate.gate import Gate
 from toolgate.kernel.call import Status
@@ -62,6 +63,14 @@ class ToolExecutorConfig:
     approval_timeout_seconds: float | None = None
     undo_ttl_seconds: float | None = None
     on_sink_failure: Literal["spool", "refuse"] = "spool"
+
+    def __post_init__(self) -> None:
+        if self.on_sink_failure not in ("spool", "refuse"):
+            raise UsageError(f'on_sink_failure is "spool" or "refuse", not {str(self.on_sink_failure)[:40]!r}.')
+        for name in ("approval_timeout_seconds", "undo_ttl_seconds"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(f"{name} must be a positive number of seconds, or None.")
 
 
 class _Seat(NamedTuple):
@@ -214,7 +223,8 @@ class ToolExecutor:
     async def _keep(self, action: Action, result: Result) -> None:
         tool = self.registry.find(result.tool_name)
         if tool is not None and tool.undoable:
-            await self._keeping.keep(self.gate, self.project, action.id, tool.undo_ttl_seconds)
+            ttl_s = tool.undo_ttl_seconds or self.config.undo_ttl_seconds
+            await self._keeping.keep(self.gate, self.project, action.id, ttl_s)
 
     async def _output_of(self, result: Result) -> ToolOutput | None:
         """What the handler returned: itself where it ran for us, else as recorded; None where it did not return."""
