@@ -240,7 +240,7 @@ class Performer:
             else:
                 job.kwargs = keywords(given, tool.bind, tool.inject)
         if not job.is_async:
-            job.late = lambda error: self._driver.spawn(self._late(job.call, error))
+            job.late = lambda error: self._driver.spawn(self.late(job.call, error))
 
     def _reporter(self, job: Job) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
@@ -257,13 +257,12 @@ class Performer:
 
     def _caller(self, job: Job) -> Callable[..., Any]:
         """What a handler calls other tools with: the same gate, the same caller, this call as the parent."""
-        submit, context = self._driver.submit, job.call.context
-        inner = context.evolve(parent_call_id=job.call.id, depth=context.depth + 1)
 
         def call(tool: str, arguments: Mapping[str, object] | None) -> Any:
-            if submit is None or inner.depth > MAX_DEPTH:
+            submit, context = self._driver.submit, job.call.context
+            if submit is None or context.depth >= MAX_DEPTH:
                 raise UsageError(f"Calls from inside calls go at most {MAX_DEPTH} deep, through a gate.")
-            return submit(tool, arguments, context=inner)
+            return submit(tool, arguments, context=context.evolve(parent_call_id=job.call.id, depth=context.depth + 1))
 
         if job.is_async:
             return call
@@ -275,11 +274,12 @@ class Performer:
         result = await self.record(job, outcome, duration_ms)
         if result is not None:
             return result
+        await self.late(job.call, outcome.cause)
         standing = await self._driver.read(job.call.project, job.call.id)
         return result_of(standing, data=decode(standing.result))
 
     async def record(self, job: Job, outcome: Outcome, duration_ms: float) -> Result | None:
-        """Commit how a claimed call ended; None, with evidence left, where it lost its claim meanwhile."""
+        """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call = self._driver, job.call
         result = outcome.result
         data = None if result is None else _loads(result)
@@ -320,7 +320,6 @@ class Performer:
             self._unrecorded.append(change)
             raise
         except ConflictError:
-            await self._late(call, outcome.cause)
             return None
         return result_of(change.call, data=data, cause=outcome.cause, output=job.output)  # type: ignore[arg-type]  # an end has a call
 
@@ -350,7 +349,8 @@ class Performer:
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
-    async def _late(self, call: Call, error: BaseException | None) -> None:
+    async def late(self, call: Call, error: BaseException | None) -> None:
+        """Leave evidence of an end that came when the claim was lost already."""
         summary = {"raised": None if error is None else type(error).__name__}
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
 
