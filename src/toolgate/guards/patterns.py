@@ -62,6 +62,7 @@ STEERING = (
     ".svn",
     "toolgate.yaml",
     "toolgate.yml",
+    "toolgate.*.yaml",
     "toolgate.db*",
     "config/governance",
     ".bashrc",
@@ -74,6 +75,10 @@ STEERING = (
 """Names that steer programs, or Toolgate itself: protected by default from writing."""
 
 
+REMEMBERED = 1024
+"""How many paths a set of patterns keeps the answer for: programs touch the same files again and again."""
+
+_UNKNOWN = "\0"
 _MEANT = frozenset("\\.+*?()|[]{}^$")
 
 
@@ -90,6 +95,7 @@ class PathPatterns:
         self, patterns: Sequence[str], *, base: str = "/", ignore_case: bool = False, tree: bool = False
     ) -> None:
         self.patterns = tuple(patterns)
+        self._known: dict[str, str | None] = {}
         self._covering = [pattern for pattern in self.patterns if not pattern.startswith("!")]
         exceptions = [pattern[1:] for pattern in self.patterns if pattern.startswith("!")]
         options = re2.Options()
@@ -105,7 +111,18 @@ class PathPatterns:
 
     def match(self, path: str) -> str | None:
         """Return the pattern that covers a resolved, absolute path."""
-        ended = path.rstrip("/") + "/"
+        known = self._known.get(path, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
+        found = self._find(path)
+        if len(self._known) >= REMEMBERED:
+            self._known = {}
+        self._known[path] = found
+        return found
+
+    def _find(self, path: str) -> str | None:
+        # Bytes spare re2's wrapper its counting of characters, which costs more than the match.
+        ended = (path.rstrip("/") + "/").encode("utf-8", "surrogateescape")
         if self._all is None or self._all.fullmatch(ended) is None:
             return None
         if self._except is not None and self._except.fullmatch(ended) is not None:

@@ -52,6 +52,10 @@ _CONSTANTS: Final[frozenset[type]] = frozenset({int, float, bool, type(None)})
 """Never masked by themselves, unless a registered secret could be a number."""
 
 
+REPEATED = 512
+"""How many texts `Masker.repeated` remembers."""
+
+
 class Masker:
     """Masks values; safe to share between threads.
 
@@ -60,7 +64,7 @@ class Masker:
     ones are ignored.
     """
 
-    __slots__ = ("_clean", "_constants", "_keys", "_lock", "_quick", "_registered", "_short")
+    __slots__ = ("_clean", "_constants", "_keys", "_lock", "_quick", "_registered", "_repeated", "_short")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
@@ -69,6 +73,7 @@ class Masker:
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
         self._clean: set[tuple[object, ...]] = set()
+        self._repeated: dict[str, str] = {}
         self._constants: frozenset[type] = _CONSTANTS
         for secret in secrets:
             self.add(secret)
@@ -88,10 +93,21 @@ class Masker:
             # Last, and in this order: whoever sees the new dict or set also sees the new secret.
             self._keys = {}
             self._clean = set()
+            self._repeated = {}
 
     def text(self, text: str) -> str:
         """Return free text, such as the text of an exception, with its secrets masked."""
         return self._text(text, 0)
+
+    def repeated(self, text: str) -> str:
+        """Do what `text` does for texts that come again and again, such as a policy's reasons: remembers some."""
+        known = self._repeated
+        masked = known.get(text)
+        if masked is None:
+            masked = self._text(text, 0)
+            if len(known) < REPEATED:
+                known[text] = masked
+        return masked
 
     def __call__(self, value: object) -> object:
         """Return a masked copy that shares no dict or list with the value."""

@@ -68,7 +68,7 @@ class Inspector(Protocol):
     """Finds out what arguments point at: a path, a command, a host. It changes nothing and never waits.
 
     What it raises leaves its name out of `Facts.found`, so the rules that need it fail, and deny.
-    `shown` gives a finding as JSON, for the record.
+    `shown` gives a finding as JSON, for the record, with every text of a caller's masked.
     """
 
     @property
@@ -76,7 +76,7 @@ class Inspector(Protocol):
 
     def __call__(self, call: Call, tool: ToolDefinition, arguments: Mapping[str, Any], /) -> Any: ...
 
-    def shown(self, finding: Any, /) -> Any: ...
+    def shown(self, finding: Any, mask: Callable[[str], str], /) -> Any: ...
 
 
 class Meter(Protocol):
@@ -108,7 +108,9 @@ class Judgement(NamedTuple):
 
     @property
     def denial(self) -> Verdict | None:
-        return next((verdict for verdict in self.verdicts if verdict.word is Word.DENY), None)
+        if self.word is not _DENY:
+            return None
+        return next(verdict for verdict in self.verdicts if verdict.word is _DENY)
 
 
 SILENCE = Judgement(None, ())
@@ -151,23 +153,30 @@ class Policy(Stance):
 
 def judge(rules: tuple[Rule, ...], call: Call, tool: ToolDefinition, facts: Facts) -> Judgement:
     """Ask every rule and combine: any deny or error denies, else any ask asks, else any allow allows."""
-    verdicts = tuple(verdict for rule in rules if (verdict := _ask(rule, call, tool, facts)) is not None)
-    if not verdicts:
-        return SILENCE
-    words = {verdict.word for verdict in verdicts}
-    word = next(word for word in (Word.DENY, Word.ASK, Word.ALLOW) if word in words)
-    return Judgement(word, verdicts)
+    verdicts: list[Verdict] = []
+    word: Word | None = None
+    for rule in rules:
+        try:
+            verdict = rule(call, tool, facts)
+        except Exception as error:  # noqa: BLE001  # a rule that errors denies, whatever the error is
+            verdict = _broken(rule, f"failed with {type(error).__name__}")
+        if verdict is None:
+            continue
+        # A word that only looks like one (plain text) compares as none of them, and could hide a denial.
+        if not isinstance(verdict, Verdict) or type(verdict.word) is not Word:
+            verdict = _broken(rule, "gave no verdict")
+        verdicts.append(verdict)
+        said = verdict.word
+        if said is _DENY or word is None or (said is _ASK and word is not _DENY):
+            word = said
+    return Judgement(word, tuple(verdicts)) if verdicts else SILENCE
 
 
-def _ask(rule: Rule, call: Call, tool: ToolDefinition, facts: Facts) -> Verdict | None:
-    try:
-        verdict = rule(call, tool, facts)
-    except Exception as error:  # noqa: BLE001  # a rule that errors denies, whatever the error is
-        return Verdict(Word.DENY, f"rule `{_name(rule)}` failed with {type(error).__name__}", _name(rule), "rule_error")
-    # A word that only looks like one (plain text) compares as none of them, and could hide a denial.
-    if verdict is None or (isinstance(verdict, Verdict) and isinstance(verdict.word, Word)):
-        return verdict
-    return Verdict(Word.DENY, f"rule `{_name(rule)}` gave no verdict", _name(rule), "rule_error")
+_DENY, _ASK = Word.DENY, Word.ASK
+
+
+def _broken(rule: Rule, how: str) -> Verdict:
+    return Verdict(Word.DENY, f"rule `{_name(rule)}` {how}", _name(rule), "rule_error")
 
 
 def _name(rule: Rule) -> str:

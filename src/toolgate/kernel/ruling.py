@@ -6,7 +6,7 @@ The pipeline and everything that explains or replays a policy rule through this 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -68,10 +68,10 @@ def look(
     return Facts(mode, now, arguments, found)
 
 
-def show_facts(stance: Stance, facts: Facts) -> dict[str, Any]:
-    """Return what was found as JSON, not masked yet."""
+def show_facts(stance: Stance, facts: Facts, mask: Callable[[str], str] = str) -> dict[str, Any]:
+    """Return what was found as JSON, every text in it masked."""
     found = facts.found
-    return {each.name: each.shown(found[each.name]) for each in stance.inspectors if each.name in found}
+    return {each.name: each.shown(found[each.name], mask) for each in stance.inspectors if each.name in found}
 
 
 def permit(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], facts: Facts) -> Judgement:

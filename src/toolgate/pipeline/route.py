@@ -27,7 +27,8 @@ UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
 class Route(NamedTuple):
     """`free` are the modes in which a call runs at once whatever its arguments, each with the fields of a call
     that begins EXECUTING in it; its claim must be as safe as `durability`. `born` are the fields that all calls
-    of this tool begin with. A new call takes a copy.
+    of this tool begin with, and `quick` those that one adds which runs at once after its rules were asked; None
+    where more than rules stands in between. A new call takes a copy.
     """
 
     tool: ToolDefinition
@@ -36,6 +37,7 @@ class Route(NamedTuple):
     rules: tuple[Rule, ...]
     free: Mapping[Mode, dict[str, Any]]
     born: dict[str, Any]
+    quick: dict[str, Any] | None
     durability: Durability
 
 
@@ -54,19 +56,20 @@ def lay_out(
     born = _born(tool, policy, placement)
     claimed = {"status": Status.EXECUTING, "version": 1, "owner": owner, "attempt": 1, "approved_by": BY_POLICY}
     free: dict[Mode, dict[str, Any]] = {}
-    if placement is Placement.INLINE and placement.value in placements and _is_settled(tool, stance, rules):
+    is_simple = tool.prepare is None and tool.rate_limit_per_hour is None and not stance.meters
+    is_quick = is_simple and placement is Placement.INLINE and placement.value in placements
+    if is_quick and _is_settled(tool, stance, rules):
         for mode in Mode:
             assessment = _in_mode(mode, tool, stance, rules)
             if assessment is not None:
                 free[mode] = born | claimed | assessed(assessment, mask)
-    return Route(tool, policy, stance, rules, free, born, durability_of(tool))
+    return Route(tool, policy, stance, rules, free, born, claimed if is_quick else None, durability_of(tool))
 
 
 def _is_settled(tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...]) -> bool:
     """Whether nothing about a call but the mode can change what happens to it."""
     is_scored = tool.thresholds is not None or stance.thresholds is not None
-    is_simple = tool.prepare is None and tool.rate_limit_per_hour is None and not stance.meters
-    return is_simple and not is_scored and all(getattr(rule, "is_static", False) for rule in rules)
+    return not is_scored and all(getattr(rule, "is_static", False) for rule in rules)
 
 
 def _in_mode(mode: Mode, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...]) -> Assessment | None:

@@ -53,7 +53,8 @@ class FilePolicy(Policy):
     def workspace(self) -> Workspace:
         """The roots relative paths and allowed patterns begin at, opened when first needed."""
         bases = {_base(pattern) for pattern in self._allowed_patterns()}
-        extra = sorted(base for base in bases if base is not None and base != "/" and os.path.isdir(base))
+        own = os.path.realpath(self.surroundings.workspace)
+        extra = sorted(base for base in bases if base is not None and base not in ("/", own) and os.path.isdir(base))
         return Workspace(self.surroundings.workspace, extra_roots=extra)
 
     def _allowed_patterns(self) -> Iterable[str]:
@@ -90,6 +91,8 @@ class FilePolicy(Policy):
             hosts=rules[0] if len(rules) == 1 else AllHosts(parts=rules) if rules else HostRules(),
             judge_path=self._refuse_path,
             max_file_bytes=self._max_file_bytes,
+            hidden=self._protection.always,
+            locked=self._protection.writing or self._protection.always,
         )
 
     def _refuse_path(self, tool: str, fact: PathFact, access: Access) -> str | None:

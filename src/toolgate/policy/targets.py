@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolgate.guards import Refused
@@ -24,6 +25,7 @@ PATH_NAMES = frozenset(
 PATH_ENDINGS = ("_path", "_paths", "_file", "_files", "_filename", "_dir", "_dirs", "_directory", "_folder")
 URL_NAMES = frozenset("url urls uri uris href link endpoint".split())
 URL_ENDINGS = ("_url", "_urls", "_uri", "_uris")
+Mask = Callable[[str], str]
 COMMAND_NAMES = ("argv", "command", "cmd")
 _PATH_FORMATS = frozenset(("path", "file-path", "directory-path"))
 _URL_FORMATS = frozenset(("uri", "url", "iri"))
@@ -57,11 +59,13 @@ class UrlTarget(NamedTuple):
     refused: str = ""
 
 
+@lru_cache(maxsize=1024)
 def looks_like_path(name: str) -> bool:
     low = name.lower()
     return low in PATH_NAMES or low.endswith(PATH_ENDINGS)
 
 
+@lru_cache(maxsize=1024)
 def looks_like_url(name: str) -> bool:
     low = name.lower()
     return low in URL_NAMES or low.endswith(URL_ENDINGS)
@@ -170,8 +174,8 @@ class PathInspector:
     def _is_path(self, name: str) -> bool:
         return name in self.named or name in self.defaults or looks_like_path(name)
 
-    def shown(self, finding: tuple[PathTarget, ...], /) -> list[dict[str, Any]]:
-        return [_shown_path(target) for target in finding]
+    def shown(self, finding: tuple[PathTarget, ...], mask: Mask, /) -> list[dict[str, Any]]:
+        return [_shown_path(target, mask) for target in finding]
 
 
 def look_at(workspace: Workspace, where: str, value: Any, access: Access, base: str | None = None) -> PathTarget:
@@ -184,12 +188,18 @@ def look_at(workspace: Workspace, where: str, value: Any, access: Access, base: 
         return PathTarget(where, value, access, None, str(error))
 
 
-def _shown_path(target: PathTarget) -> dict[str, Any]:
-    fact = target.fact
-    shown: dict[str, Any] = {"argument": target.argument, "access": target.access}
+def _shown_path(target: PathTarget, mask: Mask) -> dict[str, Any]:
+    fact, where = target.fact, mask(target.argument)
     if fact is None:
-        return shown | {"refused": target.refused}
-    return shown | {"path": fact.path, "root": fact.root, "kind": fact.kind, "size": fact.size}
+        return {"argument": where, "access": target.access, "refused": mask(target.refused)}
+    return {
+        "argument": where,
+        "access": target.access,
+        "path": mask(fact.path),
+        "root": fact.root,
+        "kind": fact.kind,
+        "size": fact.size,
+    }
 
 
 @dataclass(frozen=True)
@@ -219,14 +229,14 @@ class CommandInspector:
         paths = tuple(look_at(workspace, use.argument, use.path, use.access, base) for use in parsed.paths)
         return CommandTarget(shown, parsed, paths)
 
-    def shown(self, finding: CommandTarget, /) -> dict[str, Any]:
-        if finding.parsed is None:
-            return {"refused": finding.refused}
+    def shown(self, finding: CommandTarget, mask: Mask, /) -> dict[str, Any]:
         parsed = finding.parsed
+        if parsed is None:
+            return {"refused": mask(finding.refused)}
         return {
-            "argv": list(parsed.argv),
+            "argv": [mask(word) for word in parsed.argv],
             "word": parsed.word.value,
-            "paths": [_shown_path(target) for target in finding.paths],
+            "paths": [_shown_path(target, mask) for target in finding.paths],
         }
 
 
@@ -243,11 +253,11 @@ class UrlInspector:
     def _is_url(self, name: str) -> bool:
         return name in self.named or looks_like_url(name)
 
-    def shown(self, finding: tuple[UrlTarget, ...], /) -> list[dict[str, Any]]:
+    def shown(self, finding: tuple[UrlTarget, ...], mask: Mask, /) -> list[dict[str, Any]]:
         return [
-            {"argument": url.argument, "refused": url.refused}
+            {"argument": mask(url.argument), "refused": mask(url.refused)}
             if url.target is None
-            else {"argument": url.argument, "host": url.target.host, "port": url.target.port}
+            else {"argument": mask(url.argument), "host": mask(url.target.host), "port": url.target.port}
             for url in finding
         ]
 

@@ -138,7 +138,11 @@ class ArgumentRule:
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the condition holds; raise CannotTellError where an ask or deny cannot be told."""
-        values = list(_values(arguments, self.path))
+        name = self.path[0]
+        if len(self.path) == 1:
+            values = [arguments[name]] if name in arguments else []
+        else:
+            values = list(_values(arguments, self.path))
         if self.word is Word.ALLOW:
             return bool(values) and all(self._passes(value) for value in values)
         if not values:

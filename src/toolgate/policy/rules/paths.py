@@ -84,15 +84,29 @@ def real(pattern: str, surroundings: Surroundings) -> str:
     literal = next((number for number, name in enumerate(names) if _GLOB.search(name)), len(names))
     rest = names[literal:]
     head = os.path.realpath("/".join(names[:literal]) or "/")
-    quoted = re.sub(r"([*?\[\]{}\\])", r"\\\1", head)
-    return mark + "/".join([quoted.rstrip("/"), *rest]) if rest else mark + quoted
+    return mark + "/".join([quoted(head).rstrip("/"), *rest]) if rest else mark + quoted(head)
+
+
+def _within(pattern: str, base: str) -> str:
+    """Return a permission that a pattern without a leading `/` gives: only beneath the workspace."""
+    bare = pattern.removeprefix("!")
+    if bare.startswith("/"):
+        return pattern
+    inner = bare if "/" in bare or bare == "**" else f"**/{bare}"
+    mark = "!" if pattern.startswith("!") else ""
+    return f"{mark}{quoted(base)}/{inner.removeprefix('./')}"
+
+
+def quoted(path: str) -> str:
+    """Return a path as a pattern that covers it alone."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
 def build(spec: Paths, site: Site, surroundings: Surroundings) -> Share:
     base = os.path.realpath(surroundings.workspace)
     allowed = forbidden = None
     if spec.allowed is not None:
-        allowed = PathPatterns([real(pattern, surroundings) for pattern in spec.allowed], base=base)
+        allowed = PathPatterns([_within(real(pattern, surroundings), base) for pattern in spec.allowed], base=base)
     if spec.forbidden:
         forbidden = PathPatterns([real(pattern, surroundings) for pattern in spec.forbidden], base=base, tree=True)
     rule = PathsRule(allowed, forbidden, frozenset(spec.arguments), site)
