@@ -29,10 +29,11 @@ class Ear(asyncio.Protocol):
         self._opened = opened
         self._rest = b""
         self.ids: list[int] = []
+        self.transport: Any = None
         self.closed = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport: Any = transport
+        self.transport = transport
         self.transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:

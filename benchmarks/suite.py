@@ -22,7 +22,7 @@ from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable", "decision", "diff")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "server")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -213,6 +213,24 @@ def measure_decision(size: Size) -> dict[str, Any]:
     return {key: summary(line[key] for line in lines) for key in ("handler_us", "commit_us")}
 
 
+def measure_server(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the server, by script; what fails is named and left out."""
+    use_all_cores()
+    found: dict[str, Any] = {}
+    for name, script in (("posts", "benchmarks.server_posts"), ("streams", "benchmarks.server_streams")):
+        lines = []
+        for number in range(1, (size.durable_rounds + 1) // 2 + 1):
+            try:
+                lines.append(measure(own_python(), "-m", script, is_own=True))
+            except MeasurementFailedError as error:
+                say(f"server {name}: left out, measuring failed: {error}")
+                break
+            say(f"server {name} {number}")
+        else:
+            found[name] = {key: summary(line[key] for line in lines) for key in lines[0]}
+    return found
+
+
 def measure_differences(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the diff section, by case and contender."""
     pin_to_one_core()
@@ -251,6 +269,7 @@ def main() -> int:
         "durable": measure_durability(size) if "durable" in wanted else {},
         "decision": measure_decision(size) if "decision" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
+        "server": measure_server(size) if "server" in wanted else {},
     }
     verdicts = judge(results)
     results["targets"] = [verdict.as_json() for verdict in verdicts]
