@@ -21,7 +21,7 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
 _AMBIGUOUS = re.compile(
     r"""(?ix) (?:
-        y | yes | n | no | on | off                                  # truth values of YAML 1.1
+        yes | no | on | off                                          # truth values of YAML 1.1
       | [-+]?0[0-7_]+ | [-+]?0[xob][0-9a-f_]+ | [-+]?[0-9][0-9_]*_[0-9_.]* | \+[0-9.]+  # other bases, grouped digits
       | [-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?                        # base sixty
       | [-+]?\.(inf|nan) | [-+]?\.[0-9]+ | [-+]?[0-9]+\.
@@ -180,9 +180,9 @@ class _Builder:
 
 def _hint(text: str) -> str:
     low = text.lower()
-    if low in ("y", "yes", "on"):
+    if low in ("yes", "on"):
         return f"write true, or '{text}' in quotes"
-    if low in ("n", "no", "off"):
+    if low in ("no", "off"):
         return f"write false, or '{text}' in quotes"
     return f"write '{text}' in quotes, or a plain decimal number"
 
