@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from tests.docs.pages import missing_words, sections
 
 import toolgate
+from toolgate.errors import PolicyError
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import EVENTS, Event
 
@@ -51,19 +54,24 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await wait_for(gate, "tool.late_result")
     await gate.settle(unknown.call_id, happened=True, by="ann", reason="looked")
     await gate.set_policy(toolgate.Policy(revision="two"), by="ann")
+    with suppress(PolicyError):
+        await gate.reload_policy(by="ann")
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
     await gate.call("count", {"to": 3})
 
 
 @pytest.fixture
-async def events() -> AsyncIterator[list[Event]]:
+async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     release = threading.Event()
 
     @toolgate.tool(timeout_seconds=0.05)
     def stuck() -> None:
         release.wait(30)
 
-    async with toolgate.open("memory://", tools=[count, change, stuck]) as gate:
+    policy = tmp_path / "toolgate.yaml"
+    policy.touch()
+    async with toolgate.open("memory://", tools=[count, change, stuck], policy=policy) as gate:
+        policy.write_text("nonsense: 1")
         try:
             await asyncio.wait_for(make_every_event(gate, release), 30)
         finally:
