@@ -50,12 +50,11 @@ def make(path: Path, *, finished: int, pending: int) -> None:
             due_at=now + timedelta(hours=1) if waits else None,
             completed_at=None if waits else now,
         )
-        connection.execute(
-            INSERT_CALL, entry_of(Change.make(project="default", at=now, call=call), sealer).insert or ()
-        )
+        row = entry_of(Change.make(project="default", at=now, call=call), sealer).insert
+        INSERT_CALL.write(connection, [row or ()])
         for seq in (number * 2 + 1, number * 2 + 2):
             event = (seq, "default", seq, "tool.invoked", now.isoformat(" ")[:26], call.id, b"{}" * 170, b"p" * 32)
-            connection.execute(INSERT_EVENT, (*event, b"h" * 32))
+            INSERT_EVENT.write(connection, [(*event, b"h" * 32)])
     connection.execute("COMMIT")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()

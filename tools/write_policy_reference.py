@@ -28,15 +28,16 @@ HEAD = f"""# Policy language
 
 This page is written by `tools/write_policy_reference.py` from the models that the loader checks files with.
 
-A policy is a YAML file: `toolgate.yaml`, or `config/governance/tools.yaml`, or any file you name. `toolgate policy check`
-says whether it is right. Loading is strict: unknown and repeated keys, anchors, aliases, tags, directives, several
-documents, words that YAML 1.1 reads as something else (`no`, `on`, `010`, `12:30`), wrong types, contradictions and files
-above {MAX_BYTES:,} bytes are errors that name line and column, and the nearest key. Durations are a number of seconds, or
-a number with `s`, `m`, `h`, `d` or `w`. `$HOME` and `${{WORKSPACE}}` are the only variables.
+A policy is a YAML file: `toolgate.yaml`, or `config/governance/tools.yaml`, or any file you name.
+`toolgate policy check` says whether it is right. Loading is strict: unknown and repeated keys, anchors, aliases, tags,
+directives, several documents, words that YAML 1.1 reads as something else (`no`, `on`, `010`, `12:30`), wrong types,
+contradictions and files above {MAX_BYTES:,} bytes are errors that name line and column, and the nearest key.
+Durations are a number of seconds, or a number with `s`, `m`, `h`, `d` or `w`. `$HOME` and `${{WORKSPACE}}` are the only
+variables.
 
 The decision in three lines:
 
-1. Every rule of every layer that speaks of the tool is asked, and so are the tool's own. Any deny, and any error, denies.
+1. Every rule of every layer that speaks of the tool is asked, and the tool's own. Any deny, and any error, denies.
 2. Otherwise any ask asks; otherwise any allow allows; otherwise the `default` decides.
 3. Order never matters, and no score, risk or allow turns a deny or an ask into less.
 
@@ -44,10 +45,10 @@ The decision in three lines:
 
 LAYERS = """## Layers
 
-`include` brings in other files. Every file belongs to a layer, `org`, `project` or `tool`, and includes files of its own
-layer or higher ones. All rules of all files count, so the strictest wins; of settings that cannot be combined as rules,
-the stricter counts: the shorter timeout and undo time, the higher quorum, level and thresholds, the lower limit, the
-safer sandbox, the stricter default. An approver must hold a role of every layer's `approvers`.
+`include` brings in other files. Every file belongs to a layer, `org`, `project` or `tool`, and includes files of its
+own layer or higher ones. All rules of all files count, so the strictest wins; of settings that cannot be combined as
+rules, the stricter counts: the shorter timeout and undo time, the higher quorum, level and thresholds, the lower
+limit, the safer sandbox, the stricter default. An approver must hold a role of every layer's `approvers`.
 
 A tool is spoken of by its entry under `tools`, by entries whose name has a `*` that fits, and by the entry of its
 category. All of them count.
@@ -139,7 +140,9 @@ def entry() -> str:
         if held:
             form = "A list of items.\n\n" if get_origin(key.spec) is list else ""
             body += form + table(held[0]) + "\n"
-            body += "".join(f"#### {key.name}: {name}\n\n{table(inner)}\n" for name, inner in nested(held[0], {held[0]}))
+            body += "".join(
+                f"#### {key.name}: {name}\n\n{table(inner)}\n" for name, inner in nested(held[0], {held[0]})
+            )
         else:
             body += f"One of {shown(key.spec)}.\n\n"
         parts.append(body)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.policy import Policy
     from toolgate.kernel.signature import tool
     from toolgate.kernel.tool import ToolDefinition
+    from toolgate.stages import StageContext, StageKind, StageOutput
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,9 @@ _HOMES = {
     "Policy": "toolgate.kernel.policy",
     "Principal": "toolgate.kernel.context",
     "Result": "toolgate.kernel.output",
+    "StageContext": "toolgate.stages",
+    "StageKind": "toolgate.stages",
+    "StageOutput": "toolgate.stages",
     "ToolDefinition": "toolgate.kernel.tool",
     "ToolInput": "toolgate.kernel.input",
     "ToolOutput": "toolgate.kernel.output",
@@ -44,6 +48,9 @@ __all__ = [
     "Policy",
     "Principal",
     "Result",
+    "StageContext",
+    "StageKind",
+    "StageOutput",
     "ToolDefinition",
     "ToolInput",
     "ToolOutput",

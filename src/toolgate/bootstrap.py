@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import uuid_utils
@@ -18,6 +20,8 @@ from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
+from toolgate.ports.directory import Directory
+from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store
 
 _SCHEMES = ("memory", "sqlite")
@@ -29,19 +33,24 @@ def open(  # `toolgate.open` is the name users type
     tools: Iterable[ToolDefinition] = (),
     policy: Policy | str | PathLike[str] | None = None,
     workspace: str | PathLike[str] | None = None,
-    approver: Callable[..., Any] | Channel | None = None,
+    approver: Callable[..., Any] | Channel | Sequence[Callable[..., Any] | Channel] | None = None,
     secrets: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     undo_ttl_seconds: float = DEFAULT_UNDO_TTL_S,
+    runners: Mapping[str, Runner] | None = None,
+    built_in_tools: bool = False,
+    sandbox_uid: int | None = None,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
-    `approver` answers approvals: a function (see CallbackChannel) or a channel. Without one, calls
+    `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
-    files are read again when they change. `workspace` is where its relative paths begin. `secrets` are
-    values hidden wherever they appear.
+    files are read again when they change. `workspace` is where relative paths begin, the current directory by
+    default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the catalog.
+    `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places where
+    handlers run, by placement (`client`, ...).
     """
-    channels = [] if approver is None else [_channel(approver)]
+    channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None
     if isinstance(policy, Policy | None):
@@ -49,19 +58,80 @@ def open(  # `toolgate.open` is the name users type
     else:  # read before anything is opened: a gate without its policy is no gate
         source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace)
         followed = source.load()
+    edges = _Edges(workspace)
+    sandbox = _Sandbox(edges, sandbox_uid)
+    offered = [*tools]
+    if built_in_tools:
+        offered += _load("toolgate.catalog", "built_in_tools")(edges)
     store, bus = connect(url)
-    return Gate(
+    gate = Gate(
         store=store,
         bus=bus,
-        runners={Placement.INLINE.value: inline},
-        tools=tools,
+        runners={Placement.INLINE.value: inline, Placement.SANDBOX.value: sandbox, **(runners or {})},
+        tools=offered,
         policy=followed,
         policy_source=source,
         channels=channels,
         masker=Masker(secrets),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
+        tally=_load("toolgate.adapters.telemetry.metrics", "METRICS").hear,
     )
+    edges.gate = sandbox.gate = gate
+    return gate
+
+
+class _Edges:
+    """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone."""
+
+    def __init__(self, workspace: str | PathLike[str] | None) -> None:
+        self._workspace = workspace
+        self._found: tuple[object, Any] | None = None
+        self.gate: Gate | None = None
+
+    def __call__(self) -> Any:
+        policy = None if self.gate is None else self.gate.policy
+        if self._found is None or self._found[0] is not policy:
+            self._found = (policy, self._make(policy))
+        return self._found[1]
+
+    def _make(self, policy: Policy | None) -> Any:
+        of_policy = getattr(policy, "edges", None)
+        if of_policy is not None:
+            return of_policy()
+        workspace = _load("toolgate.guards.files", "Workspace")(self._workspace or ".")
+        return _load("toolgate.guards.edges", "Edges")(workspace=workspace)
+
+
+class _Sandbox:
+    """The sandbox runner, made when something is to run in it: most gates never need one."""
+
+    def __init__(self, edges: _Edges, uid: int | None) -> None:
+        self._edges = edges
+        self._uid = uid
+        self._runner: Any = None
+        self._lock = threading.Lock()
+        self.gate: Gate | None = None
+
+    def run(self, job: Job) -> Awaitable[object]:
+        with self._lock:
+            if self._runner is None:
+                self._runner = self._make()
+        running: Awaitable[object] = self._runner.run(job)
+        return running
+
+    def _make(self) -> Any:
+        sandbox = _load("toolgate.adapters.runners.sandbox", "Sandbox")
+        runner = _load("toolgate.adapters.runners.sandbox", "SandboxRunner")
+        return runner(sandbox(self._edges, uid=self._uid, on_tested=self._note))
+
+    def _note(self, report: Any) -> None:
+        if self.gate is not None:
+            self.gate.note_sandbox(report.as_json())
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.close()
 
 
 def _load(module: str, name: str) -> Any:
@@ -78,12 +148,42 @@ def connect(url: str) -> tuple[Store, Bus]:
             _load("toolgate.adapters.buses.memory", "MemoryBus")(),
         )
     if separator and scheme == "sqlite":
-        if not rest.startswith("/") or rest == "/":
-            raise UsageError("A SQLite URL is sqlite:///relative.db or sqlite:////absolute/path.db.")
-        store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(rest[1:], owner=owner)
+        store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
+    raise _unknown(scheme)
+
+
+def directory(url: str) -> Directory:
+    """Return the directory that belongs to the store a URL names."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "memory":
+        in_memory: Directory = _load("toolgate.adapters.directories.memory", "MemoryDirectory")()
+        return in_memory
+    if separator and scheme == "sqlite":
+        path, files = _path(rest), import_module("toolgate.adapters.stores.sqlite_file")
+        files.prepare(path)
+        in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
+            lambda: files.connect(path, busy_s=files.CREATE_S)
+        )
+        return in_file
+    raise _unknown(scheme)
+
+
+def _path(rest: str) -> Path:
+    if not rest.startswith("/") or rest == "/":
+        raise UsageError("A SQLite URL is sqlite:///relative.db or sqlite:////absolute/path.db.")
+    return Path(rest[1:])
+
+
+def _unknown(scheme: str) -> UsageError:
     known = ", ".join(f"{name}://" for name in _SCHEMES)
-    raise UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
+    return UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
+
+
+def _approvers(given: Any) -> Sequence[Any]:
+    if given is None:
+        return ()
+    return given if isinstance(given, list | tuple) else (given,)
 
 
 def _channel(approver: Callable[..., Any] | Channel) -> Channel:

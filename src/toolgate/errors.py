@@ -14,14 +14,18 @@
     |   |-- ToolUnknownOutcomeError      it may or may not have happened
     |   `-- ToolUndoError                an undo was refused or failed
     |-- DefinitionError                  a tool, schema or registration is wrong
+    |   `-- NotAsyncError                a plain function where only an async one will do
     |-- PolicyError                      a policy file is wrong, or there is none
     |-- NotFoundError                    no such call, approval or run
     |-- ConflictError                    somebody else got there first
     |   |-- DecisionConflictError        the approval is decided, expired or frozen
     |   |-- ModeChangedError             the operator's mode is another one than the rules saw
+    |   |-- GrantChangedError            a grant was used up, revoked or used by somebody else meanwhile
     |   |-- StaleFenceError              a result from an execution that lost its claim
     |   `-- RateLimitError               the claim would exceed a rate
     |-- NotAllowedError                  this principal may not do this
+    |-- DeliveryError                    a channel gave up carrying a question
+    |-- SandboxError                     the sandbox cannot be made or used
     |-- StoreError                       the truth cannot be read or written
     |-- GateClosedError                  the gate was closed
     `-- UsageError                       the API was called in a way it cannot serve
@@ -217,6 +221,12 @@ class DefinitionError(ToolgateError):
     code = "invalid_definition"
 
 
+class NotAsyncError(DefinitionError, TypeError):
+    """A plain function was given where only an async one will do."""
+
+    code = "not_async"
+
+
 class PolicyProblem(NamedTuple):
     """One thing wrong with a policy file: where it stands (counted from one), under which keys, and what it is."""
 
@@ -265,6 +275,12 @@ class ModeChangedError(ConflictError):
     code = "mode_changed"
 
 
+class GrantChangedError(ConflictError):
+    """The grant is not as it was read: used, revoked or used up; nothing was written."""
+
+    code = "grant_changed"
+
+
 class StaleFenceError(ConflictError):
     """A result arrived from an execution that no longer holds the claim; it is kept as evidence only."""
 
@@ -281,6 +297,22 @@ class NotAllowedError(ToolgateError):
     """This principal may not do this."""
 
     code = "not_allowed"
+
+
+class DeliveryError(ToolgateError):
+    """A channel gave up carrying a question to people; the question stays open."""
+
+    code = "undelivered"
+
+    def __init__(self, message: str, /, *, attempts: int = 1) -> None:
+        self.attempts = attempts
+        super().__init__(message)
+
+
+class SandboxError(ToolgateError):
+    """The sandbox cannot be made here; nothing ran, and nothing runs outside it instead."""
+
+    code = "sandbox_unavailable"
 
 
 class StoreError(ToolgateError):

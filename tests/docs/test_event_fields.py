@@ -12,6 +12,7 @@ import pytest
 from tests.docs.pages import missing_words, sections
 
 import toolgate
+from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import PolicyError
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import EVENTS, Event
@@ -28,6 +29,9 @@ async def count(to: int, progress: toolgate.ToolInput) -> int:
 @toolgate.tool(risk_level="medium", undoable=True, undo_handler=lambda _undo: None)
 async def change(value: int) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok(value, artifacts=["a"])
+
+
+far = toolgate.ToolDefinition("far", {}, lambda _input: toolgate.ToolOutput.ok(), placement="client")
 
 
 async def wait_for(gate: toolgate.Gate, name: str) -> None:
@@ -49,6 +53,9 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await gate.call("change", {"value": 2}, approval_timeout_s=0.1)
     parked = await gate.call("change", {"value": 3}, wait=False)
     await gate.cancel(parked.call_id)
+    elsewhere = await gate.call("far", wait=False)
+    await gate.dispatch(elsewhere.call_id, to="ann")
+    await gate.complete(elsewhere.call_id, toolgate.ToolOutput.ok(), by="ann")
     unknown = await gate.call("stuck")
     release.set()
     await wait_for(gate, "tool.late_result")
@@ -68,9 +75,10 @@ async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     def stuck() -> None:
         release.wait(30)
 
+    tools = [count, change, stuck, far]
     policy = tmp_path / "toolgate.yaml"
     policy.touch()
-    async with toolgate.open("memory://", tools=[count, change, stuck], policy=policy) as gate:
+    async with toolgate.open("memory://", tools=tools, policy=policy, runners={"client": ClientRunner()}) as gate:
         policy.write_text("nonsense: 1")
         try:
             await asyncio.wait_for(make_every_event(gate, release), 30)

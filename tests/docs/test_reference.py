@@ -20,6 +20,7 @@ from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import TRANSITIONS, Call, Status
 from toolgate.kernel.canonical import Limits
 from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
+from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
 from toolgate.kernel.event import EVENTS, Event
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Default, Policy
@@ -31,6 +32,7 @@ EVENT_PAGE = "docs/reference/events.md"
 ERROR_PAGE = "docs/reference/errors.md"
 STATUS_PAGE = "docs/reference/statuses.md"
 TOOL_PAGE = "docs/reference/tool-definition.md"
+DIFF_PAGE = "docs/reference/diffs.md"
 MAKE_PAGE = "docs/reference/make.md"
 RESULT_METHODS = ["success", "is_final", "is_pending", "unwrap", "to_error"]
 
@@ -95,6 +97,10 @@ def test_no_section_of_gate_is_about_a_method_that_is_gone() -> None:
         (TOOL_PAGE, "UndoMetadata", fields(UndoMetadata)),
         (TOOL_PAGE, "Closed sets", [*Effects, *RiskLevel, *Placement]),
         ("docs/reference/arguments-and-schemas.md", "Limits", fields(Limits)),
+        (DIFF_PAGE, "DiffResult", [*fields(DiffResult), *public(DiffLine), *DiffType.__members__]),
+        (DIFF_PAGE, "diff_text", parameters(diff_text)),
+        (DIFF_PAGE, "diff_json", parameters(diff_json)),
+        (DIFF_PAGE, "diff_structured", parameters(diff_structured)),
         ("docs/explanation/decisions.md", "The policy", [*fields(Policy), *Default, *fields(Thresholds)]),
     ],
 )

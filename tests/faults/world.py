@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class World:
     hold: str | None = None
     held: int = 0
     ledger_folder: Path | None = None
-    release: asyncio.Event = field(default_factory=asyncio.Event)
+    release: threading.Event = field(default_factory=threading.Event)
 
     @property
     def file(self) -> Path:
@@ -47,7 +48,8 @@ class World:
     async def _wait(self, where: str) -> None:
         if self.hold == where:
             self.held += 1
-            await self.release.wait()
+            while not self.release.is_set():  # noqa: ASYNC110  # handlers may wait on several event loops
+                await asyncio.sleep(0.005)
 
     def _effect(self, given: ToolInput) -> ToolOutput:
         self.points.reach("effect")

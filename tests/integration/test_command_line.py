@@ -16,6 +16,7 @@ import pytest
 from tests.integration.programs import cli, here, line, lines_of, run, running
 
 import toolgate
+from toolgate.adapters.stores.sealing import new_key
 from toolgate.adapters.stores.sqlite_file import HEAD
 
 PAY = 'with open_gate() as gate: print(gate.sync.call("pay", {"amount": 3}, call_id="c1").status)'
@@ -89,6 +90,7 @@ COMMANDS: dict[str, Callable[[Path], list[object]]] = {
     "db backup": lambda path: ["db", "backup", path, path.with_name("copy.db")],
     "db vacuum": lambda path: ["db", "vacuum", path],
     "db prune": lambda path: ["db", "prune", path, "--older-than", "1d"],
+    "db rekey": lambda path: ["db", "rekey", path],
 }
 
 
@@ -297,3 +299,23 @@ def test_a_name_that_would_steer_the_terminal_is_written_out(database: Path) -> 
     shown = here("audit", "verify", database).out
     assert "\x1b" not in shown
     assert "\\x1b[2Jinnocent" in shown
+
+
+def test_rekey_tells_which_keys_may_go_and_without_them_everything_is_there(used: Path) -> None:
+    key = used.with_name(used.name + ".key")
+    key.write_text(new_key() + "\n" + key.read_text())
+    told = here("db", "rekey", used)
+    assert told.code == 0
+    assert "Sealed 4 values anew" in told.out
+    assert "No longer needed: " in told.out
+    key.write_text(key.read_text().split()[0])
+    assert here("db", "rekey", used, "--json").json["resealed"] == 0
+    with toolgate.open(f"sqlite:///{used}") as gate:
+        assert gate.sync.get("c1", project="one").data == 3
+
+
+def test_rekey_tells_of_keys_that_are_still_in_use(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = used.with_name(used.name + ".key")
+    key.write_text(new_key() + "\n" + key.read_text())
+    monkeypatch.setattr("toolgate.adapters.stores.rekey.ROUNDS", 0)
+    assert "Still in use: " in here("db", "rekey", used).out

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.journeys.scene import Open, names
 
+import toolgate
 from toolgate import Result, ToolDefinition, ToolInput, ToolOutput, tool
 from toolgate.errors import ToolExecutionError, ToolInputError, ToolNotFoundError, ToolOutputError, UsageError
 from toolgate.kernel.call import Status
@@ -109,7 +110,9 @@ async def _fails_with(open_gate: Open, handler: Any) -> Result:
         return await asyncio.wait_for(gate.call("broken"), 10)
 
 
-@pytest.mark.parametrize("kind", [ValueError, SystemExit, StopIteration, RecursionError, TimeoutError])
+@pytest.mark.parametrize(
+    "kind", [ValueError, SystemExit, KeyboardInterrupt, StopIteration, RecursionError, TimeoutError]
+)
 async def test_whatever_a_plain_handler_raises_is_its_failure(open_gate: Open, kind: type[BaseException]) -> None:
     def handler(_given: ToolInput) -> ToolOutput:
         raise kind("broke")
@@ -126,6 +129,19 @@ async def test_whatever_an_async_handler_raises_is_its_failure(open_gate: Open, 
 
     result = await _fails_with(open_gate, handler)
     assert (result.status, result.error_code) == (Status.FAILED, "execution_failed")
+
+
+@pytest.mark.parametrize("steps", [0, 1], ids=["at once", "later"])
+def test_an_interrupt_inside_an_async_handler_is_recorded_and_goes_on(steps: int) -> None:
+    async def handler(_given: ToolInput) -> ToolOutput:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    with toolgate.open(tools=[ToolDefinition(name="broken", handler=handler)]) as gate:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(gate.call("broken", call_id="c1"))
+        assert gate.sync.get("c1").status is Status.FAILED
 
 
 async def test_the_original_exception_is_at_hand_for_the_caller(open_gate: Open) -> None:

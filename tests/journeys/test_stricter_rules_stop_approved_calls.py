@@ -114,7 +114,7 @@ async def test_a_policy_that_asks_for_more_asks_again(open_gate: Open, desk: Des
 def gate_thresholds() -> Any:
     from toolgate.kernel.tool import Thresholds
 
-    return Thresholds(auto=90, quick=50)
+    return Thresholds(auto=90, quick=80)
 
 
 async def _asks(gate: Any, call_id: str) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from toolgate.errors import GateClosedError
+from toolgate.errors import GateClosedError, NotFoundError, StoreError
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import Result, result_of
 from toolgate.pipeline.background import Background
@@ -19,6 +20,7 @@ from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.waiting import Key, Waiters
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.bus import Hint
+from toolgate.ports.store import ApprovalQuery
 
 _APPROVED = Status.APPROVED
 LOOK_AFTER_S = 0.25
@@ -34,6 +36,7 @@ class Attendance:
         self._performer = performer
         self._background = background
         self._waiters = Waiters()
+        self._onlookers = Waiters()
         self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
         self._resuming: set[Key] = set()
         self._strays: set[asyncio.Task[None]] = set()
@@ -56,7 +59,7 @@ class Attendance:
                 if call.is_final:
                     self._homes.pop(key, None)
                     return result_of(call, data=decode(call.result))
-                if call.status is Status.APPROVED and call.tool_name in driver.registry:
+                if call.status is Status.APPROVED and call.tool_name in driver.realm(call.project).registry:
                     result = await self._walk.resume(call)
                     if result.is_final:
                         self._homes.pop(key, None)
@@ -71,7 +74,31 @@ class Attendance:
             finally:
                 self._waiters.discard(key, future)
 
+    async def answer(self, approval_id: str, project: str | None) -> Approval:
+        """Return an approval once it is decided or closed. Looking on runs nothing."""
+        query = ApprovalQuery(id=approval_id, project=project)
+        while True:
+            approval = await self._asked(query)
+            key = (approval.project, approval.call_id)
+            future = self._onlookers.add(key)
+            try:
+                approval = await self._asked(query)
+                if not approval.is_pending:
+                    return approval
+                if self.is_closed:
+                    raise GateClosedError(f"The gate was closed; approval {approval_id} stays undecided.")
+                await future
+            finally:
+                self._onlookers.discard(key, future)
+
+    async def _asked(self, query: ApprovalQuery) -> Approval:
+        found = await self._driver.store.approvals(query)
+        if not found:
+            raise NotFoundError(f"There is no approval {str(query.id)[:64]}.")
+        return found[0]
+
     def _on_hint(self, hint: Hint) -> None:
+        self._onlookers.wake(hint)
         if self._homes and hint.status.is_final:
             self._homes.pop((hint.project, hint.call_id), None)
         if not self._waiters.wake(hint) and hint.status is _APPROVED:
@@ -79,7 +106,7 @@ class Attendance:
 
     def offer(self, call: Call) -> None:
         key = (call.project, call.id)
-        if key not in self._waiters and call.tool_name in self._driver.registry:
+        if key not in self._waiters and call.tool_name in self._driver.realm(call.project).registry:
             self._dispatch(key)
 
     def _dispatch(self, key: Key) -> None:
@@ -117,6 +144,9 @@ class Attendance:
             call = await self._driver.read(*key)
             if call.status is Status.APPROVED:
                 await self._walk.resume(call)
+        except StoreError:
+            if not self.is_closed:  # then it stays approved, for whoever opens the store next
+                raise
         finally:
             self._resuming.discard(key)
 
@@ -125,3 +155,4 @@ class Attendance:
         self.is_closed = True
         self._unsubscribe()
         self._waiters.wake_all()
+        self._onlookers.wake_all()

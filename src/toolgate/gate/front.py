@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
-from toolgate.errors import GateClosedError, NotFoundError, UsageError
+from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.ownership import Ownership
+from toolgate.gate.people import People
 from toolgate.gate.sync import SyncGate
-from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
@@ -22,28 +23,33 @@ from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
+from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
+from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.ports.bus import Bus, Hint
-from toolgate.ports.channel import Channel, Decision
+from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
-from toolgate.ports.store import ApprovalQuery, CallQuery, Store
+from toolgate.ports.sink import Sink
+from toolgate.ports.store import CallQuery, Store
 
 RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate:
+class Gate(People):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -59,6 +65,7 @@ class Gate:
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
+        tally: Callable[[Change], None] | None = None,
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -75,20 +82,25 @@ class Gate:
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
+            tally=tally,
         )
         self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
         self._walk = Walk(self._driver, self._performer)
         self._answers = Answers(self._driver, self._performer)
+        self._deciding = Deciding(self._driver, self._walk)
         self._undoing = Undoing(self._driver, self._walk)
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
-        self._messenger = Messenger(channels, self._answers, self._background.spawn)
+        self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
+        self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
+        self._leases = Leases(self._driver, self._performer)
         self._lockdown = Lockdown(self._driver, self._performer)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._lockdown)
+        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
         self._driver.on_exhausted = self._degrade
-        self._driver.on_asked = self._messenger.carry
+        if self._messenger.has_channels:
+            self._driver.on_asked = self._messenger.carry
         self._driver.on_due = Clockwork(self._background, sweeper, self._driver.now).wind
         if store.is_shared:
             self._driver.on_due(self._driver.now())  # what others left behind is looked after at once
@@ -107,6 +119,10 @@ class Gate:
         """The policy in force."""
         return self._driver.policy
 
+    def runner(self, placement: str) -> Runner | None:
+        """Return what runs the handlers of a placement here."""
+        return self._runners.get(placement)
+
     @property
     def masker(self) -> Masker:
         """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
@@ -116,11 +132,12 @@ class Gate:
         if self._attendance.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
-    def _wishes(self, approval_timeout_s: float | None, message: str | None) -> dict[str, Any]:
+    def _wishes(self, approval_timeout_s: float | None, message: str | None, claim: str | None) -> dict[str, Any]:
         if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
             raise UsageError("approval_timeout_s must be a positive number of seconds.")
-        shown = None if message is None else self._driver.masker.text(message)
-        return {"approval_timeout_s": approval_timeout_s, "message": shown}
+        mask = self._driver.masker.text
+        shown = {name: None if text is None else mask(text) for name, text in (("message", message), ("claim", claim))}
+        return {"approval_timeout_s": approval_timeout_s, **shown}
 
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
@@ -134,6 +151,31 @@ class Gate:
         """Offer a tool, or replace the one of the same name."""
         self.registry.add(tool)
 
+    def attach(
+        self,
+        project: str,
+        registry: ToolRegistry,
+        *,
+        adjust: Adjust = unchanged,
+        sink: Sink | None = None,
+        sink_required: bool = False,
+        render: Rendering = as_it_is,
+        channels: Iterable[Channel] = (),
+        keeps_undo: bool = True,
+    ) -> Realm:
+        """Let a project go by tools, policy, event sink and approvers of its own while the realm is referenced.
+
+        `adjust` makes the project's policy of the gate's. With `sink_required` no handler starts before the sink
+        took the event that says so; `render` is how the sink is told. Without `keeps_undo` nothing can be undone.
+        """
+        spawn = self._background.spawn
+        relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
+        realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
+        self._driver.settle(project, realm)
+        if realm.channels:
+            self._driver.on_asked = self._messenger.carry
+        return realm
+
     async def call(
         self,
         tool: str | ToolDefinition,
@@ -144,24 +186,33 @@ class Gate:
         wait: bool = True,
         approval_timeout_s: float | None = None,
         message: str | None = None,
+        claim: str | None = None,
+        own: bool = False,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
-        Cancelling the wait does not cancel the call. The same `call_id` never runs twice: a second
-        call with it joins the first. `message` is what an approver is asked instead of the tool's own words.
+        Cancelling the wait does not cancel the call, unless it is your `own`: then it ends with you, except where
+        you joined it. The same `call_id` never runs twice: a second call with it joins the first. `message` is
+        what an approver is asked instead of the tool's own words; `claim` is what the agent says about it, and is
+        shown as no more than that.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
-        result = await self._walk.submit(
+        if own:
+            call_id = call_id or self._driver.new_id()
+        submitting = self._walk.submit(
             name,
             {} if arguments is None else arguments,
             context,
             call_id=call_id,
             wishes=NO_WISHES
-            if approval_timeout_s is None and message is None
-            else self._wishes(approval_timeout_s, message),
+            if approval_timeout_s is None and message is None and claim is None
+            else self._wishes(approval_timeout_s, message, claim),
         )
+        if own and call_id is not None:
+            return await self._owners.see_through((context.project, call_id), submitting)
+        result = await submitting
         if result.status.is_final:
             return result
         key = (context.project, result.call_id)
@@ -176,47 +227,53 @@ class Gate:
         self._check_open()
         return await self._attendance.follow((project, call_id))
 
-    async def decide(
-        self,
-        approval_id: str,
-        decision: Decision | str,
-        *,
-        by: str | Principal,
-        reason: str | None = None,
-        digest: str | None = None,
-        project: str | None = None,
-    ) -> Result:
-        """Answer an approval: "approve" or "deny". The first answer is final.
+    async def heard(self, *, project: str = DEFAULT_PROJECT) -> bool:
+        """Return once the project's event sink has been told of everything so far; False where it would not listen."""
+        relay = self._driver.relay(project)
+        return relay is None or await relay.flush()
 
-        Returns where the call stands after the decision is durable; it does not wait for execution.
+    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
+
+        Durable before it returns, so what is sent next is sent once.
         """
         self._check_open()
-        try:
-            said = Decision(decision)
-        except ValueError:
-            raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
-        return await self._answers.decide(
-            approval_id,
-            approve_it=said is Decision.APPROVE,
-            by=Principal.of(by),
-            reason=reason,
-            digest=digest,
-            project=project,
+        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
+
+    async def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report how far a call on a client or worker is; this renews its lease."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.progress(
+            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
         )
 
-    async def extend(
-        self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None
-    ) -> Approval:
-        """Give people `seconds` from now to decide."""
-        self._check_open()
-        return await self._answers.extend(approval_id, seconds=seconds, by=Principal.of(by), project=project)
-
     async def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
     ) -> Result:
-        """Report the result of a call that runs on a client or worker."""
+        """Report the result of a call that runs on a client or worker; the first report counts.
+
+        `by` is who reports: without a fence it must be who the call was given to.
+        """
         self._check_open()
-        return await self._answers.complete(project, call_id, output, fence=fence)
+        who = None if by is None else Principal.of(by)
+        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     async def settle(
         self,
@@ -250,6 +307,15 @@ class Gate:
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
 
+    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        return await self._undoing.kept(project, call_id)
+
+    async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
+        self._check_open()
+        await self._undoing.adopt(metadata, context)
+
     async def undo_run(
         self,
         run_id: str,
@@ -257,10 +323,16 @@ class Gate:
         context: Context = DEFAULT_CONTEXT,
         force: bool = False,
         skip_failures: bool = False,
+        preview: bool = False,
     ) -> UndoReport:
-        """Undo every undoable call of a run, last first; stop at the first that fails unless told to skip it."""
+        """Undo what a run did, last effect first, and report on every call of it.
+
+        It stops at the first effect that cannot be taken back, unless told to skip it. `preview` changes nothing and
+        says what would happen.
+        """
         self._check_open()
-        return await self._undoing.undo_run(run_id, context, self.undo, force=force, skip_failures=skip_failures)
+        one = None if preview else self.undo
+        return await self._undoing.undo_run(run_id, context, one, force=force, skip_failures=skip_failures)
 
     async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
         """Change the operator's mode for everybody; audited in the project `_system`.
@@ -303,15 +375,14 @@ class Gate:
         self._check_open()
         return await self._keeper.reload(by=Principal.of(by).name)
 
+    def note_sandbox(self, report: Mapping[str, Any]) -> None:
+        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
+        self._driver.spawn(self._keeper.tell(("sandbox.tested", None, dict(report))))
+
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
         self._check_open()
         await self._recovery.recover()
-
-    async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
-        """Return the approvals that wait for a person, oldest first."""
-        query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, limit=limit)
-        return await self._driver.store.approvals(query)
 
     async def get(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return where a call stands; raise NotFoundError."""
@@ -325,17 +396,6 @@ class Gate:
     async def calls(self, query: CallQuery) -> list[Call]:
         """Return the rows that fit, oldest first."""
         return await self._driver.store.calls(query)
-
-    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
-        """Return the approvals that fit, oldest first."""
-        return await self._driver.store.approvals(query)
-
-    async def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
-        """Return one approval; raise NotFoundError."""
-        found = await self._driver.store.approvals(ApprovalQuery(id=approval_id, project=project))
-        if not found:
-            raise NotFoundError(f"There is no approval {approval_id[:64]}.")
-        return found[0]
 
     async def events(
         self, *, project: str = DEFAULT_PROJECT, after: int = 0, limit: int = 1000, call_id: str | None = None
@@ -378,6 +438,11 @@ class Gate:
             unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
+
+    def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+        """Have a function called after every commit, in the thread that made it; returns what ends that."""
+        self._driver.listeners.append(watcher)
+        return lambda: self._driver.listeners.remove(watcher)
 
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""

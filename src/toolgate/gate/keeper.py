@@ -61,7 +61,7 @@ class Keeper:
             policy = self._source.load()
         except PolicyError as error:
             data = {"kept": self._driver.policy.revision, "by": by, "problems": str(error)[:2000]}
-            await self._tell(("policy.refused", None, data))
+            await self.tell(("policy.refused", None, data))
             raise
         if policy.revision != self._driver.policy.revision:
             await self.follow(policy, by=by)
@@ -70,8 +70,9 @@ class Keeper:
     async def follow(self, policy: Policy, *, by: str) -> None:
         """Follow another policy from now on: recorded first, then in force."""
         driver = self._driver
-        await self._tell(("policy.changed", None, {"from": driver.policy.revision, "to": policy.revision, "by": by}))
+        await self.tell(("policy.changed", None, {"from": driver.policy.revision, "to": policy.revision, "by": by}))
         driver.policy = policy
 
-    async def _tell(self, event: Draft) -> None:
+    async def tell(self, event: Draft) -> None:
+        """Record an event of the system's own."""
         await self._driver.commit(Change.make(project=SYSTEM_PROJECT, at=self._driver.now(), events=(event,)))

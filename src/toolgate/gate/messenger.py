@@ -9,9 +9,12 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from toolgate.errors import DecisionConflictError
+from toolgate.errors import DecisionConflictError, DeliveryError
 from toolgate.kernel.approval import Approval
-from toolgate.pipeline.answers import Answers
+from toolgate.kernel.change import Change
+from toolgate.kernel.narration import tell_approval
+from toolgate.pipeline.deciding import Deciding, Said
+from toolgate.pipeline.driver import Driver
 from toolgate.ports.channel import Channel, Decision
 
 log = logging.getLogger("toolgate.channels")
@@ -25,18 +28,24 @@ class Messenger:
     def __init__(
         self,
         channels: Iterable[Channel],
-        answers: Answers,
+        deciding: Deciding,
+        driver: Driver,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._channels = list(channels)
-        self._answers = answers
+        self._deciding = deciding
+        self._driver = driver
         self._spawn = spawn
         self._asking: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    @property
+    def has_channels(self) -> bool:
+        return bool(self._channels)
+
     def carry(self, approval: Approval) -> None:
         """Ask each channel in a task of its own; the first answer decides."""
-        for channel in self._channels:
+        for channel in (*self._channels, *self._driver.realm(approval.project).channels):
             # A copy: a channel that changes what it was shown changes nothing anybody else sees.
             shown = approval.evolve(
                 arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)
@@ -50,19 +59,21 @@ class Messenger:
             answer = await channel.ask(approval)
             if answer is None:
                 return
-            await self._answers.decide(
-                approval.id,
-                approve_it=answer.decision is Decision.APPROVE,
+            said = Said(
+                approval_id=approval.id,
                 by=answer.by,
                 reason=answer.reason,
                 digest=approval.digest,
                 project=approval.project,
             )
+            await self._deciding.decide(said, approve_it=answer.decision is Decision.APPROVE)
         except asyncio.CancelledError:
             # The loop the question was asked on ends; the question does not.
             if not self._is_closed:
                 self._spawn(self._ask_again(asyncio.get_running_loop(), channel, approval))
             raise
+        except DeliveryError as error:
+            await self._record(channel, approval, error)
         except DecisionConflictError as error:
             log.debug("the answer to approval %s came second: %s", approval.id, error.code)
         except Exception as error:  # noqa: BLE001  # a broken channel must not lose the question: it stays open
@@ -72,6 +83,18 @@ class Messenger:
                 approval.id,
                 type(error).__name__,
             )
+
+    async def _record(self, channel: Channel, approval: Approval, error: DeliveryError) -> None:
+        """Put into the audit that a channel gave up, so that somebody sees it; the question stays open."""
+        log.error("channel %s gave up on approval %s; the call stays parked", type(channel).__name__, approval.id)
+        told = {
+            "channel": type(channel).__name__,
+            "error": self._driver.masker.text(str(error)),
+            "attempts": error.attempts,
+        }
+        event = tell_approval(approval, "approval.undelivered", told)
+        change = Change.make(project=approval.project, at=self._driver.now(), events=(event,))
+        await self._driver.commit(change)
 
     async def _ask_again(self, ending: asyncio.AbstractEventLoop, channel: Channel, approval: Approval) -> None:
         """Ask once the loop that ends is gone: an answer before would send the call back to it."""

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.artifact import ApprovalArtifact
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
-from toolgate.ports.store import ApprovalQuery, CallQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 
 if TYPE_CHECKING:
     from toolgate.gate.front import Gate
@@ -57,6 +59,8 @@ class SyncGate:
         wait: bool = True,
         approval_timeout_s: float | None = None,
         message: str | None = None,
+        claim: str | None = None,
+        own: bool = False,
     ) -> Result:
         return self._run(
             self._gate.call(
@@ -67,31 +71,69 @@ class SyncGate:
                 wait=wait,
                 approval_timeout_s=approval_timeout_s,
                 message=message,
+                claim=claim,
+                own=own,
             )
         )
 
     def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         return self._run(self._gate.wait(call_id, project=project))
 
-    def decide(
-        self,
-        approval_id: str,
-        decision: Decision | str,
-        *,
-        by: str | Principal,
-        reason: str | None = None,
-        digest: str | None = None,
-        project: str | None = None,
-    ) -> Result:
-        return self._run(self._gate.decide(approval_id, decision, by=by, reason=reason, digest=digest, project=project))
+    def decide(self, approval_id: str, decision: Decision | str, **said: Any) -> Result:
+        return self._run(self._gate.decide(approval_id, decision, **said))
+
+    def edit(self, approval_id: str, arguments: str | bytes | Mapping[str, object], **said: Any) -> Result:
+        return self._run(self._gate.edit(approval_id, arguments, **said))
+
+    def respond(self, approval_id: str, response: Any, **said: Any) -> Result:
+        return self._run(self._gate.respond(approval_id, response, **said))
 
     def extend(self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None) -> Approval:
         return self._run(self._gate.extend(approval_id, seconds, by=by, project=project))
 
-    def complete(
-        self, call_id: str, output: ToolOutput, *, fence: str | None = None, project: str = DEFAULT_PROJECT
+    def escalate(self, approval_id: str, *roles: str, by: str | Principal, project: str | None = None) -> Approval:
+        return self._run(self._gate.escalate(approval_id, *roles, by=by, project=project))
+
+    def comment(self, approval_id: str, text: str, *, by: str | Principal, project: str | None = None) -> Approval:
+        return self._run(self._gate.comment(approval_id, text, by=by, project=project))
+
+    def artifact(self, approval_id: str, *, project: str | None = None) -> ApprovalArtifact:
+        return self._run(self._gate.artifact(approval_id, project=project))
+
+    def grants(self, query: GrantQuery) -> list[Grant]:
+        return self._run(self._gate.grants(query))
+
+    def revoke(
+        self, grant_id: str, *, by: str | Principal, reason: str | None = None, project: str | None = None
+    ) -> Grant:
+        return self._run(self._gate.revoke(grant_id, by=by, reason=reason, project=project))
+
+    def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        return self._run(self._gate.dispatch(call_id, to=to, project=project))
+
+    def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
     ) -> Result:
-        return self._run(self._gate.complete(call_id, output, fence=fence, project=project))
+        return self._run(self._gate.progress(call_id, fraction, message, data, by=by, fence=fence, project=project))
+
+    def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        return self._run(self._gate.complete(call_id, output, fence=fence, by=by, project=project))
 
     def settle(
         self,
@@ -124,8 +166,11 @@ class SyncGate:
         context: Context = DEFAULT_CONTEXT,
         force: bool = False,
         skip_failures: bool = False,
+        preview: bool = False,
     ) -> UndoReport:
-        return self._run(self._gate.undo_run(run_id, context=context, force=force, skip_failures=skip_failures))
+        return self._run(
+            self._gate.undo_run(run_id, context=context, force=force, skip_failures=skip_failures, preview=preview)
+        )
 
     def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
         self._run(self._gate.set_mode(mode, by=by, reason=reason))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolgate.guards.files import Access, PathFact, Workspace
+from toolgate.guards.files import Access, PathFact, PathRefused, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules
 from toolgate.guards.patterns import SENSITIVE, STEERING, PathPatterns
@@ -15,8 +15,10 @@ Backend = Literal["auto", "bubblewrap", "landlock", "none"]
 PathJudge = Callable[[str, PathFact, Access], str | None]
 """From a tool's name, a fact and what is to be done to it: why not, or None."""
 
-_SENSITIVE = PathPatterns(SENSITIVE, ignore_case=True, tree=True)
-_STEERING = PathPatterns(STEERING, ignore_case=True, tree=True)
+SECRETS = PathPatterns(SENSITIVE, ignore_case=True, tree=True)
+"""What holds secrets, in any letter case, with everything beneath it."""
+STEERED = PathPatterns(STEERING, ignore_case=True, tree=True)
+"""What steers programs, or Toolgate itself."""
 
 
 def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
@@ -24,9 +26,9 @@ def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
     problem = unfit(fact, access)
     if problem is not None:
         return problem
-    pattern = _SENSITIVE.match_fact(fact)
+    pattern = SECRETS.match_fact(fact)
     if pattern is None and access == "write":
-        pattern = _STEERING.match_fact(fact)
+        pattern = STEERED.match_fact(fact)
     return None if pattern is None else f"path '{fact.path}' is protected ('{pattern}')"
 
 
@@ -48,7 +50,11 @@ def no_limit(tool: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """One policy's edges. `max_file_bytes` gives a tool's own size limit by its name."""
+    """One policy's edges.
+
+    max_file_bytes: a tool's own size limit, by its name. hidden, locked: what commands do not see, or see and
+    cannot change, of the workspace.
+    """
 
     workspace: Workspace
     commands: Mapping[str, Command] = field(default_factory=dict)
@@ -56,3 +62,27 @@ class Edges:
     judge_path: PathJudge = judge_by_default
     max_file_bytes: Callable[[str], int | None] = no_limit
     sandbox: Backend = "auto"
+    hidden: PathPatterns = SECRETS
+    locked: PathPatterns = STEERED
+
+    def look(self, tool: str, path: str, access: Access, *, base: str | None = None) -> PathFact:
+        """Return what a path points at, if the tool may touch it so; PathRefused otherwise."""
+        fact = self.workspace.look(path, base=base)
+        refusal = self.judge_path(tool, fact, access)
+        if refusal is not None:
+            raise PathRefused("denied", f"{refusal}. Choose another path, or add it to the policy.")
+        return fact
+
+    def limit(self, tool: str, own: int) -> int:
+        """Return how many bytes of a file a tool may take: its own limit or the policy's, whichever is less."""
+        limit = self.max_file_bytes(tool)
+        return own if limit is None else min(own, limit)
+
+
+EdgeSource = Edges | Callable[[], Edges]
+"""The edges, or where to find those that hold now: a policy may be read again."""
+
+
+def edges_of(source: EdgeSource) -> Edges:
+    """Return the edges that hold now."""
+    return source if isinstance(source, Edges) else source()

@@ -174,7 +174,7 @@ class Workspace:
         parent, name = os.path.split(fact.path)
         relative = os.fsencode(parent[len(root.path.rstrip("/")) + 1 :]) or b"."
         try:
-            return open_beneath(root.descriptor, relative, O_PATH | os.O_DIRECTORY), name
+            return open_beneath(root.descriptor, relative, os.O_RDONLY | os.O_DIRECTORY), name
         except OSError as error:
             raise cannot_open(fact.given, error) from None
 

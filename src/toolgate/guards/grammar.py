@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
@@ -161,11 +162,12 @@ def _unique(pairs: Sequence[tuple[str, T]], what: str) -> dict[str, T]:
 def pin(command: Command, *, also: Sequence[str] = ()) -> Command:
     """Return the command with the absolute path of its executable, found in trusted directories.
 
-    `also` are directories looked at first. A command that is nowhere stays as it is, and cannot be run.
+    `also` are directories looked at first, and this interpreter's own is the last: it has the tools that were
+    installed beside Toolgate. A command that is nowhere stays as it is, and cannot be run.
     """
     if command.executable is not None:
         return command
-    for directory in (*also, *TRUSTED_DIRECTORIES):
+    for directory in (*also, *TRUSTED_DIRECTORIES, os.path.dirname(sys.executable)):
         path = os.path.join(directory, command.name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return replace(command, executable=path)

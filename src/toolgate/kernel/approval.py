@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
@@ -26,9 +26,20 @@ class ApprovalStatus(StrEnum):
     EXPIRED = "expired"
 
 
+class Note(NamedTuple):
+    """What one person said about a question, and when: a vote for it, or a comment."""
+
+    by: str
+    at: datetime
+    text: str | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Approval(Record):
-    """One question. `arguments` and `preview` are masked; `digest` covers the real ones."""
+    """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
+
+    What is asked never changes. Who is asked, how long, and what has been said so far may.
+    """
 
     id: str
     project: str
@@ -49,12 +60,24 @@ class Approval(Record):
     level: str = "quick"
     risk: str = "low"
     confidence: int | None = None
+    factors: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    claim: str | None = None
     arguments: Any = None
     preview: Any = None
+    input_schema: Any = None
     undoable: bool = False
+    undo_ttl_s: float | None = None
+    approve_label: str | None = None
+    reject_label: str | None = None
     requires_reason: bool = False
     terms: ApprovalTerms = NO_TERMS
+    escalate_at: datetime | None = None
+    escalated: bool = False
+    votes: tuple[Note, ...] = ()
+    comments: tuple[Note, ...] = ()
+    edited_from: str | None = None
+    difference: Any = None
     status: ApprovalStatus = ApprovalStatus.PENDING
     decided_by: str | None = None
     decided_at: datetime | None = None
@@ -64,15 +87,24 @@ class Approval(Record):
     def is_pending(self) -> bool:
         return self.status is ApprovalStatus.PENDING
 
+    @property
+    def due_at(self) -> datetime:
+        """When time next has something to do: escalate, warn or expire."""
+        return min(at for at in (self.escalate_at, self.warn_at, self.expires_at) if at is not None)
+
+    def check_open(self, *, at: datetime | None) -> None:
+        """Raise DecisionConflictError where it is decided, or, if the time matters, its time is over."""
+        if self.status is not ApprovalStatus.PENDING:
+            who = f" by {self.decided_by}" if self.decided_by else ""
+            raise DecisionConflictError(f"Approval {self.id} is already {self.status}{who}; the first answer is final.")
+        if at is not None and at >= self.expires_at:
+            raise DecisionConflictError(f"Approval {self.id} expired at {self.expires_at.isoformat()}; ask again.")
+
     def close(
         self, status: ApprovalStatus, *, at: datetime, by: str | None = None, reason: str | None = None
     ) -> Approval:
         """Return this approval decided or expired. The first answer is final; a late one is refused."""
-        if self.status is not ApprovalStatus.PENDING:
-            who = f" by {self.decided_by}" if self.decided_by else ""
-            raise DecisionConflictError(f"Approval {self.id} is already {self.status}{who}; the first answer is final.")
-        if status is not ApprovalStatus.EXPIRED and at >= self.expires_at:
-            raise DecisionConflictError(f"Approval {self.id} expired at {self.expires_at.isoformat()}; ask again.")
+        self.check_open(at=None if status is ApprovalStatus.EXPIRED else at)
         return self.evolve(status=status, decided_by=by, decided_at=at, reason=reason)
 
 

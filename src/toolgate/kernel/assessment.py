@@ -37,6 +37,7 @@ class Assessment(NamedTuple):
     reasons: tuple[str, ...]
     denied: str | None = None
     terms: ApprovalTerms = NO_TERMS
+    factors: tuple[str, ...] = ()
 
 
 def assess(tool: ToolDefinition, judgement: Judgement, stance: Stance, score: Score | None) -> Assessment:
@@ -59,7 +60,8 @@ def assess(tool: ToolDefinition, judgement: Judgement, stance: Stance, score: Sc
             level = _at_least_quick(level)
     if level is not ApprovalLevel.AUTO and stance.terms.level is not None:
         level = max(level, stance.terms.level, key=_rank)
-    return Assessment(level, risk, confidence, reasons, denied, stance.terms)
+    factors = () if score is None else score.factors
+    return Assessment(level, risk, confidence, reasons, denied, stance.terms, factors)
 
 
 def _strictest(one: Thresholds | None, other: Thresholds | None) -> Thresholds | None:

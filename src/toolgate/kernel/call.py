@@ -69,6 +69,7 @@ class Call(Record):
     created_at: datetime
     arguments: bytes = b"{}"
     shown: Any = None
+    hides: bool = False
     definition_hash: str = ""
     status: Status = Status.PENDING
     version: int = 0
@@ -83,9 +84,11 @@ class Call(Record):
     facts: Any = None
     risk: str = "low"
     confidence: int | None = None
+    factors: tuple[str, ...] = ()
     level: str = "auto"
     approval_timeout_s: float | None = None
     message: str | None = None
+    claim: str | None = None
     approval_id: str | None = None
     approved_by: str | None = None
     approved_at: datetime | None = None
@@ -95,6 +98,7 @@ class Call(Record):
     owner: str | None = None
     attempt: int = 0
     fence: str | None = None
+    runner: str | None = None
     due_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None

@@ -12,6 +12,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 
@@ -50,6 +51,8 @@ class Change(NamedTuple):
     `mode_seen` refuses the change when the stored mode is another one. `set_mode` changes it.
     `lasting` vouches for the events: known names, and data that is JSON which nobody else can reach or change
     before the call is read back from the store. Until then a store in this process may put off encoding them.
+    `grant` is written only if the stored one has version `grant_expect` (None: there must be none of this id).
+    `rewrites` says that the call's arguments are others than before.
     """
 
     project: str
@@ -65,6 +68,9 @@ class Change(NamedTuple):
     reservations: tuple[Reservation, ...] = ()
     set_mode: Mode | None = None
     lasting: bool = False
+    grant: Grant | None = None
+    grant_expect: int | None = None
+    rewrites: bool = False
 
     @classmethod
     def make(cls, **fields: Any) -> Change:
@@ -77,6 +83,7 @@ class Change(NamedTuple):
 
 
 _NOTHING_ELSE = ((), None, None, (), None)
+_NOTHING_MORE = (None, None, False)
 _new = tuple.__new__
 
 
@@ -90,4 +97,5 @@ def step(
     lasting: bool = False,
 ) -> Change:
     """Return the change that moves one call and does nothing else: cheap, since every call makes two."""
-    return _new(Change, (call.project, at, events, call, expect, mode_seen, durability, *_NOTHING_ELSE, lasting))
+    first = (call.project, at, events, call, expect, mode_seen, durability)
+    return _new(Change, (*first, *_NOTHING_ELSE, lasting, *_NOTHING_MORE))

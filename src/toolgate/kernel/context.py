@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from toolgate.kernel.record import Record
@@ -68,11 +68,20 @@ class Principal:
 
 DEFAULT_PROJECT = "default"
 SYSTEM_PROJECT = "_system"
+PRIVATE = "private:"
+"""What the names of projects begin with that belong to one object of one process, and to nobody after it."""
+
+
+class Caller(NamedTuple):
+    """What the host called with, kept in process only: its own context object and its own action."""
+
+    ctx: Any
+    action: Any
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Record):
-    """Who asks, on whose behalf and where. `host` is the caller's own object, kept in process only.
+    """Who asks, on whose behalf and where. `host` is the caller's own object, or a Caller, kept in process only.
 
     A call made by a handler names the call it was made in (`parent_call_id`) and how deep it is (`depth`).
     """
@@ -88,6 +97,7 @@ class Context(Record):
     trace_id: str | None = None
     span_id: str | None = None
     parent_call_id: str | None = None
+    workspace_verified: bool = False
     depth: int = 0
     host: Any = field(default=None, compare=False, repr=False)
 

@@ -48,6 +48,16 @@ class ApprovalDemand:
         return Verdict(Word.ASK, "the tool requires approval", self.name, "requires_approval")
 
 
+@dataclass(frozen=True, slots=True)
+class RiskWaiver:
+    """Allow what nobody else has a word on, whatever its risk: a host's own choice, where risk would ask."""
+
+    name: str = "risk_waived"
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
+        return Verdict(Word.ALLOW, "the host does not ask for risk alone", self.name)
+
+
 _BEHAVIOR, _MODE, _APPROVAL = BehaviorDemand(), ModeDemand(), ApprovalDemand()
 
 

@@ -63,6 +63,10 @@ class Result(Record):
     duration_ms: float | None = None
     artifacts: tuple[Any, ...] = ()
     undo_of: str | None = None
+    joined: bool = False
+    """Whether the call had been made before, by somebody else or earlier: nothing ran because of this one."""
+    output: ToolOutput | None = field(default=None, compare=False, repr=False)
+    """What the handler returned, where it ran for this caller and returned a ToolOutput."""
     cause: BaseException | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -117,7 +121,9 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
 _ERRORS["undo_conflict"] = errors.ToolUndoError
 
 
-def result_of(call: Call, *, data: Any = None, cause: BaseException | None = None) -> Result:
+def result_of(
+    call: Call, *, data: Any = None, cause: BaseException | None = None, output: ToolOutput | None = None
+) -> Result:
     """Return the caller's view of a call; `data` is a copy nobody else holds."""
     fields = {
         "call_id": call.id,
@@ -134,4 +140,6 @@ def result_of(call: Call, *, data: Any = None, cause: BaseException | None = Non
         fields["artifacts"] = copy.deepcopy(call.artifacts)
         fields["undo_of"] = call.undo_of
         fields["cause"] = cause
+    if output is not None:
+        fields["output"] = output
     return build(Result, fields)

@@ -56,6 +56,23 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         raise ValueError("two keys of one mapping are the same text in JSON")
 
 
+def jsonable(payload: Mapping[str, Any]) -> Mapping[str, Any] | bytes:
+    """Return arguments as they are where they are JSON already, else in their JSON form where they have one."""
+    try:
+        return payload if _is_plain(payload) else encode(payload, what="payload")
+    except (ToolOutputError, RecursionError):
+        return payload  # what has no JSON form is refused where arguments are read
+
+
+def _is_plain(value: object) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return all(map(_is_plain, value.values()))  # type: ignore[attr-defined]  # a dict
+    if kind is list:
+        return all(map(_is_plain, value))  # type: ignore[call-overload]  # a list
+    return kind in _SCALARS or kind is float
+
+
 def plain(value: object) -> Any:
     """Return `value` rebuilt from JSON types only."""
     return None if value is None else _loads(encode(value))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.assessment import assess as route_by
 from toolgate.kernel.call import Call
+from toolgate.kernel.confidence import score_call
 from toolgate.kernel.context import Mode
 from toolgate.kernel.demands import demands
 from toolgate.kernel.policy import Facts, Judgement, Rule, Score, Stance, Verdict, Word, judge
@@ -91,10 +92,8 @@ def assess(call: Call, tool: ToolDefinition, judgement: Judgement, stance: Stanc
     """Return the assessment of a call that no rule denies. A score that fails counts as no confidence."""
     if call.undo_of is not None and not stance.undo_asks:
         return _FREE_UNDO
-    score = None
-    if tool.thresholds is not None or stance.thresholds is not None:
-        score = _score(call, tool, stance)
-    return route_by(tool, judgement, stance, score)
+    is_scored = tool.thresholds is not None or stance.thresholds is not None
+    return route_by(tool, judgement, stance, _score(call, tool, stance) if is_scored else None)
 
 
 def rule_on(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], facts: Facts) -> Ruling:
@@ -109,10 +108,8 @@ def rule_on(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule,
     return Ruling(judgement, None, assessment)
 
 
-def _score(call: Call, tool: ToolDefinition, stance: Stance) -> Score | None:
-    if stance.score is None:
-        return None
+def _score(call: Call, tool: ToolDefinition, stance: Stance) -> Score:
     try:
-        return stance.score(call, tool)
+        return (stance.score or score_call)(call, tool)
     except Exception as error:  # noqa: BLE001  # fail closed: whatever broke the score, somebody is asked
         return Score(0, (f"scoring failed with {type(error).__name__}",))

@@ -114,6 +114,8 @@ class ToolDefinition:
     undo_ttl_seconds: how long undo data is kept; the gate's default where None.
     thresholds: confidence thresholds of this tool.
     requires_reason: a rejection must carry a reason.
+    approve_label: what the button says that approves.
+    reject_label: what the button says that rejects.
     requires_sandbox: the handler may run only in a sandbox.
     version: the tool's own version; part of what is approved.
     """
@@ -145,6 +147,8 @@ class ToolDefinition:
     undo_ttl_seconds: float | None = field(default=None, kw_only=True)
     thresholds: Thresholds | None = field(default=None, kw_only=True)
     requires_reason: bool = field(default=False, kw_only=True)
+    approve_label: str | None = field(default=None, kw_only=True)
+    reject_label: str | None = field(default=None, kw_only=True)
     requires_sandbox: bool = field(default=False, kw_only=True)
     version: str | None = field(default=None, kw_only=True)
     function: Hook | None = field(default=None, kw_only=True, repr=False)

@@ -1,20 +1,24 @@
-"""Ask, and take the answer: the changes that open, decide, extend, warn about and close an approval."""
+"""Ask, and take the answer: the changes that open, decide, edit, extend, escalate and close an approval."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from toolgate.kernel.approval import Approval, ApprovalStatus, digest_of
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_approval
+from toolgate.kernel.payload import summarize
 from toolgate.kernel.policy import Stance
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 
 WARN_BEFORE_S = 60.0
+MAX_COMMENTS = 100
 DISPATCH_GRACE_S = 5.0
 """An approved call nobody claimed for this long is offered again by the sweeper."""
 
@@ -36,18 +40,49 @@ def request(
     timeout: float,
     first: tuple[Draft, ...],
     terms: ApprovalTerms = NO_TERMS,
+    undo_ttl_s: float | None = None,
+    owner: str | None = None,
 ) -> Change:
-    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run."""
+    """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run.
+
+    `owner` is who puts the question to people; where it dies before they answer, somebody else must.
+    """
+    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, owner=owner)
+    approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
+    return Change.make(
+        project=call.project,
+        at=now,
+        call=asked.evolve(due_at=approval.due_at),
+        expect=call.version or None,
+        approvals=(approval,),
+        events=(*first, requested(approval, len(call.arguments))),
+    )
+
+
+def question(
+    call: Call,
+    tool: ToolDefinition | None,
+    *,
+    id: str,
+    nonce: str,
+    now: datetime,
+    timeout: float,
+    terms: ApprovalTerms,
+    undo_ttl_s: float | None = None,
+) -> Approval:
+    """Return the question about a call as it is now, bound to exactly what would run.
+
+    Without the tool, which another process holds, nothing is known of it but what an earlier question says.
+    """
     expires_at = now + timedelta(seconds=timeout)
-    warn_at = expires_at - timedelta(seconds=min(WARN_BEFORE_S, timeout / 2))
-    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, due_at=warn_at)
-    approval = Approval.make(
+    escalates = terms.escalate_after_s is not None and terms.escalate_after_s < timeout
+    told = {} if tool is None else _told(call, tool, undo_ttl_s)
+    return Approval.make(
         id=id,
         project=call.project,
         call_id=call.id,
         tool_name=call.tool_name,
-        message=call.message or tool.approval_message or _question(call),
-        digest=digest_of(asked, nonce=nonce),
+        digest=digest_of(call, nonce=nonce),
         nonce=nonce,
         definition_hash=call.definition_hash,
         requester=call.context.principal,
@@ -57,38 +92,49 @@ def request(
         correlation_id=call.context.request_id,
         created_at=now,
         expires_at=expires_at,
-        warn_at=warn_at,
+        warn_at=expires_at - timedelta(seconds=min(WARN_BEFORE_S, timeout / 2)),
+        escalate_at=now + timedelta(seconds=terms.escalate_after_s or 0.0) if escalates else None,
         level=call.level,
         risk=call.risk,
         confidence=call.confidence,
+        factors=call.factors,
         reasons=call.reasons,
+        claim=call.claim,
         arguments=call.shown,
         preview=call.preview,
-        undoable=tool.undoable,
-        requires_reason=tool.requires_reason,
         terms=terms,
+        **{"message": call.message or _question(call), **told},
     )
-    event = tell_approval(
-        approval,
-        "approval.requested",
-        {
-            "message": approval.message,
-            "level": approval.level,
-            "risk_level": approval.risk,
-            "confidence": approval.confidence,
-            "reasons": list(approval.reasons),
-            "digest": approval.digest,
-            "expires_at": expires_at,
-        },
-    )
-    return Change.make(
-        project=call.project,
-        at=now,
-        call=asked,
-        expect=call.version or None,
-        approvals=(approval,),
-        events=(*first, event),
-    )
+
+
+def _told(call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> dict[str, Any]:
+    """What a question quotes of the tool's definition."""
+    return {
+        "message": call.message or tool.approval_message or _question(call),
+        "input_schema": None if call.undo_of is not None else dict(tool.input_schema) or None,
+        "undoable": tool.undoable,
+        "undo_ttl_s": undo_ttl_s if tool.undoable else None,
+        "approve_label": tool.approve_label,
+        "reject_label": tool.reject_label,
+        "requires_reason": tool.requires_reason,
+    }
+
+
+def requested(approval: Approval, size: int) -> Draft:
+    """Draft the event that tells of a question."""
+    data = {
+        "message": approval.message,
+        "payload_summary": summarize(approval.arguments, size),
+        "level": approval.level,
+        "risk_level": approval.risk,
+        "confidence": approval.confidence,
+        "factors": list(approval.factors),
+        "reasons": list(approval.reasons),
+        "digest": approval.digest,
+        "expires_at": approval.expires_at,
+        "quorum": approval.terms.quorum,
+    }
+    return tell_approval(approval, "approval.requested", data)
 
 
 def _question(call: Call) -> str:
@@ -96,31 +142,100 @@ def _question(call: Call) -> str:
 
 
 def decide(call: Call, approval: Approval, *, approve: bool, by: str, reason: str | None, now: datetime) -> Change:
-    """Record a person's answer; raise DecisionConflictError where it comes second or too late."""
-    status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
-    closed = approval.close(status, at=now, by=by, reason=reason)
-    events = [
-        tell_approval(
-            closed,
-            "approval.decided",
-            {"decision": status.value, "decided_by": by, "reason": reason, "digest": approval.digest},
-        )
-    ]
-    if approve:
-        due = now + timedelta(seconds=DISPATCH_GRACE_S)
-        decided = call.to(Status.APPROVED, approved_by=by, approved_at=now, due_at=due)
-    else:
-        error = f"Approval was denied by {by}" + (f": {reason}" if reason else ".")
-        decided = call.to(Status.REJECTED, due_at=None, completed_at=now, error=error, error_code="approval_denied")
-        events.append(_refusal(decided, "approval_denied", error))
-    return Change.make(
-        project=call.project,
-        at=now,
-        call=decided,
-        expect=call.version,
-        approvals=(closed,),
-        events=tuple(events),
+    """Record a person's answer; raise DecisionConflictError where it comes second or too late.
+
+    A yes counts as one of the votes the terms ask for; the last of them decides. One no ends it.
+    """
+    approval.check_open(at=now)
+    if not approve:
+        return _reject(call, approval, by=by, reason=reason, now=now)
+    voted = approval.evolve(votes=(*approval.votes, Note(by, now, reason)))
+    if len(voted.votes) < approval.terms.quorum:
+        return _vote(call, voted, now=now)
+    closed = voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason)
+    due = now + timedelta(seconds=DISPATCH_GRACE_S)
+    approvers = ", ".join(dict.fromkeys(vote.by for vote in closed.votes))
+    decided = call.to(Status.APPROVED, approved_by=approvers, approved_at=now, due_at=due)
+    return _step(decided, call.version, closed, now, (_decided(closed),))
+
+
+def _vote(call: Call, voted: Approval, *, now: datetime) -> Change:
+    vote = voted.votes[-1]
+    data = {"voted_by": vote.by, "reason": vote.text, "votes": len(voted.votes), "quorum": voted.terms.quorum}
+    return _step(call.stay(), call.version, voted, now, (tell_approval(voted, "approval.voted", data),))
+
+
+def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime) -> Change:
+    closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason=reason)
+    error = f"Approval was denied by {by}" + (f": {reason}" if reason else ".")
+    ended = call.to(Status.REJECTED, due_at=None, completed_at=now, error=error, error_code="approval_denied")
+    return _step(ended, call.version, closed, now, (_decided(closed), _refusal(ended, "approval_denied", error)))
+
+
+def respond(call: Call, approval: Approval, *, by: str, response: bytes, shown: Any, now: datetime) -> Change:
+    """Answer the agent instead of running the call: it ends REJECTED, and its result is the answer."""
+    closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason="answered instead of running")
+    error = f"{by} answered instead of letting it run."
+    ended = call.to(
+        Status.REJECTED,
+        due_at=None,
+        completed_at=now,
+        error=error,
+        error_code="responded",
+        result=response,
+        shown_result=shown,
     )
+    events = (_decided(closed, response=summarize(shown, len(response))), _refusal(ended, "responded", error))
+    return _step(ended, call.version, closed, now, events)
+
+
+def _decided(closed: Approval, **more: Any) -> Draft:
+    data = {
+        "decision": closed.status.value,
+        "decided_by": closed.decided_by,
+        "reason": closed.reason,
+        "digest": closed.digest,
+        "votes": [vote.by for vote in closed.votes],
+        **more,
+    }
+    return tell_approval(closed, "approval.decided", data)
+
+
+def edit(
+    call: Call, approval: Approval, edited: Call, fresh: Approval, *, by: str, reason: str | None, now: datetime
+) -> Change:
+    """Let another question, about the arguments a person changed, take the place of this one, and answer it yes.
+
+    `edited` is the call with the new arguments, `fresh` its question. The old one closes without an answer.
+    """
+    closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
+    asked = edited.evolve(approval_id=fresh.id, due_at=fresh.due_at)
+    answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now)
+    told = {"edited_by": by, "superseded_by": fresh.id, "difference": fresh.difference, "reason": reason}
+    events = (tell_approval(closed, "approval.edited", told), requested(fresh, len(edited.arguments)), *answer.events)
+    return answer.evolve(approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
+
+
+def escalate(call: Call, approval: Approval, *, roles: frozenset[str], by: str | None, now: datetime) -> Change:
+    """Ask people with these roles too; `by` is None where time did it."""
+    approval.check_open(at=now)
+    terms = replace(approval.terms, escalate_to=approval.terms.escalate_to | roles)
+    wider = approval.evolve(terms=terms, escalated=True, escalate_at=None)
+    data = {"roles": sorted(terms.escalate_to), "escalated_by": by}
+    event = tell_approval(wider, "approval.escalated", data)
+    return _step(call.stay(due_at=wider.due_at), call.version, wider, now, (event,))
+
+
+def comment(call: Call, approval: Approval, *, by: str, text: str, now: datetime) -> Change:
+    """Put a person's words beside an undecided question."""
+    approval.check_open(at=now)
+    told = approval.evolve(comments=(*approval.comments, Note(by, now, text))[-MAX_COMMENTS:])
+    event = tell_approval(told, "approval.commented", {"comment": text, "comment_by": by})
+    return _step(call.stay(), call.version, told, now, (event,))
+
+
+def _step(call: Call, expect: int, approval: Approval, now: datetime, events: tuple[Draft, ...]) -> Change:
+    return Change.make(project=call.project, at=now, call=call, expect=expect, approvals=(approval,), events=events)
 
 
 def expire(call: Call, approval: Approval, *, now: datetime) -> Change:
@@ -141,27 +256,18 @@ def warn(call: Call, approval: Approval, *, now: datetime) -> Change:
     """Announce that an approval is about to expire."""
     event = tell_approval(approval, "approval.expiring", {"expires_at": approval.expires_at})
     told = approval.evolve(warn_at=None)
-    waiting = call.stay(due_at=approval.expires_at)
-    return Change.make(
-        project=call.project, at=now, call=waiting, expect=call.version, approvals=(told,), events=(event,)
-    )
+    return _step(call.stay(due_at=told.due_at), call.version, told, now, (event,))
 
 
 def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: datetime) -> Change:
     """Move the expiry of an undecided approval to `seconds` from now."""
-    approval.close(ApprovalStatus.DENIED, at=now)  # raises where it is decided or expired; the result is not kept
+    approval.check_open(at=now)
     expires_at = now + timedelta(seconds=seconds)
-    warn_at = expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
-    longer = approval.evolve(expires_at=expires_at, warn_at=warn_at)
-    event = tell_approval(approval, "approval.extended", {"expires_at": expires_at, "extended_by": by})
-    return Change.make(
-        project=call.project,
-        at=now,
-        call=call.stay(due_at=warn_at),
-        expect=call.version,
-        approvals=(longer,),
-        events=(event,),
+    longer = approval.evolve(
+        expires_at=expires_at, warn_at=expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
     )
+    event = tell_approval(approval, "approval.extended", {"expires_at": expires_at, "extended_by": by})
+    return _step(call.stay(due_at=longer.due_at), call.version, longer, now, (event,))
 
 
 def close(approval: Approval, *, reason: str, now: datetime) -> tuple[Approval, Draft]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolgate.kernel.call import Call
-from toolgate.kernel.input import ToolInput
+from toolgate.kernel.context import Caller
+from toolgate.kernel.input import Action, ToolInput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.kernel.undo import UndoMetadata, UndoRecord
@@ -12,13 +13,19 @@ from toolgate.pipeline.execute import decode
 
 def input_of(call: Call) -> ToolInput:
     """Return a handler's input with its own copy of the arguments and the caller's own context object."""
-    context = call.context
-    ctx = context if context.host is None else context.host
-    return ToolInput(call.id, call.tool_name, decode(call.arguments), ctx, context=context)
+    context, payload = call.context, decode(call.arguments)
+    host = context.host
+    if type(host) is Caller:
+        action = Action(id=host.action.id, type=host.action.type, payload=payload)
+        return ToolInput(action.id, call.tool_name, payload, host.ctx, action=action, context=context)
+    return ToolInput(call.id, call.tool_name, payload, context if host is None else host, context=context)
 
 
-def metadata_of(undo: UndoRecord) -> UndoMetadata:
-    return UndoMetadata(undo.call_id, undo.tool_name, decode(undo.data), undo.created_at)
+def metadata_of(undo: UndoRecord, call: Call | None = None) -> UndoMetadata:
+    """Return what undo hooks get; the action's id is the one the caller of the undo gave, where there is one."""
+    host = None if call is None else call.context.host
+    action_id = host.action.id if type(host) is Caller else undo.call_id
+    return UndoMetadata(action_id, undo.tool_name, decode(undo.data), undo.created_at)
 
 
 async def take_fingerprint(tool: ToolDefinition, undo: UndoRecord) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import uuid_utils
 
@@ -19,11 +20,15 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
+from toolgate.kernel.context import PRIVATE
 from toolgate.kernel.masking import Masker
+from toolgate.kernel.masking_echo import Veil
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.pipeline.realm import Realm
+from toolgate.pipeline.relay import Relay
 from toolgate.pipeline.route import Route, lay_out
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.runner import Runner
@@ -61,10 +66,16 @@ class Driver:
     on_exhausted: Callable[[str], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
+    tally: Callable[[Change], None] | None = None
+    """Hears of every change but those that only claim a call: cheaper than a listener."""
     mask: Callable[[object], Any] = field(init=False)
-    _routes: dict[str, Route] = field(default_factory=dict)
+    home: Realm = field(init=False)
+    realms: WeakValueDictionary[str, Realm] = field(default_factory=WeakValueDictionary)
+    has_realms: bool = False
+    """Whether any project ever had a realm of its own: most gates have none, and asking the dictionary is slow."""
 
     def __post_init__(self) -> None:
+        self.home = Realm(registry=self.registry)
         self.mask = self.masker.__call__  # bound once: calling the object itself looks this up every time
 
     async def commit(self, change: Change) -> None:
@@ -79,10 +90,12 @@ class Driver:
         if writing is not None:
             return self._announce_after(writing, change)
         call = change.call
-        if self.listeners or call is None or call.due_at is not None:
+        if self.listeners or self.has_realms or call is None or call.due_at is not None:
             self._announce(change)
         elif call.status is not _EXECUTING:  # a claim of a call that runs here is nobody's news
             self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
+            if self.tally is not None:
+                self.tally(change)
         return None
 
     async def _announce_after(self, writing: Awaitable[None], change: Change) -> None:
@@ -90,14 +103,22 @@ class Driver:
         self._announce(change)
 
     def _announce(self, change: Change) -> None:
-        call = change.call
+        call, relay = change.call, self.relay(change.project)
+        if relay is not None:
+            relay.take(change)  # before anybody wakes up and asks whether everything was heard
         if call is not None:
             if call.status is not _EXECUTING:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
+                if self.tally is not None:
+                    self.tally(change)
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
         for listener in self.listeners:
             listener(change)
+
+    def veil(self, call: Call) -> Masker | Veil:
+        """Return what masks the words of a call's handler: they may quote what its arguments hid."""
+        return Veil(self.masker, call) if call.hides else self.masker
 
     async def read(self, project: str, call_id: str) -> Call:
         """Return the call as stored; raise NotFoundError."""
@@ -106,15 +127,43 @@ class Driver:
             raise NotFoundError(f"There is no call {call_id[:64]} in project '{project}'.")
         return call
 
-    def undo_ttl(self, tool: ToolDefinition) -> float:
-        """How long undo data of this tool is kept: the tool's word, the policy's, or the gate's."""
-        return tool.undo_ttl_seconds or self.route(tool).stance.undo_ttl_s or self.undo_ttl_s
+    def settle(self, project: str, realm: Realm) -> None:
+        """Let a project go by a realm for as long as somebody holds it."""
+        self.realms[project] = realm
+        self.has_realms = True
 
-    def route(self, tool: ToolDefinition) -> Route:
-        """Return what is known about a tool under the current policy before any call is looked at."""
-        known = self._routes.get(tool.name)
-        if known is None or known.tool is not tool or known.policy is not self.policy:
-            known = self._routes[tool.name] = lay_out(
-                tool, self.policy, owner=self.owner, placements=self.runners, mask=self.masker.text
+    def realm(self, project: str) -> Realm:
+        """Return what a project goes by: its own tools and policy, or else the gate's.
+
+        A private project whose owner is gone has no tools: whatever the gate's own are called, they are not its.
+        """
+        own = self.realms.get(project) if self.has_realms else None
+        if own is not None:
+            return own
+        return _NOBODYS if project.startswith(PRIVATE) else self.home
+
+    def relay(self, project: str) -> Relay | None:
+        """Return what passes a project's events on, if there is anybody to pass them to."""
+        return self.realm(project).relay if self.has_realms else None
+
+    def policy_of(self, project: str) -> Policy:
+        """Return the policy a project's calls answer to now."""
+        return self.realm(project).policy(self.policy)
+
+    def route(self, tool: ToolDefinition, project: str) -> Route:
+        """Return what is known about a tool under a project's current policy before any call is looked at."""
+        realm = self.realm(project)
+        policy = self.policy if realm is self.home else realm.policy(self.policy)
+        known = realm.routes.get(tool.name)
+        if known is None or known.tool is not tool or known.policy is not policy:
+            known = realm.routes[tool.name] = lay_out(
+                tool, policy, owner=self.owner, placements=self.runners, mask=self.masker.text
             )
         return known
+
+    def undo_ttl(self, tool: ToolDefinition, project: str) -> float:
+        """How long undo data of this tool is kept: the tool's word, the policy's, or the gate's."""
+        return tool.undo_ttl_seconds or self.route(tool, project).stance.undo_ttl_s or self.undo_ttl_s
+
+
+_NOBODYS = Realm(registry=ToolRegistry())

@@ -16,10 +16,12 @@ from toolgate.kernel.narration import tell, tell_birth
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.schema import Schema
-from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 HOUR_S = 3600.0
+REMOTE = frozenset({Placement.CLIENT.value, Placement.WORKER.value})
+"""The placements whose results come from outside this process."""
 BY_POLICY = "policy:auto"
 """Who approved a call nobody had to be asked about."""
 
@@ -92,13 +94,15 @@ def durability_of(tool: ToolDefinition) -> Durability:
     return Durability.COMMITTED if tool.can_retry else Durability.FSYNCED
 
 
-def reclaim(call: Call, *, now: datetime, owner: str, mode: Mode) -> Change:
-    """The change that takes a call over from an owner that died running it: another attempt, same call.
+def reclaim(
+    call: Call, *, now: datetime, owner: str, mode: Mode, fence: str | None = None, due_at: datetime | None = None
+) -> Change:
+    """The change that takes a call over from whoever died running it: another attempt, same call.
 
-    Only for tools that may be run again; the version of the row decides who takes it over.
+    Only for what may be run again or was never sent; the version of the row decides who takes it over.
     """
     attempt = call.attempt + 1
-    taken = call.stay(owner=owner, attempt=attempt, started_at=now)
+    taken = call.stay(owner=owner, attempt=attempt, started_at=now, fence=fence, due_at=due_at, runner=None)
     told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": attempt}
     event = tell(taken, "tool.started", told)
     return step(taken, call.version, now, (event,), Durability.COMMITTED, mode)

@@ -72,7 +72,7 @@ class Lockdown:
 
     def _is_permitted(self, job: Job) -> bool:
         driver, call = self._driver, job.call
-        route = driver.route(job.tool)
+        route = driver.route(job.tool, call.project)
         facts = look(call, job.tool, route.stance, decode(call.arguments), mode=Mode.LOCKDOWN, now=driver.now())
         return permit(call, job.tool, route.stance, route.rules, facts).denial is None
 

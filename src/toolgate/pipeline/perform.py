@@ -10,7 +10,7 @@ import contextlib
 import errno
 import logging
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any
 
@@ -20,7 +20,7 @@ from toolgate.errors import ConflictError, StoreError, ToolDeniedError, ToolOutp
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
-from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.signature import keywords
 from toolgate.kernel.tool import Placement, ToolDefinition, is_async
@@ -28,7 +28,7 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import Outcome, decode, interpret, interrupted, reclaim
+from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret, interrupted, reclaim
 from toolgate.ports.runner import PARKED, Job
 
 STOP_GRACE_S = 1.0
@@ -68,14 +68,21 @@ class Performer:
         job.payload = payload
         job.lasting = claim.lasting
         if job.call.placement == Placement.SANDBOX:
-            job.sandbox = self._driver.route(tool).stance.sandbox
+            job.sandbox = self._driver.route(tool, job.call.project).stance.sandbox
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
 
-    def restart(self, call: Call, tool: ToolDefinition, mode: Mode) -> Result | asyncio.Future[Result]:
-        """Make another attempt at a call whose owner died while it ran; only for tools that may be run again."""
+    def restart(
+        self, call: Call, tool: ToolDefinition, mode: Mode, undo: UndoRecord | None = None
+    ) -> Result | asyncio.Future[Result]:
+        """Make another attempt at a call whose owner died; only for what may be run again or was never sent."""
         driver = self._driver
-        return self.start(reclaim(call, now=driver.now(), owner=driver.owner, mode=mode), tool, None)
+        now, owner, is_here = driver.now(), driver.owner, call.placement not in REMOTE
+        if is_here:
+            return self.start(reclaim(call, now=now, owner=owner, mode=mode), tool, undo)
+        due_at = now + timedelta(seconds=tool.timeout_seconds)
+        again = reclaim(call, now=now, owner=owner, mode=mode, fence=driver.new_id(), due_at=due_at)
+        return self.start(again, tool, undo)
 
     def _watch(self, job: Job, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
         """Keep the handle of a run that waits, and a timer for it; return the future of its end."""
@@ -172,6 +179,8 @@ class Performer:
         writing = driver.write(claim)
         if writing is not None:
             await writing
+        if driver.has_realms and not await self._is_heard(call):
+            return await self._finish(job, _unheard(tool), 0.0)
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
@@ -181,16 +190,25 @@ class Performer:
             if raw is PARKED:
                 return result_of(call)
             outcome = interpret(tool, raw) if call.undo_of is None else _undone(raw)
+            job.output = raw if isinstance(raw, ToolOutput) else None
         except asyncio.CancelledError:
             outcome = self._cut_short(job)
         except ToolOutputError as error:
             outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a handler raises is its failure
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
             outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
             if is_exhaustion(error) and driver.on_exhausted is not None:
                 driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
-        return await self._finish(job, outcome, (perf_counter() - began) * 1000)
+        result = await self._finish(job, outcome, (perf_counter() - began) * 1000)
+        if job.is_async and isinstance(outcome.cause, KeyboardInterrupt):
+            raise outcome.cause  # on this thread it may be a person who stops the program; first it was written down
+        return result
+
+    async def _is_heard(self, call: Call) -> bool:
+        """Tell the project's sink of the claim; False where nothing may run unheard and it would not listen."""
+        relay = self._driver.relay(call.project)
+        return relay is None or await relay.flush() or not relay.required
 
     def _cut_short(self, job: Job) -> Outcome:
         task = asyncio.current_task()
@@ -205,7 +223,7 @@ class Performer:
             assert job.undo is not None
             assert tool.undo_handler is not None
             job.hook, job.is_async = tool.undo_handler, is_async(tool.undo_handler)
-            job.args = (metadata_of(job.undo),)
+            job.args = (metadata_of(job.undo, call),)
         elif tool.function is not None and tool.inject is None:
             payload = decode(call.arguments) if job.payload is None else job.payload
             job.kwargs = payload if tool.bind is None else tool.bind(payload)
@@ -221,10 +239,10 @@ class Performer:
 
     def _reporter(self, job: Job) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
-            driver = self._driver
-            told = {"progress": fraction, "message": message, "data": driver.masker(decode(encode(data)))}
+            driver, veil = self._driver, self._driver.veil(job.call)
+            told = {"progress": fraction, "message": message, "data": veil(decode(encode(data)))}
             if message is not None:
-                told["message"] = driver.masker.text(message)
+                told["message"] = veil.text(message)
             await driver.commit(record.progressed(job.call, now=driver.now(), data=told))
 
         if job.is_async:
@@ -248,10 +266,18 @@ class Performer:
 
     async def _finish(self, job: Job, outcome: Outcome, duration_ms: float) -> Result:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
+        result = await self.record(job, outcome, duration_ms)
+        if result is not None:
+            return result
+        standing = await self._driver.read(job.call.project, job.call.id)
+        return result_of(standing, data=decode(standing.result))
+
+    async def record(self, job: Job, outcome: Outcome, duration_ms: float) -> Result | None:
+        """Commit how a claimed call ended; None, with evidence left, where it lost its claim meanwhile."""
         driver, call = self._driver, job.call
         result = outcome.result
         data = None if result is None else _loads(result)
-        shown = driver.mask(data)
+        shown = driver.veil(call)(data) if call.hides else driver.mask(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
         if outcome.status is _COMPLETED:
@@ -273,7 +299,7 @@ class Performer:
                 now=now,
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
-                error=driver.masker.text(outcome.error or ""),
+                error=driver.veil(call).text(outcome.error or ""),
                 duration_ms=duration_ms,
                 result=result,
                 shown=shown,
@@ -289,9 +315,8 @@ class Performer:
             raise
         except ConflictError:
             await self._late(call, outcome.cause)
-            standing = await driver.read(call.project, call.id)
-            return result_of(standing, data=decode(standing.result))
-        return result_of(change.call, data=data, cause=outcome.cause)  # type: ignore[arg-type]  # an end has a call
+            return None
+        return result_of(change.call, data=data, cause=outcome.cause, output=job.output)  # type: ignore[arg-type]  # an end has a call
 
     async def record_again(self) -> None:
         """Record the ends that could not be written when they came; StoreError where they still cannot."""
@@ -312,16 +337,21 @@ class Performer:
                 return job.undo.evolve(state=UndoState.DONE, data=b"{}")
             # Nobody knows what an unknown undo did, so nobody may try it again blindly.
             return None if outcome.status is Status.UNKNOWN else job.undo.evolve(state=UndoState.AVAILABLE)
-        if outcome.status is not Status.COMPLETED or outcome.undo is None:
+        if outcome.status is not Status.COMPLETED or outcome.undo is None or not driver.realm(call.project).keeps_undo:
             return None
         data = job.undo.data if job.undo is not None and outcome.undo == b"{}" else outcome.undo
-        ttl_s = driver.undo_ttl(tool)
+        ttl_s = driver.undo_ttl(tool, call.project)
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
     async def _late(self, call: Call, error: BaseException | None) -> None:
         summary = {"raised": None if error is None else type(error).__name__}
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
+
+
+def _unheard(tool: ToolDefinition) -> Outcome:
+    text = f"Tool `{tool.name}` did not run: the event sink failed, and nothing may run unheard. Repair the sink."
+    return Outcome(Status.FAILED, error=text, code="unheard")
 
 
 def _let_go(end: asyncio.Future[Result], result: Result) -> None:

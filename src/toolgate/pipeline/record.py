@@ -39,7 +39,7 @@ def completed(
     if call.undo_of is None:
         name = "tool.completed"
         data["output_summary"] = summary
-        if artifacts:
+        if artifacts or artifact_type is not None:
             data["artifacts_count"] = len(artifacts)
             data["artifact_type"] = artifact_type
     else:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.ruling import look
@@ -20,10 +23,10 @@ from toolgate.pipeline import record
 from toolgate.pipeline.answers import settled_undo
 from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.execute import REMOTE, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import permit
-from toolgate.ports.store import CallQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery
 
 BATCH = 100
 RECONCILER = "reconcile"
@@ -36,48 +39,86 @@ class Recovery:
     def __init__(self, driver: Driver, performer: Performer) -> None:
         self._driver = driver
         self._performer = performer
-        self._reconciled: set[tuple[str, str]] = set()
+        self._reconciling: dict[tuple[str, str], Future[None]] = {}
+        """Every call whose tool was asked here what happened, done when it has answered."""
 
     async def recover(self) -> None:
         """Settle what can be settled about every orphaned or unknown call this process knows the tool of."""
         await self._performer.record_again()
+        await self._look_after(Status.EXECUTING, self._take_over)
+        if self._driver.on_asked is not None:
+            await self._look_after(Status.AWAITING_APPROVAL, self._ask_again)
+        realms = (self._driver.home, *self._driver.realms.values())
+        if any(tool.reconcile is not None for realm in realms for tool in realm.registry):
+            await self._reconcile_all()
+
+    async def _look_after(self, status: Status, handle: Callable[[Call], Awaitable[None]]) -> None:
         seen: set[tuple[str, str, int]] = set()
         while True:
-            orphans = await self._driver.store.orphans(limit=BATCH + len(seen))
+            orphans = await self._driver.store.orphans(status=status, limit=BATCH + len(seen))
             fresh = [call for call in orphans if (call.project, call.id, call.version) not in seen]
             for call in fresh:
                 seen.add((call.project, call.id, call.version))
                 try:
-                    await self._take_over(call)
+                    await handle(call)
                 except ConflictError:
                     log.debug("call %s was recovered by another process", call.id)
             if len(fresh) < BATCH:
-                break
-        if any(tool.reconcile is not None for tool in self._driver.registry):
-            await self._reconcile_all()
+                return
+
+    async def _ask_again(self, call: Call) -> None:
+        """Put the question of a dead process to this one's channels; the commit lets one process do so."""
+        driver = self._driver
+        found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
+        taken = call.stay(owner=driver.owner)
+        change = Change.make(project=call.project, at=driver.now(), call=taken, expect=call.version)
+        await driver.commit(change.evolve(durability=Durability.COMMITTED))
+        assert driver.on_asked is not None
+        driver.on_asked(found[0])
 
     async def _take_over(self, call: Call) -> None:
         driver = self._driver
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
+        if call.placement in REMOTE:
+            await self._adopt(call, tool)
+            return
         retriable = not call.has_effects or call.idempotent
         if not retriable or call.undo_of is not None:
             await self._give_up(call, "whether its effect happened is unknown")
         elif tool is not None and tool.can_retry and tool.hash == call.definition_hash:
-            await self._try_again(call, tool)
+            await self.try_again(call, tool)
         # Otherwise a process that holds this very tool will try it again.
 
-    async def _try_again(self, call: Call, tool: ToolDefinition) -> None:
+    async def _adopt(self, call: Call, tool: ToolDefinition | None) -> None:
+        """Look after a call that runs elsewhere: its runner may live on, so its lease decides, not its owner's death.
+
+        One without a runner was sent to nobody, and is offered again whatever its effects.
+        """
+        if tool is None or tool.hash != call.definition_hash:
+            return  # a process that holds this very tool will look after it; its deadline ends it otherwise
+        if call.runner is None:
+            await self.try_again(call, tool)
+        else:
+            kept = call.stay(owner=self._driver.owner)
+            await self._driver.commit(
+                Change.make(project=call.project, at=self._driver.now(), call=kept, expect=call.version)
+            )
+
+    async def try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
-        mode, route = driver.store.mode, driver.route(tool)
+        mode, route = driver.store.mode, driver.route(tool, call.project)
         facts = look(call, tool, route.stance, decode(call.arguments), mode=mode, now=driver.now())
         denial = permit(call, tool, route.stance, route.rules, facts).denial
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return
-        started = self._performer.restart(call, tool, mode)
+        undo = await driver.store.undo(call.project, call.undo_of) if call.undo_of is not None else None
+        started = self._performer.restart(call, tool, mode, undo)
         if isinstance(started, asyncio.Future):
             started.add_done_callback(_hear)
+            if call.placement in REMOTE:
+                await started  # only until it is offered
 
     async def _give_up(self, call: Call, why: str) -> None:
         driver = self._driver
@@ -97,15 +138,25 @@ class Recovery:
             last = unknown[-1]
 
     async def _reconcile_once(self, call: Call) -> None:
-        tool = self._driver.registry.find(call.tool_name)
-        key = (call.project, call.id)
-        if tool is None or tool.reconcile is None or call.undo_of is not None or key in self._reconciled:
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
+        if tool is None or tool.reconcile is None or call.undo_of is not None:
             return
-        self._reconciled.add(key)
+        key = (call.project, call.id)
+        mine: Future[None] = Future()
+        mine.set_running_or_notify_cancel()  # from here on, nobody who stops waiting for it can cancel it
+        first = self._reconciling.setdefault(key, mine)
+        if first is not mine:
+            await asyncio.wrap_future(first)
+            return
         try:
             await self._reconcile(call, tool)
         except ConflictError:
             log.debug("call %s was settled by somebody else", call.id)
+        except BaseException:
+            del self._reconciling[key]  # nothing was found out: it is asked again next time
+            raise
+        finally:
+            mine.set_result(None)
 
     async def _reconcile(self, call: Call, tool: ToolDefinition) -> None:
         """Ask the tool what its interrupted run did; None or an error leaves it to a person."""

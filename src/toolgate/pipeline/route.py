@@ -88,6 +88,7 @@ def assessed(assessment: Assessment, mask: Callable[[str], str]) -> dict[str, An
         "level": assessment.level.value,
         "risk": assessment.risk.value,
         "confidence": assessment.confidence,
+        "factors": tuple(map(mask, assessment.factors)),
         "reasons": tuple(map(mask, assessment.reasons)),
     }
 

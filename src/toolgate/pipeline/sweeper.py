@@ -10,8 +10,9 @@ from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
-from toolgate.pipeline import approve, record
+from toolgate.pipeline import approve
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.recovery import Recovery
 from toolgate.ports.store import ApprovalQuery
@@ -27,12 +28,18 @@ class Sweeper:
     """Does what has come due. Several sweepers on one store do no harm: the first commit wins."""
 
     def __init__(
-        self, driver: Driver, offer: Callable[[Call], None], recovery: Recovery, lockdown: Lockdown | None = None
+        self,
+        driver: Driver,
+        offer: Callable[[Call], None],
+        recovery: Recovery,
+        leases: Leases,
+        lockdown: Lockdown | None = None,
     ) -> None:
         self._driver = driver
         self._lockdown = lockdown
         self._offer = offer
         self._recovery = recovery
+        self._leases = leases
 
     async def sweep(self) -> datetime | None:
         """Handle everything due now; return when to look again."""
@@ -56,10 +63,18 @@ class Sweeper:
                 return due.next_at
 
     async def _handle(self, call: Call) -> None:
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
         try:
-            await self._driver.commit(await self._change(call))
+            if call.status is Status.EXECUTING and tool is not None and self._leases.can_offer_again(call):
+                await self._recovery.try_again(call, tool)
+                return
+            change = await self._change(call)
+            await self._driver.commit(change)
         except ConflictError:
             log.debug("call %s moved on before its deadline was handled", call.id)
+            return
+        if change.events and change.events[0][0] == "approval.escalated" and self._driver.on_asked is not None:
+            self._driver.on_asked(change.approvals[0])  # the channels carry it to the people who are asked now
 
     async def _change(self, call: Call) -> Change:
         if call.status is Status.AWAITING_APPROVAL:
@@ -69,16 +84,13 @@ class Sweeper:
             self._offer(call)
             later = now + timedelta(seconds=approve.DISPATCH_GRACE_S)
             return Change.make(project=call.project, at=now, call=call.stay(due_at=later), expect=call.version)
-        if call.has_effects and not call.idempotent:
-            error = "Nobody reported a result in time; whether the effect happened is unknown."
-            return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
-        return record.failed(
-            call, now=now, status=Status.FAILED, code="timeout", error="Nobody reported a result in time."
-        )
+        return self._leases.ended(call)
 
     async def _approval(self, call: Call) -> Change:
         found = await self._driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
         approval, now = found[0], self._driver.now()
         if now >= approval.expires_at:
             return approve.expire(call, approval, now=now)
+        if approval.escalate_at is not None and now >= approval.escalate_at:
+            return approve.escalate(call, approval, roles=frozenset(), by=None, now=now)
         return approve.warn(call, approval, now=now)

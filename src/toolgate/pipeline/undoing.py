@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
-from toolgate.errors import NotAllowedError
+from toolgate.errors import ConflictError, NotAllowedError
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
+from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
 from toolgate.pipeline import record
-from toolgate.pipeline.binding import is_unchanged
+from toolgate.pipeline.binding import is_unchanged, metadata_of
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
@@ -20,16 +26,47 @@ from toolgate.ports.store import CallQuery
 PAGE = 500
 
 
+class Step(StrEnum):
+    """What became of one call when its run was undone, or would."""
+
+    UNDONE = "undone"
+    UNDOABLE = "undoable"  # in a preview: it would be undone
+    NOTHING = "nothing"  # it had no effect, or was undone before
+    FAILED = "failed"  # its effect stays, for the reason given
+    LEFT = "left"  # not tried, because one after it failed
+
+
+class UndoStep(NamedTuple):
+    """One call of a run: what became of it and why. `result` is the undo call's, where there was one."""
+
+    call_id: str
+    tool_name: str
+    step: Step
+    reason: str = ""
+    result: Result | None = None
+
+
 class UndoReport(NamedTuple):
-    """What undoing a run did: the undo call's result for each call tried, last call first."""
+    """What undoing a run did, or would do: one step for each of its calls, last effect first."""
 
     run_id: str
-    results: tuple[Result, ...]
-    skipped: tuple[str, ...]
+    steps: tuple[UndoStep, ...]
+    is_preview: bool = False
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The results of the undo calls that were made."""
+        return tuple(step.result for step in self.steps if step.result is not None)
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """The calls there was nothing to undo of."""
+        return tuple(step.call_id for step in self.steps if step.step is Step.NOTHING)
 
     @property
     def success(self) -> bool:
-        return all(result.success for result in self.results)
+        """Whether no effect is left that should not be."""
+        return not any(step.step in (Step.FAILED, Step.LEFT) for step in self.steps)
 
 
 class Undoing:
@@ -54,9 +91,9 @@ class Undoing:
             created_at=driver.now(),
             undo_of=call_id,
             forced=force,
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(project).revision,
         )
-        tool = driver.registry.find(original.tool_name)
+        tool = driver.realm(project).registry.find(original.tool_name)
         undo = await driver.store.undo(project, call_id)
         refusal = self._refusal(original, tool, undo)
         if refusal is not None or tool is None or undo is None:
@@ -73,6 +110,38 @@ class Undoing:
         )
         claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._walk.submit_undo(call, tool, claimed)
+
+    async def kept(self, project: str, call_id: str) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        undo = await self._driver.store.undo(project, call_id)
+        if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(self._driver.now()):
+            return None
+        return metadata_of(undo)
+
+    async def adopt(self, metadata: UndoMetadata, context: Context) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it; one that is known is left alone."""
+        driver, now, project = self._driver, self._driver.now(), context.project
+        call_id, tool_name = str(metadata.action_id), metadata.tool_name
+        tool = driver.realm(project).registry.find(tool_name)
+        call = Call.make(
+            id=call_id,
+            project=project,
+            tool_name=tool_name if tool is None else tool.name,
+            context=context,
+            created_at=now,
+            completed_at=now,
+            status=Status.COMPLETED,
+            version=1,
+            policy_revision=driver.policy_of(project).revision,
+        )
+        ttl_s = driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project)
+        data = encode(metadata.undo_data, what="undo data")
+        undo = record.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+        undo = undo.evolve(expires_at=now + timedelta(seconds=ttl_s))
+        event = tell(call, "tool.adopted", {"kept_since": metadata.created_at})
+        change = Change.make(project=project, at=now, call=call, undo=undo, events=(event,))
+        with contextlib.suppress(ConflictError):
+            await driver.commit(change)
 
     def _refusal(self, original: Call, tool: ToolDefinition | None, undo: UndoRecord | None) -> str | None:
         """Why this call cannot be undone, or None."""
@@ -103,33 +172,83 @@ class Undoing:
         self,
         run_id: str,
         context: Context,
-        undo_one: Callable[..., Awaitable[Result]],
+        undo_one: Callable[..., Awaitable[Result]] | None,
         *,
         force: bool,
         skip_failures: bool,
     ) -> UndoReport:
-        """Undo the calls of a run that can be undone, last first. `skipped` are those with nothing to undo."""
-        calls = await self._calls_of(context.project, run_id)
-        results: list[Result] = []
-        skipped: list[str] = []
-        for call in reversed(calls):
-            undo = await self._driver.store.undo(call.project, call.id)
-            if undo is None or undo.state is not UndoState.AVAILABLE:
-                skipped.append(call.id)
-                continue
-            result = await undo_one(call.id, context=context, force=force)
-            results.append(result)
-            if not result.success and not skip_failures:
-                break
-        return UndoReport(run_id, tuple(results), tuple(skipped))
+        """Undo the calls of a run, last effect first; without `undo_one` only say what would happen.
+
+        Where one cannot be undone, the earlier ones are left alone unless failures are to be skipped: what was done
+        before it may be what it stands on.
+        """
+        steps: list[UndoStep] = []
+        is_stopped = False
+        for call in await self._calls_of(context.project, run_id):
+            step = await self._look(call, force=force)
+            if is_stopped and step.step is Step.UNDOABLE:
+                step = step._replace(step=Step.LEFT, reason="an effect after it could not be taken back")
+            elif step.step is Step.UNDOABLE and undo_one is not None:
+                step = _after(step, await undo_one(call.id, context=context, force=force))
+            is_stopped |= step.step is Step.FAILED and not skip_failures
+            steps.append(step)
+        report = UndoReport(run_id, tuple(steps), undo_one is None)
+        if undo_one is not None:
+            await self._tell(report, context)
+        return report
+
+    async def _look(self, call: Call, *, force: bool) -> UndoStep:
+        """Say whether one call of a run can be undone now."""
+        step = UndoStep(call.id, call.tool_name, Step.UNDOABLE)
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
+        undo = await self._driver.store.undo(call.project, call.id)
+        if undo is not None and undo.state is UndoState.DONE:
+            return step._replace(step=Step.NOTHING, reason="it was undone already")
+        if call.status is Status.COMPLETED and not call.has_effects and undo is None:
+            return step._replace(step=Step.NOTHING, reason="it only reads")
+        refusal = self._refusal(call, tool, undo)
+        if refusal is not None:
+            return step._replace(step=Step.FAILED, reason=refusal)
+        assert tool is not None
+        assert undo is not None
+        if undo.fingerprint is not None and not force and not await is_unchanged(tool, undo):
+            return step._replace(step=Step.FAILED, reason="the state has changed since; look at it, or force the undo")
+        return step
+
+    async def _tell(self, report: UndoReport, context: Context) -> None:
+        by_step = {step: [each.call_id for each in report.steps if each.step is step] for step in Step}
+        data = {
+            "run_id": report.run_id,
+            "success": report.success,
+            "undone": by_step[Step.UNDONE],
+            "failed": by_step[Step.FAILED],
+            "left": by_step[Step.LEFT],
+            "nothing": by_step[Step.NOTHING],
+            "by": context.user or context.principal,
+        }
+        event = ("run.undone", None, data)
+        await self._driver.commit(Change.make(project=context.project, at=self._driver.now(), events=(event,)))
 
     async def _calls_of(self, project: str, run_id: str) -> list[Call]:
+        """The calls of a run that did something, or still may, the last effect first."""
         found: list[Call] = []
-        done = frozenset({Status.COMPLETED})
+        after: Call | None = None
         while True:
-            after = found[-1] if found else None
-            query = CallQuery(project=project, run_id=run_id, statuses=done, after=after, limit=PAGE)
+            query = CallQuery(project=project, run_id=run_id, statuses=_WITH_EFFECT, after=after, limit=PAGE)
             page = await self._driver.store.calls(query)
-            found += page
+            found += [call for call in page if call.undo_of is None]
             if len(page) < PAGE:
-                return [call for call in found if call.undo_of is None]
+                found.sort(key=lambda call: call.completed_at or self._driver.now())
+                return found[::-1]
+            after = page[-1]
+
+
+_WITH_EFFECT = frozenset(
+    {Status.COMPLETED, Status.UNKNOWN, Status.EXECUTING, Status.APPROVED, Status.AWAITING_APPROVAL}
+)
+
+
+def _after(step: UndoStep, result: Result) -> UndoStep:
+    if result.success:
+        return step._replace(step=Step.UNDONE, result=result)
+    return step._replace(step=Step.FAILED, reason=result.error or str(result.status), result=result)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.errors import (
     ConflictError,
+    GrantChangedError,
     ModeChangedError,
     RateLimitError,
     ToolDeniedError,
@@ -24,32 +25,42 @@ from toolgate.kernel.canonical import Arguments
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, tell
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import NOTHING
 from toolgate.kernel.record import build
 from toolgate.kernel.ruling import Ruling, look, show_facts
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
-from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
+from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
-from toolgate.pipeline.binding import input_of, is_unchanged
+from toolgate.pipeline.binding import is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
 from toolgate.pipeline.execute import claim, claim_at_birth, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import rule_on
+from toolgate.pipeline.prepare import prepare
 from toolgate.pipeline.resolve import resolve
 from toolgate.pipeline.route import Route, assessed
 from toolgate.pipeline.validate import revalidate, validate
-from toolgate.ports.store import ApprovalQuery
+from toolgate.ports.store import ApprovalQuery, GrantQuery
 
 _LEVELS = list(ApprovalLevel)
 
 
 NO_WISHES: Mapping[str, Any] = {}
 """What the caller asks for about its own approval (`message`, `approval_timeout_s`): nothing."""
+
+
+class Revised(NamedTuple):
+    """A call with the arguments a person gave it, and how it must be asked about."""
+
+    call: Call
+    tool: ToolDefinition
+    terms: ApprovalTerms
+    timeout_s: float
 
 
 class Walk:
@@ -75,14 +86,14 @@ class Walk:
             await driver.refresh()
         now = driver.now()
         try:
-            tool = resolve(driver.registry, name)
+            tool = resolve(driver.realm(context.project).registry, name)
         except ToolNotFoundError as error:
             return await self._stillborn(name, context, call_id, now, error)
         try:
             arguments = validate(tool, raw, driver.limits)
         except ToolInputError as error:
             return await self._stillborn(tool.name, context, call_id, now, error, tool)
-        route = driver.route(tool)
+        route = driver.route(tool, context.project)
         mode = driver.store.mode
         is_plain = (context is self._plain or self._is_plain(context)) and (call_id is None or _is_text(call_id))
         claimed = route.free.get(mode) if is_plain else None
@@ -105,7 +116,7 @@ class Walk:
         if ruling is not None and ruling.denial is not None:
             return await self._deny(call, ruling, first)
         try:
-            call, prepared = await self._prepare(call, tool, now)
+            call, prepared = await prepare(driver, call, tool, now)
         except ToolError as error:
             return await self._refuse(call, error, first)
         return await self._proceed(call, route, driver.now(), first, prepared)
@@ -123,14 +134,14 @@ class Walk:
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, through the same gates."""
-        return await self._proceed(call, self._driver.route(tool), self._driver.now(), (), undo)
+        return await self._proceed(call, self._driver.route(tool, call.project), self._driver.now(), (), undo)
 
     async def resume(self, call: Call) -> Result:
         """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
         driver = self._driver
         if driver.refresh is not None:
             await driver.refresh()
-        tool = driver.registry.find(call.tool_name)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
         if tool is None:
             return result_of(call)  # another process holds the tool
         approval = await self._approval_of(call)
@@ -144,7 +155,7 @@ class Walk:
         except ToolError as error:
             return await self._refuse(call, error, ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
-        route, now = driver.route(tool), driver.now()
+        route, now = driver.route(tool, call.project), driver.now()
         return await self._proceed(fresh, route, now, (), undo, ask_again=changed, answered=approval.terms)
 
     def _is_plain(self, context: Context) -> bool:
@@ -173,7 +184,9 @@ class Walk:
         fields["context"] = context
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
-        fields["shown"] = driver.mask(arguments.value)
+        fields["shown"] = shown = driver.mask(arguments.value)
+        if shown != arguments.value:
+            fields["hides"] = True
         if wishes:
             fields.update(wishes)
         return build(Call, fields)
@@ -203,13 +216,16 @@ class Walk:
                 assessment = ruling.assessment
                 if assessment is None:
                     return await self._deny(call, ruling, first)
+                grant = None
                 if self._must_ask(call, assessment, ask_again, answered):
-                    return await self._ask(call, route, assessment, first, mode)
+                    grant = await self._grant_for(call, assessment, now)
+                    if grant is None:
+                        return await self._ask(call, route, assessment, first, mode)
                 ready = call if call.status is Status.APPROVED else self._assessed(call, assessment)
-                claimed = self._claim(ready, route, mode, now, first, undo, values)
+                claimed = self._claim(ready, route, mode, now, first, undo, values, grant)
                 started = self._performer.start(claimed, tool, undo)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
-            except ModeChangedError:
+            except (ModeChangedError, GrantChangedError):
                 now = driver.now()
             except RateLimitError as error:
                 return await self._end(call, Status.DENIED, "rate_limited", str(error), first, "rate_limited")
@@ -243,12 +259,15 @@ class Walk:
         first: tuple[Draft, ...],
         undo: UndoRecord | None,
         values: Mapping[str, Any],
+        grant: Grant | None,
     ) -> Change:
         """Claim a call; where its result comes from elsewhere, with a fence and the time by which it is due."""
         driver, tool = self._driver, route.tool
+        if grant is not None:
+            call = call.evolve(approved_by=grant.name)
         is_here = call.placement == Placement.INLINE
         meters = () if call.undo_of is not None else route.stance.meters
-        return claim(
+        change = claim(
             call,
             tool,
             now=now,
@@ -260,6 +279,9 @@ class Walk:
             fence=None if is_here else driver.new_id(),
             due_at=None if is_here else now + timedelta(seconds=tool.timeout_seconds),
         )
+        if grant is None:
+            return change
+        return change.evolve(grant=grant.use(call.id, now), grant_expect=grant.version)
 
     def _assessed(self, call: Call, assessment: Assessment) -> Call:
         fields = assessed(assessment, self._driver.masker.repeated)
@@ -274,12 +296,48 @@ class Walk:
             return False
         return assessment.level.rank > ApprovalLevel(call.level).rank or not answered.covers(assessment.terms)
 
+    async def _grant_for(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
+        """A remembered yes for a new call, if somebody gave one that covers it."""
+        if call.status is not Status.PENDING or call.undo_of is not None:
+            return None
+        query = GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now)
+        arguments = decode(call.arguments)
+        for grant in await self._driver.store.grants(query):
+            if grant.is_live(now) and grant.covers(call, arguments, assessment.level, assessment.terms):
+                return grant
+        return None
+
+    async def revise(self, call: Call, raw: str | bytes | Mapping[str, object]) -> Revised:
+        """Return a parked call with other arguments, made ready as a new one would be, and how it must be asked about.
+
+        Raises ToolError where the arguments are not valid, denied, or cannot be prepared.
+        """
+        driver = self._driver
+        tool = resolve(driver.realm(call.project).registry, call.tool_name)
+        arguments = validate(tool, raw, driver.limits)
+        route, now = driver.route(tool, call.project), driver.now()
+        revised = call.evolve(
+            arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
+        )
+        revised, ruling = self._rule(revised, route, arguments.value, driver.store.mode, now)
+        if ruling.assessment is None:
+            raise ToolDeniedError("; ".join(ruling.reasons), tool=tool.name)
+        if tool.prepare is not None:
+            revised, _ = await prepare(self._driver, revised, tool, now)
+        level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_LEVELS.index)
+        asking = self._assessed(revised, ruling.assessment._replace(level=level))
+        timeout = approve.timeout_s(call, tool, route.stance, level)
+        return Revised(asking, tool, ruling.assessment.terms, timeout)
+
     async def _ask(
         self, call: Call, route: Route, assessment: Assessment, first: tuple[Draft, ...], mode: Mode
     ) -> Result:
         driver, tool = self._driver, route.tool
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_LEVELS.index)
         asking = self._assessed(call, assessment._replace(level=level))
+        message = call.message or tool.approval_message
+        if message is not None:
+            asking = asking.evolve(message=driver.veil(call).text(message))
         change = approve.request(
             asking,
             tool,
@@ -289,8 +347,13 @@ class Walk:
             timeout=approve.timeout_s(call, tool, route.stance, level),
             first=first,
             terms=assessment.terms,
+            undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
+            owner=None if driver.on_asked is None else driver.owner,
         )
         await driver.commit(change.evolve(mode_seen=mode))
+        relay = driver.relay(call.project)
+        if relay is not None:
+            await relay.flush()
         if driver.on_asked is not None:
             driver.on_asked(change.approvals[0])
         assert change.call is not None
@@ -354,7 +417,7 @@ class Walk:
             created_at=now,
             arguments=b"null",  # not an object: no other call can be mistaken for this one
             definition_hash=tool.hash if tool is not None else "",
-            policy_revision=driver.policy.revision,
+            policy_revision=driver.policy_of(context.project).revision,
         )
         first = () if tool is None else (tell(call, "tool.invoked", {"payload_summary": None}),)
         return await self._end(call, Status.FAILED, error.code, str(error), first)
@@ -375,7 +438,8 @@ class Walk:
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
-        return result_of(standing, data=decode(standing.result))
+        result = result_of(standing, data=decode(standing.result))
+        return result if call.version else result.evolve(joined=True)
 
     async def _approval_of(self, call: Call) -> Approval | None:
         query = ApprovalQuery(project=call.project, id=call.approval_id)
@@ -396,41 +460,7 @@ class Walk:
             return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
         if tool.prepare is None:
             return fresh, None
-        return await self._prepare(fresh, tool, self._driver.now())
-
-    async def _prepare(self, call: Call, tool: ToolDefinition, now: datetime) -> tuple[Call, UndoRecord | None]:
-        """Run the pure `prepare` hook; its failure ends the call before anybody is asked."""
-        driver = self._driver
-        assert tool.prepare is not None
-        try:
-            async with asyncio.timeout(tool.timeout_seconds):
-                found = (
-                    tool.prepare(input_of(call))
-                    if is_async(tool.prepare)
-                    else asyncio.to_thread(tool.prepare, input_of(call))
-                )
-                prepared = await found
-            if not isinstance(prepared, Prepared):
-                raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-            preview = driver.masker(decode(encode(prepared.preview, what="preview")))
-            preconditions = encode(prepared.preconditions, what="preconditions")
-            undo_data = (
-                None
-                if prepared.undo_data is None or not tool.undoable
-                else encode(prepared.undo_data, what="undo data")
-            )
-        except ToolDeniedError:
-            raise
-        except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-            text = f"Tool `{tool.name}` could not be prepared: {str(error) or type(error).__name__}"
-            failure = ToolError(text, tool=tool.name)
-            failure.code = "prepare_failed"
-            raise failure from error
-        ready = call.evolve(preview=preview, preconditions=preconditions)
-        if undo_data is None:
-            return ready, None
-        ttl_s = driver.undo_ttl(tool)
-        return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+        return await prepare(self._driver, fresh, tool, self._driver.now())
 
 
 def _is_text(value: object) -> bool:

@@ -23,6 +23,9 @@ class Answer(NamedTuple):
 
 
 class Channel(Protocol):
-    """Asked after the request is durable. A channel that fails or returns None leaves the call waiting."""
+    """Asked after the request is durable. A channel that fails or returns None leaves the call waiting.
+
+    One that has tried hard enough raises DeliveryError, which is put into the audit.
+    """
 
     async def ask(self, approval: Approval) -> Answer | None: ...

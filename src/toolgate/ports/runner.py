@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from toolgate.kernel.call import Call
+from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms
 from toolgate.kernel.tool import Hook, ToolDefinition
 from toolgate.kernel.undo import UndoRecord
@@ -28,7 +29,8 @@ class Job:
     stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled. `payload` are
     the call's arguments where they are at hand as a copy nobody else holds. `undo` is the undo record claimed
     or prepared with the call. `lasting` is what the claim was (see `Change`): a runner leaves `call.shown` alone.
-    `sandbox` is what the policy says of the sandbox it may run in.
+    `sandbox` is what the policy says of the sandbox it may run in. `output` is what the hook returned, if that was
+    a ToolOutput.
     """
 
     args: tuple[Any, ...] = ()
@@ -45,6 +47,7 @@ class Job:
     payload: dict[str, Any] | None = None
     lasting: bool = False
     sandbox: SandboxTerms | None = None
+    output: ToolOutput | None = None
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
         self.call = call
@@ -60,3 +63,12 @@ class Runner(Protocol):
     def run(self, job: Job) -> Awaitable[object]: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class RemoteRunner(Runner, Protocol):
+    """A runner whose hooks run elsewhere: `run` gives `PARKED` at once, and the result comes through `complete`."""
+
+    def recall(self, call: Call, reason: str) -> None:
+        """Ask whoever runs this call to stop. They may not hear it; only their report or the lease's end is certain."""
+        ...

@@ -12,6 +12,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 
 
@@ -29,12 +30,24 @@ class CallQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalQuery:
-    """Which approvals, oldest first. None means any."""
+    """Which approvals, oldest first. None means any; `after` is the last approval already seen."""
 
     project: str | None = None
     id: str | None = None
     call_id: str | None = None
     status: ApprovalStatus | None = None
+    after: Approval | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantQuery:
+    """Which grants, oldest first. None means any; `live_at` leaves out those that were not usable then."""
+
+    project: str | None = None
+    id: str | None = None
+    tool_name: str | None = None
+    live_at: datetime | None = None
     limit: int = 1000
 
 
@@ -73,7 +86,7 @@ class Store(Protocol):
         None means it is written; otherwise it is written when the awaitable returns. A store that can
         write at once spares every call a coroutine.
 
-        Raises ConflictError when the row, the undo record or the mode is not as expected,
+        Raises ConflictError when the row, the undo record, the grant or the mode is not as expected,
         RateLimitError when a reservation does not fit, StoreError when it cannot be written.
         """
         ...
@@ -86,6 +99,8 @@ class Store(Protocol):
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
 
+    async def grants(self, query: GrantQuery) -> list[Grant]: ...
+
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]: ...
@@ -94,8 +109,8 @@ class Store(Protocol):
         """Return what has come due, free undo records that expired before `now`, and read the mode anew."""
         ...
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        """Return calls that are executing for an owner that is no longer alive."""
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        """Return calls in this status whose owner is no longer alive; executing ones also where they have none."""
         ...
 
     async def close(self) -> None: ...

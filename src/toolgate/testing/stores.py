@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, Store
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Store
 
 Before = Callable[[Change], Awaitable[None]]
 
@@ -66,6 +67,10 @@ class RemoteStore:
         await asyncio.sleep(0)
         return await self._inner.undo(project, call_id)
 
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        await asyncio.sleep(0)
+        return await self._inner.grants(query)
+
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
@@ -76,9 +81,9 @@ class RemoteStore:
         await asyncio.sleep(0)
         return await self._inner.due(now, limit=limit)
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         await asyncio.sleep(0)
-        return await self._inner.orphans(limit=limit)
+        return await self._inner.orphans(status=status, limit=limit)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -1,8 +1,13 @@
-"""Asking a person by hand: request, wait, decide, look up. Every request is a call through a gate of its own."""
+"""Approvals: ask by hand or through an executor, wait, decide, look up. Every question is a call through a gate.
+
+A service is a view of one gate. It sees what every executor on that gate asks, and what is asked by hand,
+which belongs to a project of its own, since nothing runs here when such a question is approved.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,37 +15,61 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from toolgate.bootstrap import open as open_gate
-from toolgate.errors import NotFoundError, ToolApprovalTimeoutError
+from toolgate.errors import DecisionConflictError, NotFoundError, ToolApprovalTimeoutError
 from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval, ApprovalStatus
-from toolgate.kernel.context import Context, Principal
+from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.store import ApprovalQuery
+from toolgate.tools.artifact import ApprovalArtifact
+from toolgate.tools.context import context_of
+from toolgate.tools.definitions import Action
 
 PROJECT = "_approvals"
 DEFAULT_TIMEOUT_S = 300.0
+Id = UUID | str
+
+__all__ = [
+    "ApprovalArtifact",
+    "ApprovalDecision",
+    "ApprovalRequest",
+    "ApprovalService",
+    "ApprovalStatus",
+    "clear_approval_service",
+    "get_approval_service",
+    "set_approval_service",
+]
 
 
 @dataclass
 class ApprovalRequest:
-    """A question about one action. `id` is the approval's own, set when it is asked."""
+    """A question about one action. `id` is the approval's own, set when it is asked; `payload` is shown masked."""
 
-    action_id: UUID | str
+    action_id: Id
     tool_name: str
     message: str = ""
     payload: Mapping[str, Any] = field(default_factory=dict)
-    id: str | None = None
-    pipeline_run_id: str | None = None
+    id: Id | None = None
+    pipeline_run_id: Id | None = None
     status: ApprovalStatus = ApprovalStatus.PENDING
-    decided_by: str | None = None
+    decided_by: Id | None = None
     decided_at: datetime | None = None
     created_at: datetime | None = None
+    expires_at: datetime | None = None
 
     @property
     def approval_message(self) -> str:
         return self.message
+
+    @property
+    def artifact(self) -> ApprovalArtifact:
+        """What a client shows the person who is asked."""
+        return ApprovalArtifact(
+            self.id or "", self.tool_name, self.message, summary=dict(self.payload), action_id=self.action_id
+        )
 
 
 @dataclass(frozen=True)
@@ -48,126 +77,162 @@ class ApprovalDecision:
     """An answer. `granted` is what decides."""
 
     granted: bool
-    request_id: str
-    decided_by: str | None = None
+    request_id: Id
+    decided_by: Id | None = None
     reason: str | None = None
 
 
 class ApprovalService:
     """Approvals that outlive the process when opened on a file. The first decision is final."""
 
-    def __init__(self, gate: Gate | None = None) -> None:
-        self._gate = gate if gate is not None else open_gate("memory://")
+    def __init__(self, gate: Gate | None = None, *, default_timeout_seconds: float = DEFAULT_TIMEOUT_S) -> None:
+        self.gate = gate if gate is not None else open_gate("memory://")
+        self.default_timeout_seconds = default_timeout_seconds
+        self._questions = ToolRegistry()
+        self._realm = self.gate.attach(PROJECT, self._questions)
 
     @classmethod
     def open(cls, url: str = "memory://") -> ApprovalService:
         """Return a service on `sqlite:///file.db` (durable) or `memory://`."""
         return cls(open_gate(url))
 
-    async def request(self, request: ApprovalRequest, *, timeout_seconds: float = DEFAULT_TIMEOUT_S) -> ApprovalRequest:
+    async def request(self, request: ApprovalRequest, *, timeout_seconds: float | None = None) -> ApprovalRequest:
         """Ask; return the request with its id. The same action id asks once."""
-        gate = self._gate
         self._hold(request.tool_name)
-        result = await gate.call(
+        action = Action(id=request.action_id, type=request.tool_name)
+        run_id = None if request.pipeline_run_id is None else str(request.pipeline_run_id)
+        result = await self.gate.call(
             request.tool_name,
             request.payload,
-            context=Context(project=PROJECT, run_id=request.pipeline_run_id),
+            context=context_of(None, PROJECT, action).evolve(run_id=run_id),
             call_id=str(request.action_id),
             wait=False,
-            approval_timeout_s=timeout_seconds,
+            approval_timeout_s=self.default_timeout_seconds if timeout_seconds is None else timeout_seconds,
             message=request.message or None,
         )
         if result.approval_id is None:
             raise result.to_error()
-        return self._fill(request, await gate.approval(result.approval_id, project=PROJECT))
+        approval = await self.gate.approval(result.approval_id, project=PROJECT)
+        request.id, request.status = as_id(approval.id), approval.status
+        request.created_at, request.expires_at = approval.created_at, approval.expires_at
+        return request
 
     async def request_approval(self, action: Any, ctx: Any, tool: Any) -> ApprovalRequest:
-        """Ask about an action of a tool, in the shape document 000 uses."""
-        run_id = getattr(ctx, "pipeline_run_id", None) or (
-            ctx.get("pipeline_run_id") if isinstance(ctx, dict) else None
-        )
-        return await self.request(
+        """Ask about an action of a tool, in the shape document 000 uses; return what is asked, masked."""
+        known = context_of(ctx, PROJECT, Action())
+        asked = await self.request(
             ApprovalRequest(
                 action_id=getattr(action, "id", None) or uuid4(),
                 tool_name=tool.name,
-                message=tool.approval_message or f"Run {tool.name}?",
+                message=getattr(tool, "approval_message", None) or f"Run {tool.name}?",
                 payload=dict(getattr(action, "payload", None) or {}),
-                pipeline_run_id=None if run_id is None else str(run_id),
-            )
+                pipeline_run_id=known.run_id,
+            ),
+            timeout_seconds=getattr(tool, "approval_timeout_seconds", None),
         )
+        return _as_request(await self._find(asked.id or ""))
 
-    async def await_decision(self, request_id: UUID | str, timeout_seconds: float | None = None) -> ApprovalDecision:
-        """Return the decision; raise ToolApprovalTimeoutError, and close the request as expired, when time is up."""
+    async def await_decision(self, request_id: Id, timeout_seconds: float | None = None) -> ApprovalDecision:
+        """Return the decision. When time is up raise ToolApprovalTimeoutError, and close a request made by hand."""
         approval = await self._find(request_id)
         try:
             async with asyncio.timeout(timeout_seconds):
-                while approval.is_pending:
-                    await self._gate.wait(approval.call_id, project=PROJECT)
-                    approval = await self._gate.approval(approval.id, project=PROJECT)
+                approval = await self.gate.answer(approval.id)
         except TimeoutError:
-            await self._gate.cancel(approval.call_id, reason="timeout", project=PROJECT)
-            approval = await self._gate.approval(approval.id, project=PROJECT)
+            if approval.project == PROJECT:  # an executor's own question is for the executor to close
+                await self.gate.cancel(approval.call_id, reason="timeout", project=PROJECT)
+                approval = await self.gate.approval(approval.id)
         if approval.status is ApprovalStatus.EXPIRED or approval.is_pending:
             raise ToolApprovalTimeoutError(
-                tool=approval.tool_name, request_id=approval.id, timeout_seconds=timeout_seconds
+                tool=approval.tool_name,
+                request_id=as_id(approval.id),
+                timeout_seconds=timeout_seconds,
+                reason=approval.reason,
             )
         granted = approval.status is ApprovalStatus.APPROVED
-        return ApprovalDecision(granted, approval.id, approval.decided_by, approval.reason)
+        return ApprovalDecision(granted, as_id(approval.id), _maybe_id(approval.decided_by), approval.reason)
 
     async def record_decision(
-        self, request_id: UUID | str, granted: bool, user_id: UUID | str | Principal, *, reason: str | None = None
+        self, request_id: Id, granted: bool, user_id: Id | Principal, reason: str | None = None
     ) -> ApprovalDecision:
         """Record a person's answer; raise DecisionConflictError where it is decided or too late."""
         approval = await self._find(request_id)
         who = Principal.of(user_id)
-        await self._gate.decide(approval.id, "approve" if granted else "deny", by=who, reason=reason, project=PROJECT)
-        return ApprovalDecision(granted, approval.id, who.name, reason)
+        await self.gate.decide(
+            approval.id, "approve" if granted is True else "deny", by=who, reason=reason, project=approval.project
+        )
+        decided_by = who.name if isinstance(user_id, Principal) else user_id
+        return ApprovalDecision(granted is True, as_id(approval.id), decided_by, reason)
 
-    async def get_status(self, id: UUID | str) -> ApprovalStatus:
+    async def cancel_request(self, request_id: Id) -> bool:
+        """Close an undecided request together with its call; False where it is not there or decided."""
+        try:
+            approval = await self._find(request_id)
+            if not approval.is_pending:
+                return False
+            await self.gate.cancel(approval.call_id, reason="the request was cancelled", project=approval.project)
+        except (NotFoundError, DecisionConflictError):
+            return False
+        return True
+
+    async def get_status(self, id: Id) -> ApprovalStatus:
         """Return the status by request id or by action id; raise NotFoundError."""
         return (await self._find(id)).status
 
+    async def get_request(self, id: Id) -> ApprovalRequest:
+        """Return a request by its id or by its action id, its payload masked; raise NotFoundError."""
+        return _as_request(await self._find(id))
+
     async def list_pending(self) -> list[ApprovalRequest]:
-        """Return the undecided requests, oldest first."""
-        return [_as_request(approval) for approval in await self._gate.pending(project=PROJECT)]
+        """Return the undecided requests of this gate, oldest first, their payloads masked."""
+        return [_as_request(approval) for approval in await self.gate.pending()]
 
     async def close(self) -> None:
-        await self._gate.aclose()
+        """Close the gate; undecided requests of a file stay undecided."""
+        await self.gate.aclose()
 
-    async def _find(self, id: UUID | str) -> Approval:
+    async def _find(self, id: Id) -> Approval:
         text = str(id)
-        for query in (ApprovalQuery(project=PROJECT, id=text), ApprovalQuery(project=PROJECT, call_id=text)):
-            found = await self._gate.approvals(query)
+        for query in (ApprovalQuery(id=text), ApprovalQuery(call_id=text)):
+            found = await self.gate.approvals(query)
             if found:
-                self._hold(found[-1].tool_name)
-                return found[-1]
+                newest = max(found, key=lambda approval: approval.created_at)
+                if newest.project == PROJECT:
+                    self._hold(newest.tool_name)
+                return newest
         raise NotFoundError(f"There is no approval request {text[:64]}, by request id or action id.")
 
     def _hold(self, tool_name: str) -> None:
         """Offer the question's tool here, so that an approved request comes to its end in this process."""
-        if tool_name not in self._gate.registry:
-            self._gate.register(_question(tool_name))
+        if tool_name not in self._questions:
+            self._questions.add(ToolDefinition(tool_name, {}, _nothing, requires_approval=True, effects="read"))
 
-    @staticmethod
-    def _fill(request: ApprovalRequest, approval: Approval) -> ApprovalRequest:
-        request.id = approval.id
-        request.status = approval.status
-        request.created_at = approval.created_at
-        return request
+
+def as_id(text: str) -> Id:
+    """Return an id as the UUID it spells, or as it is."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+def _maybe_id(text: str | None) -> Id | None:
+    return None if text is None else as_id(text)
 
 
 def _as_request(approval: Approval) -> ApprovalRequest:
     return ApprovalRequest(
-        action_id=approval.call_id,
+        action_id=as_id(approval.call_id),
         tool_name=approval.tool_name,
         message=approval.message,
         payload=approval.arguments or {},
-        id=approval.id,
-        pipeline_run_id=approval.run_id,
+        id=as_id(approval.id),
+        pipeline_run_id=_maybe_id(approval.run_id),
         status=approval.status,
-        decided_by=approval.decided_by,
+        decided_by=_maybe_id(approval.decided_by),
         decided_at=approval.decided_at,
         created_at=approval.created_at,
+        expires_at=approval.expires_at,
     )
 
 
@@ -176,5 +241,34 @@ async def _nothing(_input: ToolInput) -> ToolOutput:
     return ToolOutput.ok()
 
 
-def _question(name: str) -> ToolDefinition:
-    return ToolDefinition(name, {}, _nothing, requires_approval=True, effects="read")
+_lock = threading.Lock()
+_service: ApprovalService | None = None
+
+
+def get_approval_service() -> ApprovalService:
+    """Return the process-wide service, on the gate that executors without one of their own share."""
+    global _service
+    with _lock:
+        if _service is None:
+            _service = ApprovalService()
+        return _service
+
+
+def set_approval_service(service: ApprovalService) -> None:
+    """Make a service the process-wide one."""
+    _put(service)
+
+
+def clear_approval_service() -> None:
+    """Forget the process-wide service and close its gate; the next one asked for is new."""
+    previous = _put(None)
+    if previous is not None:
+        # A thread, since closing waits and this may be called from a coroutine.
+        threading.Thread(target=previous.gate.close, name="toolgate-closing", daemon=True).start()
+
+
+def _put(service: ApprovalService | None) -> ApprovalService | None:
+    global _service
+    with _lock:
+        previous, _service = _service, service
+        return previous

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 import orjson
 
 from toolgate.bootstrap import connect
-from toolgate.errors import UsageError
+from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.change import Change
 from toolgate.kernel.payload import encode
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata, UndoRecord, UndoState
 from toolgate.ports.store import Store
 
 PROJECT = "_undo"
+Id = UUID | str
 
-__all__ = ["UndoMetadata", "UndoStore"]
+__all__ = ["UndoKeeper", "UndoMetadata", "UndoStore", "clear_undo_store", "get_undo_store", "set_undo_store"]
+
+
+@runtime_checkable
+class UndoKeeper(Protocol):
+    """What an executor needs of an undo store; an UndoStore is one, and so is any object with these methods."""
+
+    async def store(self, metadata: Any) -> Any: ...
+
+    async def get(self, action_id: Any) -> UndoMetadata | None: ...
+
+    async def delete(self, action_id: Any) -> Any: ...
 
 
 class UndoStore:
     """Undo data by action id. `open` keeps it in a file; without a URL it lives as long as the process."""
 
     def __init__(self, default_ttl_seconds: float = DEFAULT_UNDO_TTL_S, *, store: Store | None = None) -> None:
-        self._ttl_s = default_ttl_seconds
+        self.default_ttl_seconds = default_ttl_seconds
         self._store = store if store is not None else connect("memory://")[0]
+        self._ends: dict[str, datetime] = {}
+        """What this object stored and nobody deleted, with the time it expires."""
 
     @classmethod
     def open(cls, url: str = "memory://", *, ttl_seconds: float = DEFAULT_UNDO_TTL_S) -> UndoStore:
@@ -35,7 +51,7 @@ class UndoStore:
 
     async def store(
         self,
-        metadata: UndoMetadata | UUID | str,
+        metadata: UndoMetadata | Id,
         undo_data: Mapping[str, Any] | None = None,
         *,
         tool_name: str = "",
@@ -53,32 +69,105 @@ class UndoStore:
             tool_name=metadata.tool_name,
             data=encode(metadata.undo_data, what="undo data"),
             created_at=metadata.created_at.astimezone(UTC),
-            expires_at=now + timedelta(seconds=self._ttl_s if ttl_seconds is None else ttl_seconds),
+            expires_at=now + timedelta(seconds=self.default_ttl_seconds if ttl_seconds is None else ttl_seconds),
         )
         await self._write(record, now)
+        self._ends.pop(record.call_id, None)
+        self._ends[record.call_id] = record.expires_at
+        while self._ends[first := next(iter(self._ends))] <= now and first != record.call_id:
+            del self._ends[first]  # those stored first expire first, but for a few; the rest goes when somebody counts
         return metadata
 
-    async def get(self, action_id: UUID | str) -> UndoMetadata | None:
+    async def get(self, action_id: Id) -> UndoMetadata | None:
         """Return the data of an action; None where there is none, it was deleted or its time is over."""
-        record = await self._store.undo(PROJECT, str(action_id))
-        if record is None or record.state is not UndoState.AVAILABLE or record.is_expired(datetime.now(UTC)):
+        record = await self._usable(action_id)
+        if record is None:
             return None
         return UndoMetadata(action_id, record.tool_name, orjson.loads(record.data), record.created_at)
 
-    async def delete(self, action_id: UUID | str) -> bool:
+    async def claim(self, action_id: Id) -> bool:
+        """Take the right to use the data of an action, once; False where somebody else has it or it is gone."""
+        record = await self._usable(action_id)
+        if record is None:
+            return False
+        with contextlib.suppress(ConflictError):
+            await self._write(record.evolve(state=UndoState.CLAIMED), datetime.now(UTC), UndoState.AVAILABLE)
+            return True
+        return False
+
+    async def release(self, action_id: Id) -> None:
+        """Give a claim back, for whoever tries again."""
+        record = await self._store.undo(PROJECT, str(action_id))
+        if record is not None and record.state is UndoState.CLAIMED:
+            await self._write(record.evolve(state=UndoState.AVAILABLE), datetime.now(UTC), UndoState.CLAIMED)
+
+    async def delete(self, action_id: Id) -> bool:
         """Forget the data of an action; False where there was none."""
         record = await self._store.undo(PROJECT, str(action_id))
-        if record is None or record.state is not UndoState.AVAILABLE:
+        if record is None or record.state is UndoState.DONE:
             return False
         await self._write(record.evolve(state=UndoState.DONE, data=b"{}"), datetime.now(UTC))
+        self._ends.pop(record.call_id, None)
         return True
 
     remove = delete
 
+    async def cleanup_expired(self) -> int:
+        """Free what has expired, also what nobody asks for again; return how much of what was stored here that was."""
+        now = datetime.now(UTC)
+        await self._store.due(now, limit=1)
+        return self._drop_expired(now)
+
+    def __len__(self) -> int:
+        """How much of what was stored through this object can still be had."""
+        self._drop_expired(datetime.now(UTC))
+        return len(self._ends)
+
+    def _drop_expired(self, now: datetime) -> int:
+        expired = [key for key, end in self._ends.items() if end <= now]
+        for key in expired:
+            del self._ends[key]
+        return len(expired)
+
     async def close(self) -> None:
+        """Close the store; what a file keeps stays kept."""
         await self._store.close()
 
-    async def _write(self, record: UndoRecord, now: datetime) -> None:
-        writing = self._store.commit(Change(project=PROJECT, at=now, undo=record))
+    async def _usable(self, action_id: Id) -> UndoRecord | None:
+        record = await self._store.undo(PROJECT, str(action_id))
+        if record is not None and record.is_expired(datetime.now(UTC)):
+            await self.cleanup_expired()
+            return None
+        return record if record is not None and record.state is UndoState.AVAILABLE else None
+
+    async def _write(self, record: UndoRecord, now: datetime, expect: UndoState | None = None) -> None:
+        writing = self._store.commit(Change(project=PROJECT, at=now, undo=record, undo_expect=expect))
         if writing is not None:
             await writing
+
+
+_lock = threading.Lock()
+_store: UndoStore | None = None
+
+
+def get_undo_store() -> UndoStore:
+    """Return the process-wide undo store, which executors without one of their own use."""
+    global _store
+    with _lock:
+        if _store is None:
+            _store = UndoStore()
+        return _store
+
+
+def set_undo_store(store: UndoStore) -> None:
+    """Make a store the process-wide one."""
+    global _store
+    with _lock:
+        _store = store
+
+
+def clear_undo_store() -> None:
+    """Forget the process-wide store; the next one asked for is new and empty."""
+    global _store
+    with _lock:
+        _store = None

@@ -155,6 +155,7 @@ def test_an_assessment_records_every_contributing_reason_risk_and_confidence() -
         confidence=70,
         reasons=("approval: risky", "categories: listed"),
         denied=None,
+        factors=("bulk -10",),
     )
 
 

@@ -44,6 +44,9 @@ MORE: dict[str, Any] = {
     "reservations": (Reservation(key="tool:edit", limit=3, window_s=3600.0),),
     "set_mode": Mode.LOCKDOWN,
     "lasting": True,
+    "grant": object(),
+    "grant_expect": 1,
+    "rewrites": True,
 }
 
 

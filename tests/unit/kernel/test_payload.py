@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from toolgate.errors import ToolOutputError
-from toolgate.kernel.payload import KEY_CHARACTERS, SUMMARY_BYTES, encode, plain, summarize
+from toolgate.kernel.payload import KEY_CHARACTERS, SUMMARY_BYTES, encode, jsonable, plain, summarize
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 
@@ -308,3 +308,25 @@ def test_an_outline_stays_small_however_long_the_keys(masked: dict[Any, None]) -
 def test_the_bytes_take_no_more_room_than_they_need(text: str) -> None:
     encoded = encode(text)
     assert sys.getsizeof(encoded) == sys.getsizeof(b"") + len(encoded)
+
+
+def test_arguments_that_are_json_are_handed_on_as_they_are() -> None:
+    payload = {"a": [1, "x", None, 1.5], "b": {"c": True}}
+    assert jsonable(payload) is payload
+
+
+def test_arguments_with_a_json_form_are_handed_on_in_it() -> None:
+    class Text(str):
+        pass
+
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    assert jsonable({"at": at, "id": UUID(int=1), "text": Text("x")}) == (
+        b'{"at":"2026-01-02T00:00:00+00:00","id":"00000000-0000-0000-0000-000000000001","text":"x"}'
+    )
+
+
+def test_arguments_without_a_json_form_are_left_to_be_refused() -> None:
+    payload: dict[str, Any] = {"a": object()}
+    assert jsonable(payload) is payload
+    payload["a"] = payload
+    assert jsonable(payload) is payload

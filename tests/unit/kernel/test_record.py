@@ -15,6 +15,7 @@ from tests.unit.kernel.samples import NOW, a_call, an_approval
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Context
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.record import Record, build
@@ -27,6 +28,21 @@ SAMPLES: list[Record] = [
     Policy(),
     Stance(),
     Result(call_id="c1", tool_name="edit", status=Status.PENDING),
+    Grant(
+        id="g1",
+        project="p",
+        tool_name="edit",
+        definition_hash="h",
+        requester="agent:a",
+        pattern={},
+        shown={},
+        nonce="n",
+        approval_id="a1",
+        granted_by="ann",
+        created_at=NOW,
+        expires_at=NOW,
+        max_uses=1,
+    ),
     UndoRecord(project="p", call_id="c1", tool_name="edit", data=b"{}", created_at=NOW, expires_at=NOW),
 ]
 values = st.one_of(st.none(), st.integers(), st.text(), st.binary(), st.tuples(st.integers()))

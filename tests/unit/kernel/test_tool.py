@@ -315,6 +315,8 @@ CHANGES: dict[str, Any] = {
     "undo_ttl_seconds": 60,
     "thresholds": Thresholds(),
     "requires_reason": True,
+    "approve_label": "Yes",
+    "reject_label": "No",
     "requires_sandbox": True,
     "version": "2",
     "function": sync_hook,

@@ -10,13 +10,18 @@ from typing import Any
 from toolgate.adapters.buses.memory import MemoryBus
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
+from toolgate.kernel.context import Principal
 from toolgate.kernel.masking import Masker
+from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.answers import Answers
+from toolgate.pipeline.deciding import Deciding, Said
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
@@ -32,10 +37,14 @@ class Park:
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
+        self.recalled: list[tuple[str, str]] = []
 
     async def run(self, job: Job) -> object:
         self.jobs.append(job)
         return PARKED
+
+    def recall(self, call: Call, reason: str) -> None:
+        self.recalled.append((call.id, reason))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -63,9 +72,18 @@ class Rig:
         self.performer = Performer(self.driver)
         self.walk = Walk(self.driver, self.performer)
         self.answers = Answers(self.driver, self.performer)
+        self.deciding = Deciding(self.driver, self.walk)
         self.undoing = Undoing(self.driver, self.walk)
         self.recovery = Recovery(self.driver, self.performer)
-        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery)
+        self.leases = Leases(self.driver, self.performer)
+        self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery, self.leases)
+
+    async def decide(self, approval_id: str, *, approve_it: bool, by: Principal, **more: Any) -> Result:
+        said = Said(approval_id=approval_id, by=by, reason=more.pop("reason", None), digest=more.pop("digest", None))
+        return await self.deciding.decide(said, approve_it=approve_it, **more)
+
+    async def extend(self, approval_id: str, *, seconds: float, by: Principal) -> Approval:
+        return await self.deciding.extend(Said(approval_id=approval_id, by=by), seconds=seconds)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.pipeline.rig import Rig
 
 from toolgate import ToolDefinition, ToolOutput
-from toolgate.errors import ConflictError, StaleFenceError
+from toolgate.errors import ConflictError
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
@@ -46,25 +46,25 @@ def once(rig: Rig, meanwhile: Any) -> None:
 
 
 async def _extended(rig: Rig, approval_id: str) -> None:
-    await rig.answers.extend(approval_id, seconds=500, by=ANN)
+    await rig.extend(approval_id, seconds=500, by=ANN)
 
 
 async def test_a_decision_is_tried_again_when_the_row_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
     once(rig, lambda: _extended(rig, approval_id))
-    assert (await rig.answers.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
+    assert (await rig.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
 
 
 async def test_a_decision_is_tried_again_when_the_mode_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
     once(rig, lambda: commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.ALERT)))
-    assert (await rig.answers.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
+    assert (await rig.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
 
 
 async def test_an_extension_is_tried_again_when_the_row_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
     once(rig, lambda: _extended(rig, approval_id))
-    longer = await rig.answers.extend(approval_id, seconds=900, by=ANN)
+    longer = await rig.extend(approval_id, seconds=900, by=ANN)
     assert (longer.expires_at - NOON).total_seconds() == 900
 
 
@@ -75,7 +75,7 @@ async def test_a_cancellation_is_tried_again_when_the_row_changed_meanwhile(rig:
 
 
 async def test_a_call_that_is_approved_but_not_run_can_be_cancelled(rig: Rig) -> None:
-    await rig.answers.decide(await parked(rig), approve_it=True, by=ANN)
+    await rig.decide(await parked(rig), approve_it=True, by=ANN)
     assert (await rig.answers.cancel("default", "c1", reason="x")).status is Status.CANCELLED
     assert (await rig.names("c1"))[-1] == "tool.cancelled"
 
@@ -88,55 +88,13 @@ async def test_a_call_decided_between_two_reads_is_cancelled_all_the_same(
 
     async def decided_first(query: ApprovalQuery) -> Any:
         if first and first.pop():
-            await rig.answers.decide(approval_id, approve_it=True, by=ANN)
+            await rig.decide(approval_id, approve_it=True, by=ANN)
         return await read(query)
 
     monkeypatch.setattr(rig.store, "approvals", decided_first)
     assert (await rig.answers.cancel("default", "c1", reason="x")).status is Status.CANCELLED
     kept = (await rig.store.approvals(ApprovalQuery(id=approval_id)))[0]
     assert kept.status is ApprovalStatus.APPROVED
-
-
-async def test_a_client_reports_success(rig: Rig) -> None:
-    await rig.walk.submit("far", {}, DEFAULT_CONTEXT, call_id="c1")
-    fence = rig.client.jobs[0].call.fence
-    rig.clock.advance(2)
-    done = await rig.answers.complete("default", "c1", ToolOutput.ok({"password": "correct-horse-9"}), fence=fence)
-    assert (done.status, done.data, done.duration_ms) == (Status.COMPLETED, {"password": "correct-horse-9"}, 2000)
-    row = await rig.driver.read("default", "c1")
-    assert "correct-horse-9" not in repr(row.shown_result)
-
-
-@pytest.mark.parametrize(("error", "told"), [("disk full", "disk full"), ("", "without saying why")])
-async def test_a_client_reports_failure(rig: Rig, error: str, told: str) -> None:
-    await rig.walk.submit("far", {}, DEFAULT_CONTEXT, call_id="c1")
-    failed = await rig.answers.complete("default", "c1", ToolOutput.fail(error), fence=None)
-    assert failed.status is Status.FAILED
-    assert told in str(failed.error)
-
-
-async def test_only_the_holder_of_the_claim_is_heard_and_only_once(rig: Rig) -> None:
-    await rig.walk.submit("far", {}, DEFAULT_CONTEXT, call_id="c1")
-    fence = rig.client.jobs[0].call.fence
-    with pytest.raises(StaleFenceError):
-        await rig.answers.complete("default", "c1", ToolOutput.ok(), fence="another")
-    await rig.answers.complete("default", "c1", ToolOutput.ok(), fence=fence)
-    with pytest.raises(StaleFenceError, match="COMPLETED"):
-        await rig.answers.complete("default", "c1", ToolOutput.ok(), fence=fence)
-
-
-async def test_of_two_reports_at_once_the_first_counts(rig: Rig) -> None:
-    await rig.walk.submit("far", {}, DEFAULT_CONTEXT, call_id="c1")
-    once(rig, lambda: rig.answers.complete("default", "c1", ToolOutput.ok("first"), fence=None))
-    with pytest.raises(StaleFenceError, match="no longer waits"):
-        await rig.answers.complete("default", "c1", ToolOutput.ok("second"), fence=None)
-    assert (await rig.driver.read("default", "c1")).result == b'"first"'
-
-
-async def test_a_call_on_a_client_cannot_be_stopped_from_here(rig: Rig) -> None:
-    await rig.walk.submit("far", {}, DEFAULT_CONTEXT, call_id="c1")
-    with pytest.raises(ConflictError, match="elsewhere"):
-        await rig.answers.cancel("default", "c1", reason="x")
 
 
 async def test_of_two_who_settle_at_once_the_first_counts(rig: Rig) -> None:
@@ -163,16 +121,3 @@ async def test_settling_leaves_an_undo_record_of_somebody_else_alone(rig: Rig, h
     await commit(rig.store, insert(a_call(status=Status.UNKNOWN, undo_of="c0"), undo=claimed))
     await rig.answers.settle("default", "c1", happened=happened, by=ANN, reason="seen")
     assert await rig.store.undo("default", "c0") == claimed
-
-
-async def test_a_call_without_a_start_is_timed_from_its_creation(rig: Rig) -> None:
-    await commit(rig.store, insert(a_call(status=Status.EXECUTING, placement="client")))
-    rig.clock.advance(1)
-    done = await rig.answers.complete("default", "c1", ToolOutput.ok(), fence=None)
-    assert done.duration_ms == 1000
-
-
-async def test_a_call_that_runs_here_takes_no_result_from_elsewhere(rig: Rig) -> None:
-    await commit(rig.store, insert(a_call(status=Status.EXECUTING)))
-    with pytest.raises(StaleFenceError, match="does not wait for this result"):
-        await rig.answers.complete("default", "c1", ToolOutput.ok(), fence=None)

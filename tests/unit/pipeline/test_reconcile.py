@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -62,4 +63,52 @@ async def test_a_person_who_settles_first_is_left_alone() -> None:
     call = await rig.store.call("default", "c1")
     assert call is not None
     assert call.status is Status.FAILED
+    await rig.close()
+
+
+async def test_whoever_recovers_at_the_same_time_waits_for_the_answer() -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def reconcile(_given: ToolInput) -> ToolOutput:
+        assert not asked.is_set(), "asked twice"
+        asked.set()
+        await answer.wait()
+        return ToolOutput.ok("paid")
+
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=reconcile))
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    first = asyncio.ensure_future(rig.recovery.recover())
+    await asked.wait()
+    second = asyncio.ensure_future(rig.recovery.recover())
+    impatient = asyncio.ensure_future(rig.recovery.recover())
+    await asyncio.sleep(0.01)
+    impatient.cancel()
+    assert not second.done()
+    answer.set()
+    await asyncio.gather(first, second)
+    call = await rig.store.call("default", "c1")
+    assert call is not None
+    assert call.status is Status.COMPLETED
+    await rig.close()
+
+
+async def test_a_recovery_that_is_cut_short_leaves_its_question_to_the_next() -> None:
+    asked = asyncio.Event()
+
+    async def reconcile(_given: ToolInput) -> ToolOutput:
+        if not asked.is_set():
+            asked.set()
+            await asyncio.Event().wait()
+        return ToolOutput.ok("paid")
+
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=reconcile))
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    first = asyncio.ensure_future(rig.recovery.recover())
+    await asked.wait()
+    first.cancel()
+    await asyncio.wait({first})
+    await rig.recovery.recover()
+    call = await rig.store.call("default", "c1")
+    assert call is not None
+    assert call.status is Status.COMPLETED
     await rig.close()

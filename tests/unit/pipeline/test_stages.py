@@ -150,9 +150,9 @@ def test_an_undo_the_policy_asks_about_is_assessed() -> None:
         (lambda _call, _tool: Score(70), ApprovalLevel.QUICK),
         (lambda _call, _tool: Score(10), ApprovalLevel.FULL),
         (lambda _call, _tool: 1 / 0, ApprovalLevel.FULL),
-        (None, ApprovalLevel.FULL),
+        (None, ApprovalLevel.QUICK),
     ],
-    ids=["sure", "fair", "poor", "broken", "absent"],
+    ids=["sure", "fair", "poor", "broken", "built in"],
 )
 def test_confidence_chooses_the_level_and_a_broken_score_none(score: Any, level: ApprovalLevel) -> None:
     policy = Policy(thresholds=Thresholds(), score=score)
@@ -175,7 +175,7 @@ def test_a_route_is_free_only_where_nothing_has_a_say() -> None:
 
 
 def _free_modes(tool_: ToolDefinition, policy: Policy) -> frozenset[Mode]:
-    return frozenset(Rig(policy=policy).driver.route(tool_).free)
+    return frozenset(Rig(policy=policy).driver.route(tool_, "default").free)
 
 
 def test_the_time_to_decide_is_the_calls_the_tools_the_policys_or_the_levels() -> None:

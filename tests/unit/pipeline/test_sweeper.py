@@ -55,7 +55,7 @@ async def test_people_are_warned_and_then_the_approval_expires(rig: Rig) -> None
 
 async def test_an_approved_call_nobody_runs_is_offered_again_and_again(rig: Rig) -> None:
     asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1")
-    await rig.answers.decide(str(asked.approval_id), approve_it=True, by=Principal(name="ann"))
+    await rig.decide(str(asked.approval_id), approve_it=True, by=Principal(name="ann"))
     for times in (1, 2):
         rig.clock.advance(approve.DISPATCH_GRACE_S)
         await rig.sweeper.sweep()
@@ -71,9 +71,10 @@ async def test_a_client_that_never_reports_ends_the_call_honestly(
 ) -> None:
     started = await rig.walk.submit(name, {}, DEFAULT_CONTEXT, call_id="c1")
     assert started.status is Status.EXECUTING
-    rig.clock.advance(10)
-    await rig.sweeper.sweep()
-    call = await rig.driver.read("default", "c1")
+    while (call := await rig.driver.read("default", "c1")).status is Status.EXECUTING:
+        await rig.leases.dispatch("default", "c1", to=Principal(name="ann"))
+        rig.clock.advance(10)
+        await rig.sweeper.sweep()
     assert (call.status, call.error_code) == (status, code)
 
 
@@ -83,7 +84,7 @@ async def test_a_call_that_moves_on_meanwhile_is_left_alone(rig: Rig, caplog: py
 
     async def decide_first(_change: Change) -> None:
         rig.store.before = None
-        await rig.answers.decide(str(asked.approval_id), approve_it=False, by=Principal(name="ann"))
+        await rig.decide(str(asked.approval_id), approve_it=False, by=Principal(name="ann"))
 
     rig.clock.advance(60)
     rig.store.before = decide_first
@@ -98,7 +99,7 @@ async def test_a_call_decided_between_two_reads_is_left_alone(rig: Rig, monkeypa
 
     async def decided_first(query: Any) -> Any:
         if waiting and waiting.pop():
-            await rig.answers.decide(str(asked.approval_id), approve_it=True, by=Principal(name="ann"))
+            await rig.decide(str(asked.approval_id), approve_it=True, by=Principal(name="ann"))
             rig.clock.advance(60)
         return await read(query)
 

@@ -37,7 +37,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 async def approved(rig: Rig, name: str = "ask") -> Any:
     asked = await rig.walk.submit(name, {}, DEFAULT_CONTEXT, call_id="c1")
-    await rig.answers.decide(str(asked.approval_id), approve_it=True, by=ANN)
+    await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
     return await rig.driver.read("default", "c1")
 
 
@@ -199,7 +199,7 @@ async def test_an_undo_approved_too_late_is_refused(rig: Rig) -> None:
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
     await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     asked = await rig.undoing.undo("default", "c1", DEFAULT_CONTEXT)
-    await rig.answers.decide(str(asked.approval_id), approve_it=True, by=ANN)
+    await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
     rig.clock.advance(100)
     refused = await rig.walk.resume(await rig.driver.read("default", asked.call_id))
     assert (refused.status, refused.error_code) == (Status.FAILED, "undo_failed")
@@ -210,7 +210,7 @@ async def test_an_approved_undo_that_lost_to_another_is_refused(rig: Rig) -> Non
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
     await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     asked = await rig.undoing.undo("default", "c1", DEFAULT_CONTEXT)
-    await rig.answers.decide(str(asked.approval_id), approve_it=True, by=ANN)
+    await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
 
     async def claim_first(_change: Change) -> None:
         rig.store.before = None
@@ -228,7 +228,7 @@ async def test_an_undo_that_was_cancelled_meanwhile_gives_what_stands(rig: Rig) 
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
     await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     asked = await rig.undoing.undo("default", "c1", DEFAULT_CONTEXT)
-    await rig.answers.decide(str(asked.approval_id), approve_it=True, by=ANN)
+    await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
 
     async def cancel_first(_change: Change) -> None:
         rig.store.before = None

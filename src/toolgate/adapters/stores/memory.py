@@ -19,14 +19,15 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NoReturn
 
-from toolgate.errors import ConflictError, ModeChangedError, StoreError
+from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 Key = tuple[str, str]
 EVENTS_PER_CALL = 6
@@ -93,15 +94,17 @@ class MemoryStore:
         self._finished: deque[Key] = deque()
         self._approvals: dict[str, Approval] = {}
         self._open: dict[str, None] = {}
+        self._asked: dict[Key, list[str]] = {}
         self._undo: dict[Key, UndoRecord] = {}
         self._undo_ends: list[tuple[datetime, Key]] = []
+        self._grants: dict[str, Grant] = {}
         self._chains: dict[str, _Chain] = {}
         self._rates: dict[Key, _Uses] = {}
         self._due: list[tuple[datetime, Key]] = []
 
     def commit(self, change: Change) -> None:
-        project, at, drafts, call, expect, seen, _, approvals, undo, _, reservations, set_mode, lasting = change
-        has_companions = approvals or undo or reservations or set_mode
+        project, at, drafts, call, expect, seen, _, approvals, undo, _, reservations, set_mode, lasting, *more = change
+        has_companions = approvals or undo or reservations or set_mode or more[0]
         key = None if call is None else (call.project, call.id)
         self._lock.acquire()  # as `with` does, at half its cost
         try:
@@ -139,6 +142,10 @@ class MemoryStore:
             kept = self._undo.get((change.undo.project, change.undo.call_id))
             if kept is None or kept.state is not change.undo_expect:
                 raise ConflictError(f"Call {change.undo.call_id} is not {change.undo_expect} for undo any more.")
+        if change.grant is not None:
+            known = self._grants.get(change.grant.id)
+            if (None if known is None else known.version) != change.grant_expect:
+                raise GrantChangedError(f"Grant {change.grant.id} was used or changed meanwhile.")
         for reservation in change.reservations:
             self._check_rate(change, reservation)
 
@@ -170,6 +177,8 @@ class MemoryStore:
 
     def _keep_companions(self, change: Change) -> None:
         for approval in change.approvals:
+            if approval.id not in self._approvals:
+                self._asked.setdefault((approval.project, approval.call_id), []).append(approval.id)
             self._approvals[approval.id] = approval
             if approval.is_pending:
                 self._open[approval.id] = None
@@ -179,8 +188,17 @@ class MemoryStore:
             self._keep_undo(change.undo, change.at)
         for reservation in change.reservations:
             self._rates[change.project, reservation.key].add(change.at, reservation.amount)
+        if change.grant is not None:
+            self._keep_grant(change.grant, change.at)
         if change.set_mode is not None:
             self.mode = change.set_mode
+
+    def _keep_grant(self, grant: Grant, now: datetime) -> None:
+        self._grants[grant.id] = grant
+        if len(self._grants) > self._retain:
+            dead = [id for id, kept in self._grants.items() if not kept.is_live(now)]
+            for id in dead:
+                del self._grants[id]
 
     def _keep_undo(self, undo: UndoRecord, now: datetime) -> None:
         key = (undo.project, undo.call_id)
@@ -196,9 +214,9 @@ class MemoryStore:
                 del self._undo[key]
 
     def _forget(self, key: Key) -> None:
-        call = self._calls.pop(key)
-        if call.approval_id is not None:
-            self._approvals.pop(call.approval_id, None)
+        del self._calls[key]
+        for id in self._asked.pop(key, ()):
+            self._approvals.pop(id, None)
 
     async def call(self, project: str, call_id: str) -> Call | None:
         found = self._calls.get((project, call_id))
@@ -223,10 +241,19 @@ class MemoryStore:
         with self._lock:
             ids = tuple(self._open) if query.status == "pending" else tuple(self._approvals)
         found = [approval for id in ids if (approval := self._approvals.get(id)) and _approval_fits(approval, query)]
+        found.sort(key=lambda approval: (approval.created_at, approval.id))
+        if query.after is not None:
+            seen = (query.after.created_at, query.after.id)
+            found = [approval for approval in found if (approval.created_at, approval.id) > seen]
         return [_own(approval) for approval in found[: query.limit]]
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._undo.get((project, call_id))
+
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        with self._lock:
+            everything = tuple(self._grants.values())
+        return [grant for grant in everything if _grant_fits(grant, query)][: query.limit]
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
@@ -262,7 +289,7 @@ class MemoryStore:
             heapq.heappop(self._due)
         return max(self._due[0][0], now) if self._due else None
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         return []  # the owner of these calls is the process that would have to ask
 
     async def close(self) -> None:
@@ -283,6 +310,15 @@ def _call_fits(call: Call, query: CallQuery) -> bool:
         and (query.run_id is None or call.context.run_id == query.run_id)
         and (query.since is None or call.created_at >= query.since)
         and (query.after is None or _place(call) > _place(query.after))
+    )
+
+
+def _grant_fits(grant: Grant, query: GrantQuery) -> bool:
+    return (
+        (query.project is None or grant.project == query.project)
+        and (query.id is None or grant.id == query.id)
+        and (query.tool_name is None or grant.tool_name == query.tool_name)
+        and (query.live_at is None or grant.is_live(query.live_at))
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import weakref
 from pathlib import Path
+from time import sleep
 
 from toolgate.errors import StoreError
+
+SCHEMA_OWNER = "schema"
+"""The name under which whoever makes or upgrades the file locks others out; a lock for everybody, so it stays."""
+TRIES = 1000
 
 
 class OwnerLock:
@@ -19,11 +25,17 @@ class OwnerLock:
         self._path = folder / f"{owner}.lock"
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
-            self._descriptor: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor: int | None = _take(self._path)
         except OSError as error:
             raise StoreError(f"The lock folder {folder.name} cannot be used ({error.strerror}).") from error
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _held.add(self)
+
+    def tidy(self) -> None:
+        """Remove the lock files of owners that died while nobody asked after them."""
+        for name in os.listdir(self._folder):
+            owner, dot, kind = name.rpartition(".")
+            if dot and kind == "lock" and owner != SCHEMA_OWNER:
+                self.is_alive(owner)
 
     def is_alive(self, owner: str) -> bool:
         """Whether the process that holds this owner's lock still lives. The file of a dead one is removed."""
@@ -58,6 +70,20 @@ class OwnerLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _take(path: Path) -> int:
+    """Make the lock file of an owner that is new, and hold it. Whoever tidies up may do so just then."""
+    for _ in range(TRIES):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except (BlockingIOError, FileNotFoundError):
+            sleep(0.001)
+        os.close(descriptor)
+    raise BlockingIOError(errno.EWOULDBLOCK, "somebody else holds it")
 
 
 _held: weakref.WeakSet[OwnerLock] = weakref.WeakSet()

@@ -15,10 +15,11 @@ from uuid import NAMESPACE_URL, uuid5
 import orjson
 
 from toolgate.adapters.stores.sealing import Sealer
-from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant, Use
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.undo import UndoRecord, UndoState
 
@@ -81,6 +82,10 @@ def time_of(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text + "+00:00")
 
 
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text + "+00:00")
+
+
 def call_row(call: Call, sealer: Sealer) -> Row:
     """Every column of a call, in the order of CALL_COLUMNS."""
     context = call.context
@@ -103,7 +108,7 @@ def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
     """What would run, for people and for the handler: the columns that only asking again can change."""
     packed = _pack(call.arguments, call.preconditions)
     shown = None if call.shown is None else _dumps(call.shown).decode()
-    return shown, sealer.seal(packed, _row_name(call.project, call.id, "params"))
+    return shown, sealer.seal(packed, row_name(call.project, call.id, "params"))
 
 
 def call_changes(call: Call, sealer: Sealer) -> Row:
@@ -148,13 +153,14 @@ def _context_json(context: Context) -> orjson.Fragment:
     return encoded
 
 
-def _row_name(project: str, call_id: str, what: str) -> bytes:
+def row_name(project: str, call_id: str, what: str) -> bytes:
+    """What a sealed value is bound to: it opens in this row and column only."""
     return f"{what}\x00{project}\x00{call_id}".encode()
 
 
 def _seal_result(call: Call, sealer: Sealer) -> bytes:
     artifacts = _dumps(list(call.artifacts)) if call.artifacts else None
-    return sealer.seal(_pack(call.result or b"", artifacts), _row_name(call.project, call.id, "result"))
+    return sealer.seal(_pack(call.result or b"", artifacts), row_name(call.project, call.id, "result"))
 
 
 def _pack(first: bytes, second: bytes | None) -> bytes:
@@ -178,15 +184,16 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
     context = fields["context"]
     if "roles" in context:
         context["roles"] = frozenset(context["roles"])
-    if "reasons" in fields:
-        fields["reasons"] = tuple(fields["reasons"])
+    for name in ("reasons", "factors"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
     context["project"], context["principal"] = project, principal
     fields["context"] = Context.make(**context)
     if sealed_params is not None:  # None: forgotten by retention
-        opened = sealer.open(sealed_params, _row_name(project, call_id, "params"))
+        opened = sealer.open(sealed_params, row_name(project, call_id, "params"))
         fields["arguments"], fields["preconditions"] = _unpack(opened)
     if sealed_result is not None:
-        fields["result"], artifacts = _unpack(sealer.open(sealed_result, _row_name(project, call_id, "result")))
+        fields["result"], artifacts = _unpack(sealer.open(sealed_result, row_name(project, call_id, "result")))
         fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()
     fields.update(
         id=call_id,
@@ -222,6 +229,9 @@ _APPROVAL_DETAIL = (
     "nonce", "definition_hash", "requester", "user", "run_id", "session_id", "correlation_id", "level", "risk",
     "confidence", "arguments", "preview", "undoable", "requires_reason", "reason",
 )  # fmt: skip
+_APPROVAL_RARE = (
+    "claim", "input_schema", "undo_ttl_s", "approve_label", "reject_label", "escalated", "edited_from", "difference",
+)  # fmt: skip
 
 
 def approval_row(approval: Approval) -> Row:
@@ -232,6 +242,15 @@ def approval_row(approval: Approval) -> Row:
     detail["id"] = approval.id
     if approval.terms is not NO_TERMS:
         detail["terms"] = approval.terms.as_json()
+    kept = approval.__dict__
+    detail.update({name: kept[name] for name in _APPROVAL_RARE if kept.get(name)})
+    if approval.factors:
+        detail["factors"] = list(approval.factors)
+    if approval.escalate_at is not None:
+        detail["escalate_at"] = moment(approval.escalate_at)
+    for name in ("votes", "comments"):
+        if name in kept:
+            detail[name] = [(note.by, moment(note.at), note.text) for note in kept[name]]
     return (
         uuid_hex(approval.id),
         approval.project,
@@ -262,6 +281,13 @@ def approval_of(row: Sequence[Any]) -> Approval:
     fields["warn_at"] = time_of(fields["warn_at"])
     if "terms" in fields:
         fields["terms"] = ApprovalTerms.of_json(fields["terms"])
+    if "factors" in fields:
+        fields["factors"] = tuple(fields["factors"])
+    if "escalate_at" in fields:
+        fields["escalate_at"] = time_of(fields["escalate_at"])
+    for name in ("votes", "comments"):
+        if name in fields:
+            fields[name] = tuple(Note(by, _time(at), text) for by, at, text in fields[name])
     return Approval.make(
         **fields,
         project=project,
@@ -290,7 +316,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
         undo.call_id,
         undo.tool_name,
         undo.state.value,
-        sealer.seal(_pack(undo.data, undo.fingerprint), _row_name(undo.project, undo.call_id, "undo")),
+        sealer.seal(_pack(undo.data, undo.fingerprint), row_name(undo.project, undo.call_id, "undo")),
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
@@ -300,7 +326,7 @@ def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
 def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
     """The undo record of a row selected as UNDO_COLUMNS."""
     project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
-    data, fingerprint = _unpack(sealer.open(sealed_data, _row_name(project, call_id, "undo")))
+    data, fingerprint = _unpack(sealer.open(sealed_data, row_name(project, call_id, "undo")))
     return UndoRecord.make(
         project=project,
         call_id=call_id,
@@ -320,3 +346,52 @@ def event_of(row: Sequence[Any]) -> Event:
     moment_of = time_of(at)
     assert moment_of is not None
     return Event(project, seq, name, moment_of, call_id, body, prev, link)
+
+
+GRANT_COLUMNS = (
+    "id", "project_id", "tool_name", "requester", "granted_by", "created_at",
+    "expires_at", "revoked_at", "uses_left", "version", "detail",
+)  # fmt: skip
+_GRANT_DETAIL = (
+    "id", "definition_hash", "user", "pattern", "shown", "nonce", "level", "approval_id", "max_uses", "revoked_by",
+    "reason",
+)  # fmt: skip
+
+
+def grant_row(grant: Grant) -> Row:
+    """Every column of a grant, in the order of GRANT_COLUMNS."""
+    detail: dict[str, Any] = {name: getattr(grant, name) for name in _GRANT_DETAIL}
+    detail["terms"] = grant.terms.as_json()
+    detail["used"] = [(use.call_id, moment(use.at)) for use in grant.used]
+    return (
+        uuid_hex(grant.id),
+        grant.project,
+        grant.tool_name,
+        grant.requester,
+        grant.granted_by,
+        moment(grant.created_at),
+        moment(grant.expires_at),
+        moment(grant.revoked_at),
+        grant.uses_left,
+        grant.version,
+        _dumps(detail).decode(),
+    )
+
+
+def grant_of(row: Sequence[Any]) -> Grant:
+    """The grant of a row selected as GRANT_COLUMNS."""
+    _, project, tool_name, requester, granted_by, created_at, expires_at, revoked_at, _, version, detail = row
+    fields: dict[str, Any] = _loads(detail)
+    fields["terms"] = ApprovalTerms.of_json(fields["terms"])
+    fields["used"] = tuple(Use(call_id, _time(at)) for call_id, at in fields["used"])
+    return Grant.make(
+        **fields,
+        project=project,
+        tool_name=tool_name,
+        requester=requester,
+        granted_by=granted_by,
+        created_at=time_of(created_at),
+        expires_at=time_of(expires_at),
+        revoked_at=time_of(revoked_at),
+        version=version,
+    )

@@ -2,7 +2,8 @@
 
 The key lives beside the database in a file only its owner may read, or in the environment variable
 TOOLGATE_KEY. A key file may hold several keys, one a line: the first seals, all of them open, so a
-key is rotated by putting a new one on top.
+key is rotated by putting a new one on top. A process that meets a value sealed with a key it does
+not have looks into the file again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -23,7 +25,7 @@ from toolgate.errors import StoreError
 
 ENVIRONMENT = "TOOLGATE_KEY"
 KEY_BYTES = 32
-_ID_BYTES = 4
+ID_BYTES = 4
 _NONCE_BYTES = 12
 
 
@@ -44,13 +46,14 @@ os.register_at_fork(after_in_child=_nonces.clear)
 class Sealer:
     """Seals with the first key, opens with any. Each box is bound to the row it belongs to."""
 
-    def __init__(self, keys: list[bytes]) -> None:
+    def __init__(self, keys: list[bytes], more: Callable[[], list[bytes]] = list) -> None:
         if not keys or any(len(key) != KEY_BYTES for key in keys):
             raise StoreError(f"A sealing key is {KEY_BYTES} bytes, and there must be one.")
         self._ids = [key_id(key) for key in keys]
         self._boxes = {id: AESGCM(key) for id, key in zip(self._ids, keys, strict=True)}
         self._head = self._ids[0]
         self._first = self._boxes[self._head]
+        self._more = more
 
     @property
     def current(self) -> str:
@@ -71,8 +74,8 @@ class Sealer:
 
     def open(self, box: bytes, row: bytes) -> bytes:
         """Return what was sealed for this row; StoreError where the key is missing or the box was changed."""
-        head, nonce, body = box[:_ID_BYTES], box[_ID_BYTES : _ID_BYTES + _NONCE_BYTES], box[_ID_BYTES + _NONCE_BYTES :]
-        known = self._boxes.get(head)
+        head, nonce, body = box[:ID_BYTES], box[ID_BYTES : ID_BYTES + _NONCE_BYTES], box[ID_BYTES + _NONCE_BYTES :]
+        known = self._boxes.get(head) or self._find(head)
         if known is None:
             raise StoreError(f"A sealed value needs key {head.hex()}, which is not here; add it to the key file.")
         try:
@@ -80,10 +83,16 @@ class Sealer:
         except (InvalidTag, ValueError):  # ValueError: cut so short that no nonce is left
             raise StoreError("A sealed value was changed or belongs to another row; it is not used.") from None
 
+    def _find(self, head: bytes) -> AESGCM | None:
+        """A key that was added since: other processes may seal with it already."""
+        for key in self._more():
+            self._boxes.setdefault(key_id(key), AESGCM(key))
+        return self._boxes.get(head)
+
 
 def key_id(key: bytes) -> bytes:
     """A short public name of a key; tells nothing about it."""
-    return hashlib.sha256(b"toolgate-key\x00" + key).digest()[:_ID_BYTES]
+    return hashlib.sha256(b"toolgate-key\x00" + key).digest()[:ID_BYTES]
 
 
 def new_key() -> str:
@@ -107,13 +116,21 @@ def load(path: Path, *, create: bool) -> Sealer:
                 "without it nothing that was sealed can be opened."
             )
         _create(path)
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+    return Sealer(_read_file(path), lambda: _read_file(path))
+
+
+def _read_file(path: Path) -> list[bytes]:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise StoreError(f"The key file {path.name} cannot be read ({error.strerror}).") from error
+    if stat.S_IMODE(mode) & 0o077:
         raise StoreError(f"The key file {path.name} can be read by others; run `chmod 600` on it.")
     try:
         text = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"The key file {path.name} cannot be read ({type(error).__name__}).") from error
-    return Sealer(_read_keys(text, path.name))
+    return _read_keys(text, path.name)
 
 
 def _create(path: Path) -> None:

@@ -23,18 +23,19 @@ from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
 from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
 from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
-from toolgate.adapters.stores.sqlite_file import connect, keys_of, open_file
+from toolgate.adapters.stores.sqlite_file import PUT_KEYS, check_keys, connect, keys_of, open_file
 from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
@@ -64,12 +65,13 @@ class SqliteStore:
             key_file = self._path.with_name(self._path.name + ".key")
             sealed_with = keys_of(reading)
             self._sealer = sealing.load(key_file, create=not sealed_with)
-            self._check_key(sealed_with)
+            check_keys(sealed_with, self._sealer)
             self._reader = Reader(reading, self._sealer)
         except BaseException:
             reading.close()
             raise
         self._lock = OwnerLock(self._path.with_name(self._path.name + ".owners"), owner)
+        self._lock.tidy()
         self._connection = connect(self._path, busy_s=BUSY_S)
         self._note_key()
         self._writer = Writer(self._connection, self._sealer)
@@ -85,24 +87,12 @@ class SqliteStore:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def _check_key(self, sealed_with: list[str]) -> None:
-        """A database remembers which keys sealed it; opening it without one is refused now, not later."""
-        for id in sealed_with:
-            if not self._sealer.knows(id):
-                raise StoreError(
-                    f"The database was sealed with key {id}, which is not among the keys given. "
-                    "Nothing was changed; bring the right key file."
-                )
-
     def _note_key(self) -> None:
         known = (self._reader.setting("keys") or "").split()
         if self._sealer.current in known:
             return
         try:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO settings (name, value) VALUES ('keys', ?)",
-                (" ".join([*known, self._sealer.current]),),
-            )
+            self._connection.execute(PUT_KEYS, (" ".join([*known, self._sealer.current]),))
         except sqlite3.Error as error:
             raise _failure(error) from error
 
@@ -257,6 +247,9 @@ class SqliteStore:
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._reading.undo(project, call_id)
 
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        return self._reading.grants(query)
+
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
@@ -275,10 +268,12 @@ class SqliteStore:
             except sqlite3.Error as error:
                 raise _failure(error) from error
 
-    async def orphans(self, *, limit: int = 100) -> list[Call]:
-        others = self._reading.owners_elsewhere(self.owner)
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        others = self._reading.owners_elsewhere(self.owner, status)
+        if status is not Status.EXECUTING:
+            others = [owner for owner in others if owner is not None]
         dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
-        return self._reading.executing_for(dead, limit) if dead else []
+        return self._reading.owned_by(dead, status, limit) if dead else []
 
     async def close(self) -> None:
         if self._closed or os.getpid() != self._pid:

@@ -11,6 +11,7 @@ from toolgate.adapters.stores.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
     CHANGING,
+    GRANT_COLUMNS,
     PARAMS,
     UNDO_COLUMNS,
     Row,
@@ -23,29 +24,23 @@ from toolgate.adapters.stores.rows import (
     uuid_hex,
 )
 from toolgate.adapters.stores.sealing import Sealer
+from toolgate.adapters.stores.sqlite_bulk import inserting, updating
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 
-
-def _insert(table: str, columns: tuple[str, ...], *, verb: str = "INSERT") -> str:
-    return f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-
-
-def _update_call(columns: tuple[str, ...]) -> str:
-    return f"UPDATE tool_executions SET {', '.join(f'{name}=?' for name in columns)} WHERE project_id=? AND id=?"
-
-
-INSERT_CALL = _insert("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
-UPDATE_CALL = _update_call(CALL_COLUMNS[CHANGING:]) + " AND version=?"
-UPDATE_PARAMS = _update_call(CALL_COLUMNS[PARAMS:CHANGING])
-PUT_APPROVAL = (
-    _insert("approval_requests", APPROVAL_COLUMNS)
-    + " ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:])
+INSERT_CALL = inserting("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
+UPDATE_CALL = updating("tool_executions", CALL_COLUMNS[CHANGING:], ("project_id", "id", "version"))
+UPDATE_PARAMS = updating("tool_executions", CALL_COLUMNS[PARAMS:CHANGING], ("project_id", "id"))
+PUT_APPROVAL = inserting(
+    "approval_requests",
+    APPROVAL_COLUMNS,
+    then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:]),
 )
-PUT_UNDO = _insert("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
-INSERT_RUN = _insert("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
-INSERT_EVENT = _insert("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
+PUT_UNDO = inserting("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
+PUT_GRANT = inserting("grants", GRANT_COLUMNS, verb="INSERT OR REPLACE")
+INSERT_RUN = inserting("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
+INSERT_EVENT = inserting("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
+INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at", "amount"))
 
 _AWAITING = Status.AWAITING_APPROVAL
 
@@ -73,7 +68,7 @@ def entry_of(change: Change, sealer: Sealer) -> Entry:
     elif call is not None:
         key = (call.project, uuid_hex(call.id))
         update = (*call_changes(call, sealer), *key, change.expect)
-        if call.status is _AWAITING:  # only asking again can change what would run
+        if call.status is _AWAITING or change.rewrites:  # only asking again can change what would run
             params = (*params_row(call, sealer), *key)
     if run is None and params is None and change.undo is None and not change.approvals:
         return Entry(change, insert, update)
@@ -89,6 +84,8 @@ def are_apart(entries: list[Entry]) -> bool:
     seen = set()
     for change, *_ in entries:
         if change.reservations or change.undo_expect is not None or change.set_mode is not None:
+            return False
+        if change.grant is not None:
             return False
         if change.call is not None:
             seen.add((change.call.project, change.call.id))

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Protocol
 
+from toolgate.adapters.stores.owners import SCHEMA_OWNER
 from toolgate.errors import StoreError
 
-HEAD = "0002"
+HEAD = "0004"
 """The schema revision this version needs; a test compares it with the migrations."""
 
 SCHEMA = Path(__file__).with_name("sqlite_schema.sql")
@@ -134,7 +136,7 @@ def _alone(path: Path) -> Iterator[None]:
     folder = path.with_name(path.name + ".owners")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(folder / "schema.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(folder / f"{SCHEMA_OWNER}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreError(f"The lock folder {folder.name} cannot be used ({error.strerror}).") from error
     try:
@@ -144,6 +146,9 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+PUT_KEYS = "INSERT OR REPLACE INTO settings (name, value) VALUES ('keys', ?)"
+
+
 def keys_of(connection: sqlite3.Connection) -> list[str]:
     """The ids of the keys that have sealed values in this database."""
     try:
@@ -151,6 +156,31 @@ def keys_of(connection: sqlite3.Connection) -> list[str]:
     except sqlite3.Error as error:
         raise StoreError(f"The database cannot be read: {error}.") from error
     return [] if row is None else row[0].split()
+
+
+class Keys(Protocol):
+    """The keys at hand."""
+
+    def knows(self, id: str) -> bool: ...
+
+
+def check_keys(noted: list[str], keys: Keys) -> None:
+    """A database remembers which keys sealed it; using it without one of them is refused now, not later."""
+    for id in noted:
+        if not keys.knows(id):
+            raise StoreError(
+                f"The database was sealed with key {id}, which is not among the keys given. "
+                "Nothing was changed; bring the right key file."
+            )
+
+
+def check_current(path: Path) -> None:
+    """Refuse what is not a database of ours, of this version's schema, before anything touches it."""
+    found = revision_of(path)
+    if found != HEAD:
+        raise StoreError(
+            f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`."
+        )
 
 
 def revision_of(path: Path) -> str:

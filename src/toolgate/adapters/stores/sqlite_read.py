@@ -10,10 +10,12 @@ from typing import Any
 from toolgate.adapters.stores.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
+    GRANT_COLUMNS,
     UNDO_COLUMNS,
     approval_of,
     call_of,
     event_of,
+    grant_of,
     moment,
     time_of,
     undo_of,
@@ -24,12 +26,14 @@ from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 _CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
+_GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
 
 
@@ -88,12 +92,27 @@ class Reader:
             if value is not None:
                 where.append(f"{column}=?")
                 values.append(value)
-        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, rowid LIMIT ?"  # names are ours
+        if query.after is not None:
+            where.append("(created_at, id) > (?, ?)")
+            values += [str(moment(query.after.created_at)), uuid_hex(query.after.id)]
+        sql = f"{_APPROVAL} WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT ?"  # names are ours
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:
         found = self._all(f"{_UNDO} WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
         return undo_of(found[0], self._sealer) if found else None
+
+    def grants(self, query: GrantQuery) -> list[Grant]:
+        wanted = {
+            "project_id=?": query.project,
+            "id=?": None if query.id is None else uuid_hex(query.id),
+            "tool_name=?": query.tool_name,
+            "expires_at>? AND revoked_at IS NULL AND uses_left>0": moment(query.live_at),
+        }
+        where = " AND ".join(["1=1", *(clause for clause, value in wanted.items() if value is not None)])
+        values = [value for value in wanted.values() if value is not None]
+        sql = f"{_GRANT} WHERE {where} ORDER BY created_at, rowid LIMIT ?"  # names are ours
+        return [grant_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
         if call_id is None:
@@ -114,20 +133,20 @@ class Reader:
         """Whether there is an undo record whose time is over."""
         return bool(self._all("SELECT 1 FROM undo_records WHERE expires_at<=? LIMIT 1", (moment(now),)))
 
-    def owners_elsewhere(self, owner: str) -> list[str | None]:
-        """Every other owner that calls are executing for; None where one has lost its owner."""
+    def owners_elsewhere(self, owner: str, status: Status) -> list[str | None]:
+        """Every other owner of calls in this status; None where one has no owner."""
         found = self._all(
             "SELECT DISTINCT owner FROM tool_executions WHERE status=? AND owner IS NOT ?",
-            (Status.EXECUTING.value, owner),
+            (status.value, owner),
         )
         return [row[0] for row in found]
 
-    def executing_for(self, owners: list[str | None], limit: int) -> list[Call]:
-        """The oldest calls executing for any of these owners."""
+    def owned_by(self, owners: list[str | None], status: Status, limit: int) -> list[Call]:
+        """The oldest calls of any of these owners in this status."""
         owned = " OR ".join(["owner IS ?"] * len(owners))
         found = self._all(
             f"{_CALL} WHERE status=? AND ({owned}) ORDER BY created_at LIMIT ?",  # text is ours
-            (Status.EXECUTING.value, *owners, limit),
+            (status.value, *owners, limit),
         )
         return [call_of(row, self._sealer) for row in found]
 

@@ -117,3 +117,41 @@ CREATE TABLE "rate_uses" (
   CONSTRAINT pk_rate_uses PRIMARY KEY (id)
 );
 CREATE INDEX ix_rate_uses_project_id_key_at ON rate_uses (project_id, "key", at);
+CREATE TABLE grants (
+  id CHAR(32) NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  tool_name VARCHAR(128) NOT NULL,
+  requester TEXT NOT NULL,
+  granted_by TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME NOT NULL,
+  revoked_at DATETIME,
+  uses_left INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  detail TEXT NOT NULL,
+  CONSTRAINT pk_grants PRIMARY KEY (id)
+);
+CREATE INDEX ix_grants_project_id_tool_name ON grants (project_id, tool_name);
+CREATE TABLE accounts (
+  name VARCHAR(128) NOT NULL,
+  kind VARCHAR(16) NOT NULL,
+  acts_for TEXT,
+  roles TEXT NOT NULL,
+  CONSTRAINT pk_accounts PRIMARY KEY (name)
+);
+CREATE TABLE tokens (
+  id VARCHAR(64) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  digest BLOB NOT NULL,
+  used_as VARCHAR(16) NOT NULL,
+  label TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME,
+  revoked_at DATETIME,
+  parent VARCHAR(64),
+  CONSTRAINT pk_tokens PRIMARY KEY (id),
+  CONSTRAINT fk_tokens_account FOREIGN KEY(account) REFERENCES accounts (name),
+  CONSTRAINT uq_tokens_digest UNIQUE (digest)
+);
+CREATE INDEX ix_tokens_parent ON tokens (parent);

@@ -10,29 +10,31 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
-from toolgate.adapters.stores.rows import Row, moment, uuid_hex
+from toolgate.adapters.stores.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.stores.sealing import Sealer
 from toolgate.adapters.stores.sqlite_entry import (
     INSERT_CALL,
     INSERT_EVENT,
+    INSERT_RATE,
     INSERT_RUN,
     PUT_APPROVAL,
+    PUT_GRANT,
     PUT_UNDO,
     UPDATE_CALL,
     UPDATE_PARAMS,
     Entry,
     are_apart,
 )
-from toolgate.adapters.stores.sqlite_file import LOG_BYTES
-from toolgate.errors import ConflictError, ModeChangedError, StoreError
+from toolgate.adapters.stores.sqlite_file import LOG_BYTES, PUT_KEYS
+from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import HASH_BYTES, genesis, link
+from toolgate.kernel.grant import Grant
 
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
 _UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
 _PUT_MODE = "INSERT OR REPLACE INTO settings (name, value) VALUES ('mode', ?)"
-_INSERT_RATE = "INSERT INTO rate_uses (project_id, key, at, amount) VALUES (?,?,?,?)"
 
 Outcome = Exception | None
 
@@ -61,7 +63,19 @@ class Group:
 class _Batch:
     """The rows of changes that are written together, by table."""
 
-    __slots__ = ("approvals", "events", "heads", "inserts", "mode", "params", "rates", "runs", "undos", "updates")
+    __slots__ = (
+        "approvals",
+        "events",
+        "grants",
+        "heads",
+        "inserts",
+        "mode",
+        "params",
+        "rates",
+        "runs",
+        "undos",
+        "updates",
+    )
 
     def __init__(self) -> None:
         self.inserts: list[Row] = []
@@ -72,6 +86,7 @@ class _Batch:
         self.runs: list[Row] = []
         self.events: list[Row] = []
         self.rates: list[Row] = []
+        self.grants: list[Row] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.mode: Mode | None = None
 
@@ -92,6 +107,8 @@ class _Batch:
                 self.runs.append(run)
         for reservation in change.reservations:
             self.rates.append((change.project, reservation.key, change.at.timestamp(), reservation.amount))
+        if change.grant is not None:
+            self.grants.append(grant_row(change.grant))
         if change.set_mode is not None:
             self.mode = change.set_mode
 
@@ -157,8 +174,11 @@ class Writer:
         """Forget what another connection may have changed; return the position of the last event."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version or self._position is None:
-            row = self._connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
-            self._mode = Mode(row[0]) if row is not None else Mode.NORMAL
+            known = dict(self._connection.execute("SELECT name, value FROM settings WHERE name IN ('mode', 'keys')"))
+            self._mode = Mode(known.get("mode", Mode.NORMAL))
+            if self._sealer.current not in (keys := known.get("keys", "").split()):
+                # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
+                self._connection.execute(PUT_KEYS, (" ".join([*keys, self._sealer.current]),))
             (self._position,) = self._connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
             self._heads.clear()
             self._version = version
@@ -216,10 +236,17 @@ class Writer:
             ).fetchone()
             if row is None or row[0] != change.undo_expect.value:
                 raise ConflictError(f"Call {change.undo.call_id} is not {change.undo_expect} for undo any more.")
+        if change.grant is not None:
+            self._check_grant(change.grant, change.grant_expect)
         if change.reservations:
             self._check_version(change)  # whoever comes second hears of that, not of the rate
         for reservation in change.reservations:
             self._check_rate(change, reservation)
+
+    def _check_grant(self, grant: Grant, expect: int | None) -> None:
+        row = self._connection.execute("SELECT version FROM grants WHERE id=?", (uuid_hex(grant.id),)).fetchone()
+        if (None if row is None else row[0]) != expect:
+            raise GrantChangedError(f"Grant {grant.id} was used or changed meanwhile.")
 
     def _check_version(self, change: Change) -> None:
         call = change.call
@@ -261,21 +288,22 @@ class Writer:
         return (0, genesis(project)) if row is None else (row[0], row[1])
 
     def _put(self, batch: _Batch) -> None:
-        many = self._connection.executemany
-        if batch.inserts and many(INSERT_CALL, batch.inserts).rowcount != len(batch.inserts):
+        connection = self._connection
+        if batch.inserts and INSERT_CALL.write(connection, batch.inserts) != len(batch.inserts):
             raise _RefusedError
-        if batch.updates and many(UPDATE_CALL, batch.updates).rowcount != len(batch.updates):
+        if batch.updates and UPDATE_CALL.write(connection, batch.updates) != len(batch.updates):
             raise _RefusedError
-        for sql, rows in (
+        for bulk, rows in (
             (UPDATE_PARAMS, batch.params),
             (INSERT_RUN, batch.runs),
             (PUT_APPROVAL, batch.approvals),
             (PUT_UNDO, batch.undos),
-            (_INSERT_RATE, batch.rates),
+            (INSERT_RATE, batch.rates),
+            (PUT_GRANT, batch.grants),
             (INSERT_EVENT, batch.events),
         ):
             if rows:
-                many(sql, rows)
+                bulk.write(connection, rows)
         for project, head in batch.heads.items():
             self._put_head(project, head)
         if batch.mode is not None:

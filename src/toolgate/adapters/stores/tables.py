@@ -171,9 +171,52 @@ rate_uses = Table(
     Index("ix_rate_uses_project_id_key_at", "project_id", "key", "at"),
 )
 
+grants = Table(
+    "grants",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", String(128), nullable=False),
+    Column("tool_name", String(128), nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("granted_by", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    Column("uses_left", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("detail", Json, nullable=False),
+    Index("ix_grants_project_id_tool_name", "project_id", "tool_name"),
+)
+
 settings = Table(
     "settings",
     metadata,
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", String(128), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("acts_for", Text),
+    Column("roles", Json, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("used_as", String(16), nullable=False),
+    Column("label", Text, nullable=False),
+    Column("scope", Json, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    Column("parent", String(64), index=True),
+    ForeignKeyConstraint(["account"], ["accounts.name"]),
+    UniqueConstraint("digest"),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolgate.adapters.stores.rows import event_of, moment
-from toolgate.adapters.stores.sqlite_file import HEAD, connect, is_fresh, prepare, revision_of
+from toolgate.adapters.stores.sqlite_file import HEAD, check_current, connect, is_fresh, prepare, revision_of
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import ChainError, Event, verify
@@ -26,19 +26,10 @@ class ChainReport(NamedTuple):
     problem: str | None
 
 
-def _check_current(path: Path) -> None:
-    """Refuse what is not a database of ours, of this version's schema, before anything touches it."""
-    found = revision_of(path)
-    if found != HEAD:
-        raise StoreError(
-            f"The database is at schema {found!r}, this version needs {HEAD!r}; run `toolgate db upgrade`."
-        )
-
-
 @contextmanager
 def _looking(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection to a database of ours."""
-    _check_current(path)
+    check_current(path)
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)
         try:
@@ -147,7 +138,7 @@ def backup_to(path: Path, destination: Path) -> int:
 
 def vacuum_file(path: Path) -> tuple[int, int]:
     """Give unused pages back; return the sizes before and after."""
-    _check_current(path)
+    check_current(path)
     before = path.stat().st_size
     connection = connect(path, busy_s=10)
     try:
@@ -162,19 +153,26 @@ def vacuum_file(path: Path) -> tuple[int, int]:
 
 
 def forget_before(path: Path, cut: datetime) -> int:
-    """Forget arguments, results and undo data of calls finished before `cut`; return how many.
+    """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
     The rows stay, so a call id is never run again, and the events stay, so the chain verifies.
     """
-    _check_current(path)
+    check_current(path)
     marks = ",".join("?" * len(_FORGETTABLE))
     connection = connect(path, busy_s=10)
     try:
         connection.execute("BEGIN IMMEDIATE")
+        old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
+        values = (moment(cut), *_FORGETTABLE)
+        connection.execute(
+            "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL) WHERE "
+            f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
+            values,
+        )
         done = connection.execute(
-            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL "
-            f"WHERE completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})",
-            (moment(cut), *_FORGETTABLE),
+            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
+            f"detail=json_remove(detail, '$.preview') WHERE {old}",
+            values,
         ).rowcount
         connection.execute("DELETE FROM undo_records WHERE expires_at<?", (moment(cut),))
         connection.execute("COMMIT")

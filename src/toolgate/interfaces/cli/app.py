@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from toolgate.interfaces.cli import audit, db, policy, policy_change, recover
+from toolgate.interfaces.cli import audit, db, policy, policy_change, recover, serve, setup, token
 
 app = typer.Typer(
     name="toolgate",
@@ -19,7 +19,11 @@ policy.app.command("test")(policy_change.check_calls)
 policy.app.command("simulate")(policy_change.simulate)
 policy.app.command("diff")(policy_change.diff)
 app.add_typer(policy.app, name="policy", help="Check, test, explain and replay a policy.")
+app.add_typer(token.app, name="token", help="Look after who may use the server.")
+app.command("init")(setup.init)
+app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
+app.command("serve")(serve.serve)
 
 
 @app.callback(invoke_without_command=True)

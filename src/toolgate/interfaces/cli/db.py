@@ -1,4 +1,4 @@
-"""`toolgate db`: status, upgrade, backup, vacuum and retention of one database file."""
+"""`toolgate db`: status, upgrade, backup, vacuum, retention and change of keys of one database file."""
 
 from __future__ import annotations
 
@@ -90,3 +90,22 @@ def prune(
         as_json({"forgotten": count, "before": cut})
     else:
         typer.echo(f"Forgot arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
+
+
+@app.command()
+def rekey(database: Database, json: Json = False) -> None:
+    """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
+    from toolgate.adapters.stores.rekey import rekey as seal_anew
+
+    done = seal_anew(existing(database))
+    if json:
+        as_json(done._asdict())
+        return
+    typer.echo(f"Sealed {done.resealed:,} values anew with key {done.key}.")
+    if done.retired:
+        typer.echo(f"No longer needed: {', '.join(done.retired)}. Backups made before still need them.")
+    if done.in_use:
+        typer.echo(
+            f"Still in use: {', '.join(done.in_use)}. Restart the processes that were opened before the newest key "
+            "was added, then run this again."
+        )

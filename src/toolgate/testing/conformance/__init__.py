@@ -5,12 +5,13 @@ They run under pytest with pytest-asyncio in auto mode, and use real threads and
 
 import pytest
 
-for _module in ("bus", "channel", "runner", "store", "store_events", "store_limits"):
+for _module in ("bus", "channel", "directory", "runner", "store", "store_events", "store_grants", "store_limits"):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
 from toolgate.testing.conformance.bus import BusConformance  # noqa: E402  # asserts are rewritten at import
 from toolgate.testing.conformance.channel import ChannelConformance  # noqa: E402
+from toolgate.testing.conformance.directory import DirectoryConformance  # noqa: E402
 from toolgate.testing.conformance.runner import RunnerConformance  # noqa: E402
 from toolgate.testing.conformance.store import StoreConformance  # noqa: E402
 
-__all__ = ["BusConformance", "ChannelConformance", "RunnerConformance", "StoreConformance"]
+__all__ = ["BusConformance", "ChannelConformance", "DirectoryConformance", "RunnerConformance", "StoreConformance"]

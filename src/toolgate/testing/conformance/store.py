@@ -33,12 +33,13 @@ from toolgate.testing.conformance.rows import (
     winners,
 )
 from toolgate.testing.conformance.store_events import EventLaws
+from toolgate.testing.conformance.store_grants import GrantLaws
 from toolgate.testing.conformance.store_limits import LimitLaws
 
 RACERS = 100
 
 
-class StoreConformance(EventLaws, LimitLaws):
+class StoreConformance(EventLaws, GrantLaws, LimitLaws):
     """Subclass it with a fixture `store` that gives an empty, open store."""
 
     async def test_a_committed_call_can_be_read(self, store: Store) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.unit.adapters.stores.people import as_nobody
 
+from toolgate.adapters.stores import owners
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.errors import StoreError
 
@@ -94,3 +97,46 @@ def test_a_lock_that_may_not_be_looked_at_counts_as_alive(tmp_path: Path) -> Non
         """,
     )
     assert told == "True\n"
+
+
+def test_what_the_dead_left_is_tidied_up_and_the_living_are_spared(folder: Path) -> None:
+    other = OwnerLock(folder, "other")
+    (folder / "dead.lock").touch()
+    (folder / "schema.lock").touch()
+    (folder / "notes").touch()
+    me = OwnerLock(folder, "me")
+    me.tidy()
+    assert sorted(os.listdir(folder)) == ["me.lock", "notes", "other.lock", "schema.lock"]
+    assert me.is_alive("other")
+    me.close()
+    other.close()
+
+
+def test_a_lock_that_is_tidied_away_while_it_is_taken_is_taken_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tidied: list[int] = []
+
+    def flock(descriptor: int, how: int) -> None:
+        if not tidied:
+            tidied.append(descriptor)
+            (folder / "me.lock").unlink()
+        fcntl.flock(descriptor, how)
+
+    monkeypatch.setattr(owners, "fcntl", SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB))
+    me = OwnerLock(folder, "me")
+    monkeypatch.undo()
+    other = OwnerLock(folder, "other")
+    assert tidied
+    assert other.is_alive("me")
+    me.close()
+    other.close()
+
+
+def test_an_owner_that_is_there_already_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owners, "TRIES", 2)
+    me = OwnerLock(folder, "me")
+    with pytest.raises(StoreError, match="somebody else holds it"):
+        OwnerLock(folder, "me")
+    assert me.is_alive("me")
+    me.close()

@@ -72,6 +72,14 @@ async def test_calls_are_paged_within_their_project(store: SqliteStore) -> None:
         assert [call.id for call in seen] == ["c1", "c2", "c3"]
 
 
+async def test_a_run_id_that_two_projects_use_is_a_run_of_each(store: SqliteStore, database: Path) -> None:
+    for project in ("one", "two"):
+        await commit(store, insert(a_call(project=project, context=Context(project=project, run_id="r1"))))
+        found = await store.calls(CallQuery(project=project, run_id="r1"))
+        assert [call.project for call in found] == [project]
+    assert _rows(database, "SELECT project_id, name FROM runs ORDER BY 1") == [("one", "r1"), ("two", "r1")]
+
+
 async def test_an_id_that_is_the_uuid_of_another_is_not_mistaken_for_it(store: SqliteStore) -> None:
     from uuid import UUID
 

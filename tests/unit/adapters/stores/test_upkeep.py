@@ -29,6 +29,7 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
+from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, a_fact, an_approval, an_undo, commit, insert
 
@@ -227,6 +228,30 @@ def test_forgetting_takes_arguments_and_results_and_nothing_else(used: Path) -> 
     }
     assert [report.problem for report in verify_chains(used)] == [None, None]
     assert forget_before(used, NOON + timedelta(seconds=1)) == 0
+
+
+def test_forgetting_takes_what_was_shown_of_arguments_too(database: Path) -> None:
+    async def use() -> None:
+        store = SqliteStore(database, owner="me")
+        ended = {"status": Status.COMPLETED, "completed_at": NOON, "preview": {"diff": "canary"}, "confidence": 7}
+        asked = an_approval(arguments={"path": "canary"}, preview={"diff": "canary"}, confidence=7)
+        await commit(store, insert(a_call("c1", shown={"path": "canary"}, **ended), approvals=(asked,)))
+        young = an_approval("a2", call_id="c2", arguments={"path": "kept"})
+        await commit(store, insert(a_call("c2"), approvals=(young,)))
+        await store.close()
+        forget_before(database, NOON + timedelta(seconds=1))
+        store = SqliteStore(database, owner="me")
+        old, new = await store.approvals(ApprovalQuery())
+        assert (old.arguments, old.preview, old.confidence) == (None, None, 7)
+        assert new.arguments == {"path": "kept"}
+        call = await store.call("default", "c1")
+        assert call is not None
+        assert (call.shown, call.preview, call.confidence) == (None, None, 7)
+        await store.close()
+
+    asyncio.run(use())
+    assert not [row for row in ask(database, "SELECT * FROM tool_executions") if "canary" in str(row)]
+    assert not [row for row in ask(database, "SELECT * FROM approval_requests") if "canary" in str(row)]
 
 
 def test_forgetting_spares_what_is_younger_unfinished_or_unknown(database: Path) -> None:

@@ -1,0 +1,1 @@
+"""Directories: who there is, and the tokens they show."""

@@ -1,0 +1,96 @@
+"""What the backends share: who a confined program runs as, its limits, and the files made for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from toolgate.errors import SandboxError
+from toolgate.ports.confinement import Confined, Finished
+
+NOBODY = 65534
+MAX_FILE_BYTES = 1 << 30
+MAX_OPEN_FILES = 4096
+STOP_GRACE_S = 2.0
+"""How long a killed tree may take to be gone."""
+
+OnOutput = Callable[[str, bytes], None]
+"""Told which stream a piece of output came on, and the piece."""
+
+
+class User(NamedTuple):
+    """Who a confined program is on this machine."""
+
+    uid: int
+    gid: int
+
+
+class Backend(Protocol):
+    """One way of confining. `problem` says why it cannot be used here, or None."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def user(self) -> User: ...
+
+    def problem(self) -> str | None: ...
+
+    def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished: ...
+
+
+def sandbox_user(workspace: str | None, uid: int | None) -> User:
+    """Return who runs confined programs: this user, or, for root, a given one, the workspace's owner or nobody."""
+    if os.geteuid() != 0:
+        if uid is not None and uid != os.geteuid():
+            raise SandboxError(f"Only root can run the sandbox as another user ({uid}); leave its user unset.")
+        return User(os.geteuid(), os.getegid())
+    if uid == 0:
+        raise SandboxError("The sandbox never runs as root; choose another user for it.")
+    if uid is not None:
+        return User(uid, uid)
+    owner = os.stat(workspace) if workspace is not None else None
+    return User(owner.st_uid, owner.st_gid) if owner is not None and owner.st_uid != 0 else User(NOBODY, NOBODY)
+
+
+class Files:
+    """A private directory with the few files that sandboxes are given; gone with its owner."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="toolgate-sandbox-")
+        os.chmod(self.path, 0o755)
+        self._finish = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self.empty = self._write("empty", "")
+        self.stage = os.path.join(self.path, "stage")
+        os.mkdir(self.stage, 0o755)
+
+    def accounts(self, user: User) -> tuple[str, str]:
+        """Return a password and a group file that know this user and nobody else of this machine."""
+        passwd = f"root:x:0:0:root:/:/bin/false\nsandbox:x:{user.uid}:{user.gid}:sandbox:/tmp:/bin/false\n"
+        group = f"root:x:0:\nsandbox:x:{user.gid}:\n"
+        return self._write("passwd", passwd), self._write("group", group)
+
+    def _write(self, name: str, text: str) -> str:
+        path = os.path.join(self.path, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o644)
+        return path
+
+    def close(self) -> None:
+        self._finish()
+
+
+def limits_of(confined: Confined) -> dict[str, int]:
+    """Return the resource limits that hold inside, by the names that `prlimit` has for them."""
+    return {
+        "nproc": confined.processes,
+        "data": confined.memory_bytes,
+        "fsize": MAX_FILE_BYTES,
+        "nofile": MAX_OPEN_FILES,
+        "core": 0,
+    }

@@ -1,0 +1,336 @@
+"""Confine with bubblewrap: namespaces, a root of its own, a seccomp filter, and limits set inside."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from toolgate.adapters.runners.sandbox import layout, seccomp
+from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
+from toolgate.adapters.runners.sandbox.streams import Watch, memory_of
+from toolgate.errors import SandboxError
+from toolgate.guards.grammar import TRUSTED_DIRECTORIES
+from toolgate.ports.confinement import Confined, Ending, Finished
+
+OLDEST = (0, 8)
+"""The first version that can keep what runs inside from making user namespaces."""
+
+
+@functools.cache
+def find(program: str) -> str | None:
+    """Return the path of a program in a trusted directory."""
+    return shutil.which(program, path=os.pathsep.join(TRUSTED_DIRECTORIES))
+
+
+class Bubblewrap:
+    """Runs each program in fresh namespaces; when the process we started dies, everything inside dies."""
+
+    name = "bubblewrap"
+
+    def __init__(self, user: User, files: Files) -> None:
+        self.user = user
+        self._files = files
+        self._passwd, self._group = files.accounts(user)
+        self._executable = find("bwrap")
+        self._limiter = find("prlimit")
+
+    def problem(self) -> str | None:
+        if self._executable is None:
+            return "bubblewrap is not installed (the program `bwrap`; on Debian: apt-get install bubblewrap)"
+        if self._limiter is None:
+            return "the program `prlimit` is not installed (on Debian: apt-get install util-linux)"
+        if seccomp.machine() is None:
+            return "there is no seccomp table for this processor"
+        version = subprocess.run([self._executable, "--version"], capture_output=True, text=True, check=False).stdout
+        found = re.search(r"(\d+)\.(\d+)", version)
+        if found is None or (int(found[1]), int(found[2])) < OLDEST:
+            return f"bubblewrap {version.strip() or '?'} is too old; 0.8 is the oldest that works"
+        try:
+            finished = self.run(Confined(argv=("/bin/true",), timeout_s=10))
+        except SandboxError as error:
+            return str(error)
+        return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
+
+    def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:
+        """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""
+        began = time.monotonic()
+        with contextlib.ExitStack() as pipes:
+            run = _Run(self, confined, pipes, began, stop, on_output)
+            return run.perform()
+
+    def command(self, confined: Confined, descriptors: Sequence[int]) -> list[str]:
+        """Return the whole command line; `descriptors` are the status's and the filter's."""
+        status, seccomp_filter = map(str, descriptors)
+        if self._executable is None or self._limiter is None:
+            raise SandboxError(f"The sandbox could not be made: {self.problem()}.")
+        line = [self._executable, "--unshare-all", "--unshare-user", "--disable-userns", "--new-session"]
+        line += ["--die-with-parent", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox"]
+        line += ["--share-net"] if confined.network else []
+        line += ["--json-status-fd", status, "--seccomp", seccomp_filter]
+        line += [*_system(confined.network), "--ro-bind", self._passwd, "/etc/passwd"]
+        line += ["--ro-bind", self._group, "/etc/group", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+        size = str(confined.temporary_bytes)
+        line += ["--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
+        line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
+        for option, path in self.mounts(confined):
+            line += [option, path, path]
+        for path in confined.locked:
+            line += ["--ro-bind", path, path]
+        for path in confined.hidden:
+            line += self._cover(path)
+        for name, value in (layout.BASE_ENVIRONMENT | dict(confined.environment)).items():
+            line += ["--setenv", name, value]
+        return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *confined.argv]
+
+    def _limited(self, confined: Confined) -> list[str]:
+        """Return the start of a command line that sets the limits inside, where they count for this run alone."""
+        return [self._limiter or "", *(f"--{name}={value}" for name, value in limits_of(confined).items()), "--"]
+
+    @staticmethod
+    def mounts(confined: Confined) -> list[tuple[str, str]]:
+        """Return what is bound of the host's files, outer directories first."""
+        wanted = dict.fromkeys((*layout.runtime_of(confined.argv[0]), *confined.readable), "--ro-bind")
+        wanted |= dict.fromkeys(confined.writable, "--bind")
+        return sorted(((option, path) for path, option in wanted.items()), key=lambda item: len(item[1]))
+
+    def _cover(self, path: str) -> list[str]:
+        if os.path.isdir(path):
+            return ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+        return ["--ro-bind", self._files.empty, path]
+
+    def staged(self, confined: Confined, line: list[str]) -> list[str] | None:
+        """Return the command that first puts what the sandbox's user cannot reach where it can; None if it can."""
+        if os.geteuid() != 0:
+            return None
+        own = (*confined.readable, *confined.writable)
+        mounted = [path for _, path in self.mounts(confined) if self._must_stage(path, own)]
+        sources = sorted(mounted, key=len, reverse=True)
+        if not sources:
+            return None
+        moved: list[tuple[int, int, str]] = []
+        for index, word in enumerate(line[: line.index("--")]):
+            home = next((number for number, path in enumerate(sources) if layout.within(word, path)), None)
+            if home is not None and line[index - 1] in ("--ro-bind", "--bind"):
+                moved.append((index, home, word[len(sources[home]) :]))
+        request = {"uid": self.user.uid, "gid": self.user.gid, "stage": self._files.stage}
+        request |= {"sources": sources, "command": line, "moved": moved}
+        script = os.path.join(os.path.dirname(__file__), "stage.py")
+        return [sys.executable, "-I", "-S", script, json.dumps(request)]
+
+    def _must_stage(self, path: str, own: Sequence[str]) -> bool:
+        if layout.blocker(path, *self.user) is not None:
+            return True
+        return path in own and os.stat(path).st_uid == 0
+
+    def start(self, confined: Confined, descriptors: Sequence[int], pipes: dict[str, int]) -> subprocess.Popen[bytes]:
+        line = self.command(confined, descriptors)
+        staged = self.staged(confined, line)
+        as_root = os.geteuid() == 0 and staged is None
+        return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # the pipes come as a table
+            staged or line,
+            env={},
+            cwd="/",
+            close_fds=True,
+            pass_fds=descriptors,
+            user=self.user.uid if as_root else None,
+            group=self.user.gid if as_root else None,
+            extra_groups=[] if as_root else None,
+            **pipes,
+        )
+
+    def explain(self, confined: Confined, said: str) -> str:
+        """Return why a sandbox could not be made, naming what is in the way."""
+        for _, path in self.mounts(confined):
+            if not os.path.exists(path):
+                return f"{path} does not exist"
+            blocked = layout.blocker(path, *self.user)
+            if blocked is not None:
+                return f"user {self.user.uid}, as whom the sandbox runs, cannot enter {blocked} on the way to {path}"
+        return said.strip() or "bubblewrap said nothing"
+
+
+@functools.cache
+def _system(network: bool) -> tuple[str, ...]:
+    """Return the options for the system's own directories: as links where the host has links."""
+    line: list[str] = []
+    for path in layout.SYSTEM:
+        if os.path.islink(path):
+            line += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            line += ["--ro-bind", path, path]
+    for path in layout.SETTINGS + (layout.NETWORK_SETTINGS if network else ()):
+        if os.path.exists(path):
+            line += ["--ro-bind", os.path.realpath(path), path]
+    return tuple(line)
+
+
+class _Run:
+    """One run: the pipes, the limits, the end."""
+
+    def __init__(
+        self,
+        backend: Bubblewrap,
+        confined: Confined,
+        pipes: contextlib.ExitStack,
+        began: float,
+        stop: int | None,
+        on_output: OnOutput | None,
+    ) -> None:
+        self._backend = backend
+        self._confined = confined
+        self._pipes = pipes
+        self._began = began
+        self._stop = stop
+        self._on_output = on_output
+
+    def _pipe(self) -> tuple[int, int]:
+        ends = os.pipe()
+        for end in ends:
+            self._pipes.callback(_close, end)
+        return ends
+
+    def perform(self) -> Finished:
+        confined = self._confined
+        status, told = self._pipe()
+        rules = _filter()
+        self._pipes.callback(_close, rules)
+        streams = {
+            "stdin": subprocess.PIPE if confined.stdin else subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
+        process = self._backend.start(confined, (told, rules), streams)
+        with process:
+            try:
+                _close(told)
+                os.set_blocking(status, False)
+                return self._attend(process, _Status(status))
+            finally:
+                _kill(process)
+
+    def _attend(self, process: subprocess.Popen[bytes], status: _Status) -> Finished:
+        confined = self._confined
+        assert process.stdout is not None
+        assert process.stderr is not None
+        watch = Watch(
+            stdin=None if process.stdin is None else os.dup(process.stdin.fileno()),
+            stdout=process.stdout.fileno(),
+            stderr=process.stderr.fileno(),
+            data=confined.stdin,
+            deadline=self._began + confined.timeout_s,
+            limit=confined.output_bytes,
+            stop=self._stop,
+            too_big=lambda: status.memory() > confined.memory_bytes,
+            on_output=self._on_output,
+        )
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            ending = watch.serve()
+            if ending == "exited":
+                ending = self._wait(process)
+        finally:
+            if watch.stdin is not None:
+                _close(watch.stdin)
+        if ending != "exited":
+            _kill(process)
+            watch.drain(STOP_GRACE_S)
+        status.wait_for_end()
+        code = -1 if ending != "exited" else self._exit_code(status, watch.kept[watch.stderr].value())
+        return Finished(
+            exit_code=code,
+            stdout=watch.kept[watch.stdout].value(),
+            stderr=watch.kept[watch.stderr].value(),
+            ending=ending,
+            duration_s=time.monotonic() - self._began,
+            backend="bubblewrap",
+        )
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> Ending:
+        """Wait for a program that closed its outputs; the deadline still holds."""
+        try:
+            process.wait(max(0.0, self._began + self._confined.timeout_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return "timeout"
+        return "exited"
+
+    def _exit_code(self, status: _Status, said: bytes) -> int:
+        code = status.value("exit-code")
+        if code is not None:
+            return code
+        why = self._backend.explain(self._confined, said.decode(errors="replace"))
+        raise SandboxError(f"The sandbox could not be made: {why}. Run `toolgate doctor` for what is missing.")
+
+
+class _Status:
+    """What bubblewrap tells of a run: the first process inside, and how the program ended."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._text = b""
+        self._is_marked = False
+
+    def value(self, name: str) -> int | None:
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._descriptor, 4096):
+                self._text += data
+        for line in self._text.splitlines():
+            told = json.loads(line)
+            if name in told:
+                return int(told[name])
+        return None
+
+    def wait_for_end(self) -> None:
+        """Wait until the first process inside is gone, and with it, by the kernel's doing, all the others."""
+        child = self.value("child-pid")
+        try:
+            first = -1 if child is None else os.pidfd_open(child)
+        except ProcessLookupError:
+            return
+        if first >= 0:
+            select.select([first], [], [], STOP_GRACE_S)
+            os.close(first)
+
+    def memory(self) -> int:
+        """Return the bytes that everything inside uses together."""
+        child = self.value("child-pid")
+        if child is None:
+            return 0
+        if not self._is_marked:
+            self._is_marked = True
+            with contextlib.suppress(OSError), open(f"/proc/{child}/oom_score_adj", "w", encoding="ascii") as file:
+                file.write("1000")  # if memory runs out, this goes first
+        return memory_of([child])
+
+
+def _filter() -> int:
+    target = seccomp.machine()
+    if target is None:
+        raise SandboxError("There is no seccomp table for this processor.")
+    descriptor = os.memfd_create("toolgate-seccomp", os.MFD_CLOEXEC)
+    os.write(descriptor, seccomp.program(target))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process that holds the sandbox; the kernel then kills everything inside."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGKILL)
+        process.wait(STOP_GRACE_S)
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(descriptor)

@@ -1,0 +1,110 @@
+"""Run one Python callable inside the sandbox: read it from stdin, report on the descriptor that was stdout.
+
+What is printed goes to stderr. The report is one JSON object per line: progress, then the value or the failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import pickle
+import runpy
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from toolgate.kernel.input import ToolInput
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.payload import plain
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import UndoMetadata
+
+BOOT = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from toolgate.adapters.runners.sandbox.child import main; main()"
+)
+
+
+def find(module: str, name: str, main_file: str | None) -> Callable[..., Any]:
+    """Return the callable of this name; the function of a tool where the name is the tool's."""
+    if module == "__main__" and main_file is not None:
+        home = types.ModuleType("__main__")
+        sys.modules["__main__"] = home
+        vars(home).update(runpy.run_path(main_file, run_name="__toolgate_child__"))
+        found: Any = home
+    else:
+        found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if isinstance(found, ToolDefinition):
+        found = found.function or found.handler
+    if not callable(found):
+        raise TypeError(f"{module}.{name} is not callable")
+    called: Callable[..., Any] = found
+    return called
+
+
+def _told(value: object) -> dict[str, Any]:
+    if isinstance(value, ToolOutput):
+        return {"output": value.to_dict()}
+    return {"value": plain(value)}
+
+
+def main() -> None:
+    """Do the work that stdin describes."""
+    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(told: dict[str, Any]) -> None:
+        report.write(json.dumps(told) + "\n")
+        report.flush()
+
+    try:
+        tell(_told(_work(pickle.loads(sys.stdin.buffer.read()), tell)))
+    except Exception as error:  # noqa: BLE001  # whatever the callable raises is its failure, told as such
+        tell({"raised": type(error).__name__, "text": str(error)})
+
+
+def _work(asked: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> Any:
+    hook = asked["pickled"] or find(asked["name"][0], asked["name"][1], asked["main"])
+
+    def progress(fraction: float | None, message: str | None, data: object) -> Any:
+        tell({"progress": [fraction, message, plain(data)]})
+        return _nothing() if asked["is_async"] else None
+
+    args = [_restored(value, progress) for value in asked["args"]]
+    kwargs = {name: _restored(value, progress) for name, value in asked["kwargs"].items()}
+    value = hook(*args, **kwargs)
+    return asyncio.run(_await(value)) if inspect.isawaitable(value) else value
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _await(value: Any) -> Any:
+    return await value
+
+
+def _restored(value: Any, progress: Callable[..., Any]) -> Any:
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == "toolgate-input":
+        fields = value[1]
+        given = ToolInput(fields["id"], fields["tool"], fields["payload"], fields["context"], context=fields["context"])
+        given.attach(progress, lambda: False)
+        return given
+    return value
+
+
+def carried(value: Any) -> Any:
+    """Return what can be sent of an argument: an input travels by its parts, without the host's own object."""
+    if isinstance(value, ToolInput):
+        context = value.context.evolve(host=None)
+        parts = {"id": value.action_id, "tool": value.tool_name, "payload": value.payload, "context": context}
+        return ("toolgate-input", parts)
+    if isinstance(value, UndoMetadata):
+        return value
+    return value.evolve(host=None) if hasattr(value, "evolve") and hasattr(value, "host") else value

@@ -1,0 +1,141 @@
+"""Keep one program and everything it starts: confine it, wait for it, and leave nothing of it alive.
+
+Run as a program: `keeper.py {json}`. It becomes the parent of every orphan below it, so a grandchild that left
+its session is found and killed too. When the control pipe closes, it kills all and ends: also when whoever
+started it is gone. Standard library only: it starts with `-I -S`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+from typing import Any
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 36, 38, 22, 2
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PATH_BENEATH = 1
+_ALL_FILES = (1 << 16) - 1
+_ALL_TCP = 3
+_ALL_SCOPES = 3
+_FOR_FILES = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14) | (1 << 15)
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def landlock_version() -> int:
+    """Return the version of landlock this kernel speaks; 0 where it has none."""
+    return max(0, int(_libc.syscall(_CREATE_RULESET, None, 0, 1)))
+
+
+def _landlock(grants: list[tuple[str, int]], *, network: bool) -> None:
+    """Give up every file but the granted ones, signals to strangers and, without a network, TCP."""
+    attributes = struct.pack("=QQQ", _ALL_FILES, 0 if network else _ALL_TCP, _ALL_SCOPES)
+    rules = _check(_libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "landlock")
+    for path, access in grants:
+        try:
+            target = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except (FileNotFoundError, PermissionError):
+            continue  # what this user cannot reach needs no rule
+        allowed = access if os.path.isdir(path) else access & _FOR_FILES
+        rule = struct.pack("=Qi", allowed, target)
+        _check(_libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, rule, 0), f"landlock rule for {path}")
+        os.close(target)
+    _check(_libc.syscall(_RESTRICT_SELF, rules, 0), "landlock")
+    os.close(rules)
+
+
+def _seccomp(program: bytes) -> None:
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
+
+    filled = Program(len(program) // 8, program)
+    _check(_libc.prctl(_SECCOMP, _FILTER, ctypes.byref(filled), 0, 0), "seccomp")
+
+
+def _become(asked: dict[str, Any]) -> None:
+    """Turn this process into the confined program; never returns."""
+    os.setsid()
+    for name, value in asked["limits"].items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
+    os.dup2(asked["stdin"], 0)
+    os.closerange(3, 1024)
+    os.chdir(asked["cwd"])
+    _check(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
+    if asked["grants"] is not None:
+        _landlock(asked["grants"], network=asked["network"])
+    if asked["seccomp"] is not None:
+        _seccomp(bytes.fromhex(asked["seccomp"]))
+    os.execve(asked["argv"][0], asked["argv"], asked["environment"])
+
+
+def _descendants() -> list[int]:
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        try:
+            # As bytes: this user may not be able to load a codec from the interpreter's own directory.
+            with open(f"/proc/{waiting[0]}/task/{waiting.pop(0)}/children", "rb") as file:
+                children = [int(word) for word in file.read().split()]
+        except OSError:
+            continue
+        found += children
+        waiting += children
+    return found
+
+
+def _kill_all() -> None:
+    """Kill whatever is left, again and again: a process may start another while we look."""
+    while True:
+        for pid in _descendants():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def main(request: str) -> None:
+    asked = json.loads(request)
+    _check(_libc.prctl(_SUBREAPER, 1, 0, 0, 0), "subreaper")
+    if asked["user"] is not None:
+        uid, gid = asked["user"]
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    child = os.fork()
+    if child == 0:
+        try:
+            _become(asked)
+        except OSError as error:
+            sys.stderr.write(f"sandbox: {error}\n")
+            os._exit(126)
+    os.close(asked["stdin"])
+    os.close(0)
+    for stream in (1, 2):  # the pipes end when the program's own ends do
+        os.close(stream)
+    watched = os.pidfd_open(child)
+    ready, _, _ = select.select([watched, asked["control"]], [], [])
+    code = -1
+    if watched in ready:
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+    _kill_all()
+    os.write(asked["status"], str(code if code >= 0 else 128 - code).encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,212 @@
+"""Confine without namespaces, where bubblewrap is missing: landlock and seccomp, under a keeper process.
+
+Weaker than bubblewrap: the temporary directory has no size, memory is watched and not limited, and what is
+hidden in a directory keeps new files out of it. `Unconfined` is the same without any rule, for `sandbox: none`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+
+from toolgate.adapters.runners.sandbox import layout, seccomp
+from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
+from toolgate.adapters.runners.sandbox.keeper import landlock_version
+from toolgate.adapters.runners.sandbox.streams import Watch, memory_of
+from toolgate.errors import SandboxError
+from toolgate.ports.confinement import Confined, Finished
+
+OLDEST = 6
+"""The first version that keeps signals to strangers in."""
+_EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
+_READING = _EXECUTE | _READ | _LIST
+_WRITING = ((1 << 16) - 1) & ~_IOCTL
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+
+
+def grants_of(confined: Confined, temporary: str) -> list[tuple[str, int]]:
+    """Return every path the program may use with what it may do there."""
+    settings = layout.SETTINGS + (layout.NETWORK_SETTINGS if confined.network else ())
+    readable = (*layout.SYSTEM, *settings, *layout.runtime_of(confined.argv[0]), *confined.readable)
+    found = [(path, _READ | _WRITE) for path in _DEVICES]
+    found += [grant for path in readable for grant in _spread(path, confined.hidden, _READING)]
+    kept = (*confined.hidden, *confined.locked)
+    found += [grant for path in confined.writable for grant in _spread(path, kept, _WRITING)]
+    found += [grant for path in confined.locked for grant in _spread(path, confined.hidden, _READING)]
+    return [*found, (temporary, _WRITING)]
+
+
+def _spread(path: str, hidden: Iterable[str], access: int) -> list[tuple[str, int]]:
+    """Grant a tree; where something in it is hidden, grant what is beside it, piece by piece."""
+    if path in hidden:
+        return []
+    inside = [item for item in hidden if layout.within(item, path)]
+    if not inside or not os.path.isdir(path):
+        return [(path, access)]
+    found = [(path, _LIST)]
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if not entry.is_symlink():
+                found += _spread(entry.path, inside, access)
+    return found
+
+
+class Landlock:
+    """Runs a program under a keeper, with landlock and seccomp applied to it."""
+
+    name = "landlock"
+
+    def __init__(self, user: User, files: Files) -> None:
+        self.user = user
+        self._files = files
+
+    def problem(self) -> str | None:
+        version = landlock_version()
+        if version < OLDEST:
+            return f"the kernel's landlock is version {version}; {OLDEST} is the oldest that works"
+        if seccomp.machine() is None:
+            return "there is no seccomp table for this processor"
+        finished = self.run(Confined(argv=("/bin/true",), timeout_s=10))
+        return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
+
+    def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
+        target = seccomp.machine()
+        if target is None:
+            raise SandboxError("There is no seccomp table for this processor.")
+        program = seccomp.program(target, internet=confined.network, local=False)
+        return {"grants": grants_of(confined, temporary), "seccomp": program.hex()}
+
+    def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:
+        """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""
+        began = time.monotonic()
+        temporary = tempfile.mkdtemp(dir=self._files.path)
+        if os.geteuid() == 0:
+            os.chown(temporary, *self.user)
+        try:
+            with contextlib.ExitStack() as pipes:
+                return self._run(confined, temporary, pipes, began, stop, on_output)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _run(
+        self,
+        confined: Confined,
+        temporary: str,
+        pipes: contextlib.ExitStack,
+        began: float,
+        stop: int | None,
+        on_output: OnOutput | None,
+    ) -> Finished:
+        ends = [os.pipe() for _ in range(3)]
+        for end in (end for pair in ends for end in pair):
+            pipes.callback(_close, end)
+        (control, control_in), (status, status_in), (feed, feed_in) = ends
+        own = {"PATH": layout.PATH, "HOME": temporary, "TMPDIR": temporary, "LANG": "C.UTF-8", "TERM": "dumb"}
+        request = {
+            "argv": confined.argv,
+            "cwd": temporary if confined.cwd == "/tmp" else confined.cwd,
+            "environment": own | dict(confined.environment),
+            "network": confined.network,
+            "limits": limits_of(confined) | {"nproc": self._process_limit(confined)},
+            "user": self.user if os.geteuid() == 0 else None,
+            "control": control,
+            "status": status_in,
+            "stdin": feed,
+            **self._rules(confined, temporary),
+        }
+        script = os.path.join(os.path.dirname(__file__), "keeper.py")
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", script, json.dumps(request)],
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(control, status_in, feed),
+        )
+        with process:
+            for end in (control, status_in, feed):
+                _close(end)
+            assert process.stdout is not None
+            assert process.stderr is not None
+            watch = Watch(
+                stdin=os.dup(feed_in),
+                stdout=process.stdout.fileno(),
+                stderr=process.stderr.fileno(),
+                data=confined.stdin,
+                deadline=began + confined.timeout_s,
+                limit=confined.output_bytes,
+                stop=stop,
+                too_big=lambda: memory_of([process.pid]) > confined.memory_bytes,
+                on_output=on_output,
+            )
+            _close(feed_in)
+            try:
+                ending = watch.serve()
+                code = self._code(watch, status) if ending == "exited" else None
+            finally:
+                _close(control_in)  # the keeper kills everything and ends
+                if watch.stdin is not None:
+                    _close(watch.stdin)
+                process.wait(STOP_GRACE_S)
+            if ending != "exited":
+                watch.drain(STOP_GRACE_S)
+            return Finished(
+                exit_code=-1 if code is None else code,
+                stdout=watch.kept[watch.stdout].value(),
+                stderr=watch.kept[watch.stderr].value(),
+                ending="timeout" if ending == "exited" and code is None else ending,
+                duration_s=time.monotonic() - began,
+                backend=self.name,
+            )
+
+    def _process_limit(self, confined: Confined) -> int:
+        """Without a user namespace the limit counts everything of the user's: leave room for what there is."""
+        own = sum(_threads(pid, self.user.uid) for pid in os.listdir("/proc") if pid.isdigit())
+        return confined.processes + own
+
+    @staticmethod
+    def _code(watch: Watch, status: int) -> int | None:
+        """Return the exit code the keeper tells; None where the deadline comes first."""
+        ready, _, _ = select.select([status], [], [], max(0.0, watch.deadline - time.monotonic()))
+        if not ready:
+            return None
+        told = os.read(status, 16)
+        if not told:
+            said = watch.kept[watch.stderr].value().decode(errors="replace").strip()
+            raise SandboxError(f"The sandbox could not be made: its keeper failed ({said[-300:]}).")
+        return int(told)
+
+
+class Unconfined(Landlock):
+    """The same keeper without rules: deadline, limits, cleared environment, and nothing left alive."""
+
+    name = "none"
+
+    def problem(self) -> str | None:
+        return None
+
+    def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
+        return {"grants": None, "seccomp": None}
+
+
+def _threads(pid: str, uid: int) -> int:
+    """Return how many threads a process of this user has; none of anybody else's count."""
+    try:
+        is_own = os.stat(f"/proc/{pid}").st_uid == uid
+        return len(os.listdir(f"/proc/{pid}/task")) if is_own else 0
+    except OSError:
+        return 0
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(descriptor)

@@ -1,0 +1,142 @@
+"""What a confined program sees of this machine besides its workspace: system directories and its own runtime."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pwd
+import stat
+import sys
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SETTINGS = (
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ca-certificates",
+    "/etc/pki",
+)
+NETWORK_SETTINGS = ("/etc/resolv.conf", "/etc/hosts", "/etc/services", "/etc/gai.conf")
+PATH = "/usr/local/bin:/usr/bin:/bin"
+BASE_ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}
+
+
+def within(path: str, directory: str) -> bool:
+    """Whether a path is a directory or lies beneath it, by name."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+@functools.lru_cache(maxsize=256)
+def runtime_of(executable: str) -> tuple[str, ...]:
+    """Return the directories a program outside the system's own needs to run: its prefix and its interpreter's."""
+    found: list[str] = []
+    for path in dict.fromkeys((executable, os.path.realpath(executable), *_interpreters(executable))):
+        if not any(within(path, system) for system in SYSTEM) and os.path.exists(path):
+            prefix = _prefix(path)
+            found += [prefix, *_base_of(prefix)]
+    return tuple(dict.fromkeys(found))
+
+
+def python_paths() -> tuple[str, ...]:
+    """Return what this interpreter needs to import what this process can import.
+
+    A home or temporary directory on the search path is left out: it holds much more than modules.
+    """
+    found = [*interpreter_paths()]
+    found += [path for path in map(os.path.abspath, filter(None, sys.path)) if os.path.exists(path)]
+    return _outermost([path for path in found if os.path.realpath(path) not in _homes()])
+
+
+def interpreter_paths() -> tuple[str, ...]:
+    """Return what this interpreter needs to start."""
+    return _outermost([*runtime_of(sys.executable), sys.prefix, sys.base_prefix])
+
+
+def _outermost(paths: list[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    for path in sorted(dict.fromkeys(paths), key=len):
+        if not any(within(path, other) for other in (*kept, *SYSTEM)):
+            kept.append(path)
+    return tuple(kept)
+
+
+def _prefix(path: str) -> str:
+    """`prefix/bin/program` needs `prefix`, if that is a place for programs; anything else only itself."""
+    directory = os.path.dirname(path)
+    prefix = os.path.dirname(directory)
+    is_tree = os.path.basename(directory) in ("bin", "sbin") and os.path.isdir(os.path.join(prefix, "lib"))
+    return prefix if is_tree and prefix not in _homes() else path
+
+
+@functools.cache
+def _homes() -> frozenset[str]:
+    homes = {os.path.realpath(entry.pw_dir) for entry in pwd.getpwall()} | {os.path.realpath(os.path.expanduser("~"))}
+    return frozenset(homes | {"/", "/home", "/tmp", "/opt", "/var"})
+
+
+def _interpreters(executable: str) -> list[str]:
+    """Return the interpreter named in a script's first line, and what it is a link to."""
+    try:
+        with open(executable, "rb") as file:
+            first = file.readline(512)
+    except OSError:
+        return []
+    if not first.startswith(b"#!"):
+        return []
+    words = first[2:].decode(errors="replace").split()
+    return [words[0], os.path.realpath(words[0])] if words and os.path.isabs(words[0]) else []
+
+
+def _base_of(prefix: str) -> list[str]:
+    """Return the Python under a virtual environment."""
+    try:
+        with open(os.path.join(prefix, "pyvenv.cfg"), encoding="utf-8") as file:
+            lines = dict(line.split("=", 1) for line in file.read().splitlines() if "=" in line)
+    except (OSError, UnicodeDecodeError):
+        return []
+    home = next((value.strip() for key, value in lines.items() if key.strip() == "home"), "")
+    real = os.path.realpath(os.path.join(home, "python3")) if home else ""
+    candidates = [_prefix(os.path.join(home, "python3")), _prefix(real)] if home else []
+    return [path for path in candidates if path and not any(within(path, system) for system in SYSTEM)]
+
+
+def blocker(path: str, uid: int, gid: int) -> str | None:
+    """Return the directory on the way to a path, or the path itself, that a user cannot enter or read."""
+    current = "/"
+    names = os.path.realpath(path).split("/")[1:]
+    for index in range(len(names) + 1):
+        try:
+            status = os.stat(current)
+        except OSError:
+            return current
+        is_last = index == len(names)
+        wanted = (0o5 if stat.S_ISDIR(status.st_mode) else 0o4) if is_last else 0o1
+        if not _may(status, uid, gid, wanted):
+            return current
+        if not is_last:
+            current = os.path.join(current, names[index])
+    return None
+
+
+def may_write(path: str, uid: int, gid: int) -> bool:
+    """Whether a user may create files in a directory, by its permission bits."""
+    try:
+        return _may(os.stat(path), uid, gid, 0o3)
+    except OSError:
+        return False
+
+
+def _may(status: os.stat_result, uid: int, gid: int, wanted: int) -> bool:
+    if uid == 0:
+        return True
+    if status.st_uid == uid:
+        return (status.st_mode >> 6) & wanted == wanted
+    if status.st_gid == gid:
+        return (status.st_mode >> 3) & wanted == wanted
+    return status.st_mode & wanted == wanted

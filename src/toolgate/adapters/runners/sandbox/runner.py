@@ -1,0 +1,278 @@
+"""Run hooks in a sandbox: planned programs as they are, any other callable through a small child.
+
+A run has a thread of its own, which lives as long as the sandbox: the kernel ends the sandbox with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pickle
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolgate.adapters.runners.sandbox import layout
+from toolgate.adapters.runners.sandbox.backend import OnOutput
+from toolgate.adapters.runners.sandbox.child import BOOT, carried
+from toolgate.adapters.runners.sandbox.sandbox import Sandbox
+from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError
+from toolgate.kernel.input import ToolInput
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.terms import SandboxTerms, least
+from toolgate.ports.confinement import MEBIBYTE, Confinable, Confined, ConfinedCall, Finished
+from toolgate.ports.runner import Job
+
+MAX_RESULT_BYTES = 16 * MEBIBYTE
+MAX_SIDE_BY_SIDE = 64
+PROGRESS_EVERY_S = 1.0
+
+
+class SandboxRunner:
+    """The runner of sandboxed tools. What it cannot confine it does not run."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self._room = threading.BoundedSemaphore(MAX_SIDE_BY_SIDE)
+
+    async def run(self, job: Job) -> object:
+        """Return what the hook gives. Cancelling kills everything it started, and waits until it is gone."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[object] = loop.create_future()
+        stop, pull = os.pipe()
+        work = threading.Thread(target=self._work, args=(job, loop, done, stop), name="toolgate-sandbox", daemon=True)
+        work.start()
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            os.write(pull, b"x")
+            with contextlib.suppress(Exception):  # it was cancelled: how it ended is nobody's concern
+                await asyncio.shield(done)
+            raise
+        finally:
+            for end in (stop, pull):
+                os.close(end)
+
+    async def close(self) -> None:
+        self.sandbox.close()
+
+    def _work(self, job: Job, loop: asyncio.AbstractEventLoop, done: asyncio.Future[object], stop: int) -> None:
+        value: object = None
+        failure: BaseException | None = None
+        try:
+            with self._room:
+                value = self._perform(job, loop, stop)
+        except BaseException as error:  # noqa: BLE001  # the future carries it to whoever waits
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
+            loop.call_soon_threadsafe(_settle, done, value, failure)
+
+    def _perform(self, job: Job, loop: asyncio.AbstractEventLoop, stop: int) -> object:
+        if not isinstance(job.hook, Confinable):
+            request = Request.of_job(job)
+            return self._call(job, request, loop, stop)
+        given: ToolInput = job.args[0]
+        planned = job.hook.plan(given)
+        if isinstance(planned, ConfinedCall):
+            return job.hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop))
+        confined = limited(planned, job.sandbox, job.tool.timeout_seconds)
+        told = _lines(given, loop) if job.is_async else None
+        return job.hook.conclude(given, self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=told))
+
+    def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
+        report = _Report(_input_of(job), loop)
+        confined = limited(self._program(job, request), job.sandbox, job.tool.timeout_seconds)
+        finished = self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=report.take)
+        return report.outcome(job, finished)
+
+    def _program(self, job: Job, request: Request) -> Confined:
+        """Return the program that runs a Python callable: this interpreter, with what it imports, and the files."""
+        try:
+            data = pickle.dumps(request.asked)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise SandboxError(
+                f"The handler of `{job.tool.name}` cannot be sent to the sandbox: {error}. Make it a function of a "
+                "module, or an object that can be pickled."
+            ) from None
+        return Confined(
+            argv=(sys.executable, "-I", "-c", BOOT, json.dumps([path for path in sys.path if path])),
+            readable=(*layout.python_paths(), *request.files, *(self.sandbox.readable() if request.sees_files else ())),
+            hidden=self.sandbox.hidden() if request.sees_files else (),
+            environment={"PYTHONDONTWRITEBYTECODE": "1"},
+            network=request.network,
+            stdin=data,
+            timeout_s=request.timeout_s,
+            memory_bytes=request.memory_bytes,
+            output_bytes=MAX_RESULT_BYTES,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a child is asked to call. `files` are modules it needs; `sees_files`: it may read the workspace."""
+
+    asked: dict[str, Any]
+    network: bool
+    timeout_s: float
+    memory_bytes: int
+    sees_files: bool
+    files: tuple[str, ...] = ()
+
+    @classmethod
+    def of_job(cls, job: Job) -> Request:
+        """Return the request for any hook of a sandboxed tool."""
+        name = _name_of(job.hook)
+        file = getattr(sys.modules.get("__main__"), "__file__", None)
+        main = os.path.abspath(file) if file and name[:1] == ("__main__",) else None
+        return cls(
+            asked={
+                "name": name,
+                "pickled": None if name else job.hook,
+                "main": main,
+                "is_async": job.is_async,
+                "args": tuple(map(carried, job.args)),
+                "kwargs": {key: carried(value) for key, value in job.kwargs.items()},
+            },
+            network=job.sandbox is not None and job.sandbox.network,
+            timeout_s=job.tool.timeout_seconds,
+            memory_bytes=Confined(argv=()).memory_bytes,
+            sees_files=True,
+            files=(main,) if main else (),
+        )
+
+    @classmethod
+    def of_plan(cls, planned: ConfinedCall) -> Request:
+        """Return the request for a planned function: it sees no files but the modules'."""
+        return cls(
+            asked={
+                "name": (planned.module, planned.name),
+                "pickled": None,
+                "main": None,
+                "is_async": False,
+                "args": (),
+                "kwargs": dict(planned.arguments),
+            },
+            network=planned.network,
+            timeout_s=planned.timeout_s,
+            memory_bytes=planned.memory_bytes,
+            sees_files=False,
+        )
+
+
+def limited(confined: Confined, terms: SandboxTerms | None, timeout_s: float) -> Confined:
+    """Return what is to run within what the policy and the tool allow."""
+    confined = replace(confined, timeout_s=min(confined.timeout_s, timeout_s))
+    if terms is None:
+        return confined
+    memory = None if terms.memory_mb is None else terms.memory_mb * MEBIBYTE
+    return replace(
+        confined,
+        timeout_s=least(terms.timeout_s, confined.timeout_s),
+        memory_bytes=least(memory, confined.memory_bytes),
+        processes=least(terms.processes, confined.processes),
+        output_bytes=least(terms.output_bytes, confined.output_bytes),
+    )
+
+
+def _backend(job: Job) -> str:
+    return "auto" if job.sandbox is None else job.sandbox.backend.value
+
+
+def _name_of(hook: Any) -> tuple[str, ...]:
+    """Return the module and name by which a child finds the same function; nothing where it cannot."""
+    name, module = getattr(hook, "__qualname__", ""), getattr(hook, "__module__", "")
+    is_plain = bool(name) and "<" not in name and not hasattr(hook, "__self__")
+    return (module, name) if is_plain and module else ()
+
+
+def _input_of(job: Job) -> ToolInput | None:
+    return next((value for value in (*job.args, *job.kwargs.values()) if isinstance(value, ToolInput)), None)
+
+
+def _settle(done: asyncio.Future[object], value: object, failure: BaseException | None) -> None:
+    if done.cancelled():
+        return
+    if failure is None:
+        done.set_result(value)
+    elif isinstance(failure, Exception):
+        done.set_exception(failure)
+    else:
+        done.set_exception(SandboxError(f"The sandbox failed: {type(failure).__name__}."))
+
+
+def _tell(given: ToolInput, loop: asyncio.AbstractEventLoop, *told: Any) -> None:
+    answer = given.progress(*told)
+    if asyncio.iscoroutine(answer):
+        asyncio.run_coroutine_threadsafe(answer, loop).result()
+
+
+def _lines(given: ToolInput, loop: asyncio.AbstractEventLoop) -> OnOutput:
+    """Report the last line of output as progress, once in a while."""
+    due = [time.monotonic() + PROGRESS_EVERY_S]
+
+    def take(_stream: str, data: bytes) -> None:
+        line = data.decode(errors="replace").strip().rpartition("\n")[2][-200:]
+        if line and time.monotonic() >= due[0]:
+            due[0] = time.monotonic() + PROGRESS_EVERY_S
+            _tell(given, loop, None, line, None)
+
+    return take
+
+
+class _Report:
+    """What the child tells, line by line."""
+
+    def __init__(self, given: ToolInput | None, loop: asyncio.AbstractEventLoop) -> None:
+        self._given = given
+        self._loop = loop
+        self._rest = b""
+        self._last: dict[str, Any] = {}
+
+    def take(self, stream: str, data: bytes) -> None:
+        if stream != "stdout":
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > MAX_RESULT_BYTES:
+            self._rest = b""
+        for line in lines:
+            self._line(line)
+
+    def _line(self, line: bytes) -> None:
+        try:
+            told = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(told, dict):
+            return
+        progress = told.get("progress")
+        if progress is None:
+            self._last = told
+        elif self._given is not None and isinstance(progress, list) and len(progress) == 3:
+            _tell(self._given, self._loop, *progress)
+
+    def outcome(self, job: Job, finished: Finished) -> object:
+        """Return the callable's value, or raise what it raised; the child's words are data, nothing more."""
+        told = self._last
+        if finished.ending != "exited":
+            raise ToolExecutionError(
+                f"The handler of `{job.tool.name}` was stopped in the sandbox ({finished.ending})."
+            )
+        if "raised" in told:
+            raise ToolExecutionError(str(told.get("text") or told["raised"]), tool=job.tool.name)
+        if isinstance(told.get("output"), dict):
+            fields = told["output"]
+            return ToolOutput(
+                success=fields.get("success") is True,
+                data=fields.get("data"),
+                error=fields.get("error"),
+                undo_metadata=fields.get("undo_metadata"),
+                artifacts=fields.get("artifacts") or [],
+            )
+        if "value" in told:
+            return told["value"]
+        said = finished.stderr.decode(errors="replace").strip()[-500:]
+        raise ToolOutputError(f"The handler of `{job.tool.name}` ended without a result: {said or 'no output'}.")

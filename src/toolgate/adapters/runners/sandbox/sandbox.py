@@ -1,0 +1,113 @@
+"""One sandbox for a process: which backend confines, as whom, and whether it holds. Never a silent fallback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, User, sandbox_user
+from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
+from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
+from toolgate.adapters.runners.sandbox.probes import Report, probe
+from toolgate.errors import SandboxError
+from toolgate.guards.edges import Edges
+from toolgate.guards.hidden import hidden_in
+from toolgate.ports.confinement import Confined, Finished
+
+AUTO = ("bubblewrap", "landlock")
+"""What `auto` tries, best first. `none` is never among them."""
+
+
+_REPORTS: dict[tuple[str, User], Report] = {}
+"""How backends did in this process: the same user on the same machine is tested once."""
+
+
+class Sandbox:
+    """Confines programs. The first run tests the backend with escape probes; one that lets any out is not used.
+
+    edges: what the policy says, where there is one: its workspace is readable and its secrets are hidden.
+    uid: who confined programs run as where this process is root. on_tested: told each report.
+    """
+
+    def __init__(
+        self,
+        edges: Callable[[], Edges] | None = None,
+        *,
+        uid: int | None = None,
+        on_tested: Callable[[Report], None] | None = None,
+    ) -> None:
+        self._edges = edges
+        self._files = Files()
+        self._uid = uid
+        self._on_tested = on_tested
+        self._lock = threading.Lock()
+        self._reports: dict[str, Report] = {}
+        self._backends: dict[str, Backend] = {}
+
+    def readable(self) -> tuple[str, ...]:
+        """Return the roots that sandboxed callables may read."""
+        return () if self._edges is None else tuple(root.path for root in self._edges().workspace.roots)
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return what is hidden from everything that is confined."""
+        return () if self._edges is None else hidden_in(self._edges())
+
+    def run(
+        self,
+        confined: Confined,
+        *,
+        backend: str = "auto",
+        stop: int | None = None,
+        on_output: OnOutput | None = None,
+    ) -> Finished:
+        """Run a program; SandboxError where no backend that holds can be used."""
+        return self.choose(backend).run(confined, stop=stop, on_output=on_output)
+
+    def choose(self, name: str = "auto") -> Backend:
+        """Return the backend of this name, tested; for `auto` the best that holds."""
+        with self._lock:
+            names = AUTO if name == "auto" else (name,)
+            for candidate in names:
+                report = self._tested(candidate)
+                if report.holds:
+                    return self._backends[candidate]
+        problems = "; ".join(f"{candidate}: {self._reports[candidate].summary}" for candidate in names)
+        raise SandboxError(
+            f"No sandbox can be used here, so nothing ran. {problems}. Run `toolgate doctor`, or, to run without one, "
+            "say `sandbox: none` in the policy."
+        )
+
+    def report(self, name: str) -> Report:
+        """Return how a backend did in its test; tests it where that has not happened yet."""
+        with self._lock:
+            return self._tested(name)
+
+    def _tested(self, name: str) -> Report:
+        if name not in self._reports:
+            workspace = None if self._edges is None else self._edges().workspace.path
+            user = sandbox_user(workspace, self._uid)
+            backend = _make(name, user, self._files)
+            self._backends[name] = backend
+            self._reports[name] = _REPORTS.get((name, user)) or probe(backend, self._files.path)
+            _REPORTS[name, user] = self._reports[name]
+            if self._on_tested is not None:
+                self._on_tested(self._reports[name])
+        return self._reports[name]
+
+    def reports(self) -> Sequence[Report]:
+        """Return the reports there are."""
+        return tuple(self._reports.values())
+
+    def close(self) -> None:
+        self._files.close()
+
+
+def _make(name: str, user: User, files: Files) -> Backend:
+    kinds: dict[str, Callable[..., Backend]] = {
+        "bubblewrap": Bubblewrap,
+        "landlock": Landlock,
+        "none": Unconfined,
+    }
+    if name not in kinds:
+        raise SandboxError(f"There is no sandbox backend {name!r}; use one of: {', '.join(kinds)}.")
+    return kinds[name](user, files)

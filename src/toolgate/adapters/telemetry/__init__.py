@@ -1,0 +1,1 @@
+"""Renderings of what a gate did, for those who watch: log records and metrics."""

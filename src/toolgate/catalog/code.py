@@ -1,0 +1,385 @@
+"""Work on code in the sandbox: `execute_command`, `git_status`, `run_linter` and `run_tests`.
+
+Every command line goes through the policy's grammar, every path in it through the policy's rules; what runs sees
+the workspace without its secrets, and no network unless the grammar grants one. Git's configuration is neutralised:
+a repository can name programs to run in it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from toolgate.errors import ToolExecutionError
+from toolgate.guards.argv import ArgvRefused, Parsed, parse
+from toolgate.guards.edges import Edges, EdgeSource, edges_of
+from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
+from toolgate.guards.hidden import kept_in
+from toolgate.kernel.context import Mode
+from toolgate.kernel.input import ToolInput
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.policy import Word
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.ports.confinement import Confined, Finished
+
+EVERY_MODE = tuple(mode.value for mode in Mode)
+MAX_TIMEOUT_S = 3600
+PATH = {"type": "string", "format": "path", "minLength": 1, "default": "."}
+TIMEOUT = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MAX_TIMEOUT_S,
+    "default": 30,
+    "description": "Seconds until it is stopped.",
+}
+COMMAND_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1, "description": "The command's bare name, such as `git`."},
+        "args": {"type": "array", "items": {"type": "string"}, "default": [], "description": "Its arguments."},
+        "timeout": TIMEOUT,
+        "cwd": {**PATH, "description": "Where it starts; the workspace by default."},
+        "environment": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "default": {},
+            "description": "Variables that the policy lets a caller set.",
+        },
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+GIT_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_ASKPASS": "true",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ALLOW_PROTOCOL": "https:ssh",
+}
+GIT_STEERING = ("config", "hooks", "info")
+"""What in a repository names programs to run."""
+GIT_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "core.alternateRefsCommand": "",
+    "credential.helper": "",
+    "diff.external": "",
+    "gpg.program": "false",
+    "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "log.showSignature": "false",
+    "uploadpack.packObjectsHook": "",
+    "safe.directory": "*",
+}
+PYTHON_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+PYTEST_ENVIRONMENT = {"PYTEST_ADDOPTS": "-p no:cacheprovider"}
+
+
+def git_environment() -> dict[str, str]:
+    """Return the variables that keep Git from running what a repository's configuration names."""
+    found = dict(GIT_ENVIRONMENT)
+    found["GIT_CONFIG_COUNT"] = str(len(GIT_SETTINGS))
+    for index, (name, value) in enumerate(GIT_SETTINGS.items()):
+        found[f"GIT_CONFIG_KEY_{index}"] = name
+        found[f"GIT_CONFIG_VALUE_{index}"] = value
+    return found
+
+
+def tools(edges: EdgeSource) -> list[ToolDefinition]:
+    """Return the tools that run programs."""
+    return [
+        _definition(
+            ExecuteCommand(edges),
+            COMMAND_SCHEMA,
+            "Run a command in the sandbox: a bare name and its arguments, one by one. There is no shell.",
+            category="system_write",
+            risk_level="medium",
+            timeout_seconds=float(MAX_TIMEOUT_S),
+        ),
+        _definition(
+            GitStatus(edges),
+            _schema({"path": {**PATH, "description": "The repository; the workspace by default."}}),
+            "Get the status of a Git repository: branch and changed files.",
+            category="read_only",
+            risk_level="low",
+            effects="read",
+            allowed_modes=EVERY_MODE,
+        ),
+        _definition(
+            RunLinter(edges),
+            _schema(
+                {
+                    "path": {**PATH, "description": "What to look at; the workspace by default."},
+                    "linter": {"enum": ["ruff", "mypy"], "default": "ruff"},
+                    "timeout": {**TIMEOUT, "default": 120},
+                }
+            ),
+            "Run a linter (ruff or mypy) on code.",
+            category="read_only",
+            risk_level="low",
+            effects="read",
+            requires_sandbox=True,
+            timeout_seconds=float(MAX_TIMEOUT_S),
+        ),
+        _definition(
+            RunTests(edges),
+            _schema(
+                {
+                    "path": {**PATH, "description": "Which tests; the workspace's by default."},
+                    "keyword": {"type": "string", "maxLength": 200, "description": "Only tests that match (-k)."},
+                    "timeout": {**TIMEOUT, "default": 300},
+                }
+            ),
+            "Run tests with pytest, in a sandbox in which the workspace is read-only.",
+            category="read_only",
+            risk_level="medium",
+            effects="read",
+            requires_sandbox=True,
+            timeout_seconds=float(MAX_TIMEOUT_S),
+        ),
+    ]
+
+
+def _schema(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _definition(hook: Confining, schema: dict[str, Any], description: str, **options: Any) -> ToolDefinition:
+    return ToolDefinition(hook.name, schema, hook, description=description, placement="sandbox", **options)
+
+
+class Confining:
+    """A hook that plans a command line. It is run by the sandbox, and nowhere else."""
+
+    name = ""
+
+    def __init__(self, edges: EdgeSource) -> None:
+        self._edges = edges
+
+    async def __call__(self, given: ToolInput) -> ToolOutput:
+        raise ToolExecutionError(f"`{self.name}` runs in the sandbox alone; this gate has no sandbox runner.")
+
+    def _confine(
+        self,
+        edges: Edges,
+        parsed: Parsed,
+        *,
+        cwd: str = ".",
+        timeout_s: float,
+        extra: Mapping[str, str] | None = None,
+    ) -> Confined:
+        """Return what runs, with every path of the command line judged."""
+        if parsed.word is Word.DENY:
+            raise ArgvRefused("denied", f"The policy denies this command: {'; '.join(parsed.reasons)}.")
+        start = edges.look(self.name, cwd, "list")
+        if start.kind != "directory":
+            raise ToolExecutionError(f"{cwd!r} is not a directory.")
+        for use in parsed.paths:
+            edges.look(self.name, use.path, use.access, base=start.path)
+        roots = tuple(root.path for root in edges.workspace.roots)
+        kept = kept_in(edges)
+        environment = environment_of(parsed) | dict(extra or {}) | dict(parsed.environment)
+        return Confined(
+            argv=parsed.argv,
+            cwd=start.path,
+            readable=() if parsed.writes else roots,
+            writable=roots if parsed.writes else (),
+            hidden=kept.hidden,
+            locked=locked_for(parsed, kept.locked),
+            environment=environment,
+            network=parsed.network,
+            timeout_s=timeout_s,
+            output_bytes=parsed.limits.output_bytes,
+        )
+
+
+def locked_for(parsed: Parsed, locked: Sequence[str]) -> tuple[str, ...]:
+    """Return what a command that writes cannot change. Git changes its own files, but not what they make it run."""
+    if not parsed.writes:
+        return ()
+    if parsed.command != "git":
+        return tuple(locked)
+    found: list[str] = []
+    for path in locked:
+        is_repository = os.path.basename(path) == ".git" and os.path.isdir(path)
+        found += [os.path.join(path, name) for name in GIT_STEERING] if is_repository else [path]
+    return tuple(path for path in found if os.path.exists(path))
+
+
+def environment_of(parsed: Parsed) -> dict[str, str]:
+    """Return the variables a command gets besides those its caller may set."""
+    if parsed.command == "git":
+        return git_environment()
+    names = (parsed.command, *parsed.subcommands)
+    if "pytest" in names:
+        return PYTHON_ENVIRONMENT | PYTEST_ENVIRONMENT
+    return dict(PYTHON_ENVIRONMENT) if parsed.command.startswith("python") else {}
+
+
+def result_of(finished: Finished) -> dict[str, Any]:
+    """Return the end of a command as data; what is no text is shown with marks."""
+    found = {
+        "stdout": finished.stdout.decode(errors="replace"),
+        "stderr": finished.stderr.decode(errors="replace"),
+        "exit_code": finished.exit_code,
+        "duration_ms": round(finished.duration_s * 1000, 1),
+        "sandbox": finished.backend,
+    }
+    return found if finished.ending == "exited" else found | {"stopped": finished.ending}
+
+
+def _ended(finished: Finished, what: str) -> dict[str, Any]:
+    if finished.ending != "exited":
+        reason = {"timeout": "it took too long", "memory": "it used too much memory"}.get(finished.ending, "stopped")
+        raise ToolExecutionError(f"{what} was stopped: {reason}.")
+    return result_of(finished)
+
+
+class ExecuteCommand(Confining):
+    name = "execute_command"
+
+    def plan(self, given: ToolInput) -> Confined:
+        edges, asked = edges_of(self._edges), given.payload
+        line = [asked["command"], *asked.get("args", [])]
+        parsed = parse(edges.commands, line, environment=asked.get("environment", {}))
+        timeout_s = min(float(asked.get("timeout", 30)), max(parsed.limits.timeout_s, 1.0))
+        if "timeout" not in asked:
+            timeout_s = parsed.limits.timeout_s
+        return self._confine(edges, parsed, cwd=asked.get("cwd", "."), timeout_s=timeout_s)
+
+    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
+        found = result_of(finished)
+        if finished.ending == "exited":
+            return ToolOutput.ok(found)
+        reason = {"timeout": "Command timed out", "memory": "Command used too much memory"}
+        return ToolOutput.fail(reason.get(finished.ending, "Command was stopped"), data=found)
+
+
+_PATHS = (Positional(name="path", value=Value(kind="path"), maximum=None),)
+
+
+class GitStatus(Confining):
+    name = "git_status"
+
+    def plan(self, given: ToolInput) -> Confined:
+        edges = edges_of(self._edges)
+        flags = (Flag(names=("--porcelain=v2",)), Flag(names=("--branch",)), Flag(names=("-z",)))
+        status = Command(name="status", flags=flags)
+        git = pin(Command(name="git", subcommands=(status,)))
+        parsed = parse({"git": git}, ["git", "status", "--porcelain=v2", "--branch", "-z"])
+        return self._confine(edges, parsed, cwd=given.payload.get("path", "."), timeout_s=30)
+
+    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
+        found = _ended(finished, "git status")
+        if finished.exit_code != 0:
+            return ToolOutput.fail(f"git status failed: {found['stderr'].strip()[:500]}", data=found)
+        return ToolOutput.ok(parse_status(found["stdout"]))
+
+
+def parse_status(text: str) -> dict[str, Any]:
+    """Return branch and files of `git status --porcelain=v2 --branch -z`."""
+    found: dict[str, Any] = {"branch": None, "commit": None, "upstream": None, "ahead": 0, "behind": 0, "files": []}
+    records = iter(text.split("\0"))
+    for record in records:
+        kind, _, rest = record.partition(" ")
+        if kind == "#":
+            _header(found, rest)
+        elif kind in ("1", "2", "u"):
+            fields = rest.split(" ", {"1": 7, "2": 8, "u": 9}[kind])
+            entry = {"path": fields[-1], "index": fields[0][0], "worktree": fields[0][1]}
+            if kind == "2":
+                entry["from"] = next(records, "")
+            found["files"].append(entry)
+        elif kind in ("?", "!"):
+            found["files"].append({"path": rest, "index": kind, "worktree": kind})
+    return found | {"clean": not found["files"]}
+
+
+def _header(found: dict[str, Any], text: str) -> None:
+    name, _, value = text.partition(" ")
+    if name == "branch.head":
+        found["branch"] = None if value == "(detached)" else value
+    elif name == "branch.oid":
+        found["commit"] = None if value == "(initial)" else value
+    elif name == "branch.upstream":
+        found["upstream"] = value
+    elif name == "branch.ab":
+        ahead, _, behind = value.partition(" ")
+        found["ahead"], found["behind"] = int(ahead), -int(behind)
+
+
+def _tool_line(edges: Edges, name: str, arguments: Sequence[str], flags: Sequence[Flag]) -> Parsed:
+    """Return the line that runs a program of Python's: the workspace's own, the system's, or the one beside us.
+
+    The workspace's is no more to be trusted than the code it looks at, and no less confined.
+    """
+    own = [os.path.join(edges.workspace.path, directory, "bin") for directory in (".venv", "venv")]
+    command = Command(name=name, flags=tuple(flags), positionals=_PATHS, limits=Limits(timeout_s=MAX_TIMEOUT_S))
+    parsed = parse({name: pin(command, also=own)}, [name, *arguments])
+    if os.path.dirname(parsed.executable) == os.path.dirname(sys.executable):
+        return replace(parsed, executable=sys.executable, argv=(sys.executable, "-m", name, *parsed.argv[1:]))
+    return parsed
+
+
+class RunLinter(Confining):
+    name = "run_linter"
+
+    def plan(self, given: ToolInput) -> Confined:
+        edges, asked = edges_of(self._edges), given.payload
+        linter, path = asked.get("linter", "ruff"), asked.get("path", ".")
+        if linter == "ruff":
+            line = ["--no-cache", "--output-format=json", "--", path]
+            flags = [Flag(names=("--no-cache",)), Flag(names=("--output-format",), value=Value())]
+            parsed = _tool_line(edges, "ruff", line, flags)
+            argv = (*parsed.argv[: -len(line)], "check", *line)
+            parsed = replace(parsed, argv=argv)
+        else:
+            line = ["--cache-dir=/dev/null", "--no-error-summary", "--no-color-output", "--", path]
+            names = ("--cache-dir", "--no-error-summary", "--no-color-output")
+            flags = [Flag(names=(name,), value=Value(), optional=True) for name in names]
+            parsed = _tool_line(edges, "mypy", line, flags)
+        return self._confine(
+            edges,
+            parsed,
+            timeout_s=float(asked.get("timeout", 120)),
+            extra=PYTHON_ENVIRONMENT | {"RUFF_NO_CACHE": "true"},
+        )
+
+    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
+        linter = given.payload.get("linter", "ruff")
+        found = _ended(finished, linter)
+        if finished.exit_code not in (0, 1):
+            return ToolOutput.fail(f"{linter} could not run: {found['stderr'].strip()[-500:]}", data=found)
+        return ToolOutput.ok({"linter": linter, "clean": finished.exit_code == 0, **found})
+
+
+class RunTests(Confining):
+    name = "run_tests"
+
+    def plan(self, given: ToolInput) -> Confined:
+        edges, asked = edges_of(self._edges), given.payload
+        line = ["-q", "-p", "no:cacheprovider", *(["-k", asked["keyword"]] if asked.get("keyword") else [])]
+        flags = [Flag(names=("-q",)), Flag(names=("-p",), value=Value()), Flag(names=("-k",), value=Value())]
+        parsed = _tool_line(edges, "pytest", [*line, "--", asked.get("path", ".")], flags)
+        return self._confine(
+            edges,
+            parsed,
+            timeout_s=float(asked.get("timeout", 300)),
+            extra=PYTHON_ENVIRONMENT,
+        )
+
+    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
+        found = _ended(finished, "pytest")
+        if finished.exit_code not in (0, 1, 5):
+            said = (found["stdout"] + found["stderr"]).strip()[-500:]
+            return ToolOutput.fail(f"pytest could not run: {said}", data=found)
+        return ToolOutput.ok({"passed": finished.exit_code == 0, **found})

@@ -1,0 +1,86 @@
+"""How a layer asks: the approver's own signature, or nobody at all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from toolgate.adapters.channels.callback import CallbackChannel
+from toolgate.errors import UsageError
+from toolgate.gate import Gate
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.context import Mode
+from toolgate.ports.channel import Answer, Channel
+
+Approver = Callable[..., Any] | Channel
+USER = "user"
+BRAKE = "Tool not allowed in LOCKDOWN mode"
+NOBODY = "approval is needed, and nobody can be asked"
+
+
+class AskNobody:
+    """Ends a call that needs a person where there is none: a no, and the record says why."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def ask(self, approval: Approval) -> None:
+        await self._gate.cancel(approval.call_id, reason=NOBODY, project=approval.project, wait=False)
+
+
+class Asked:
+    """Lets a channel answer and then has the current mode looked up, for time passed while it was asked.
+
+    In LOCKDOWN nothing is decided, so the call ends instead: whoever waits for it is not left to wait for the brake.
+    """
+
+    def __init__(self, channel: Channel, gate: Gate, current_mode: Callable[[], Awaitable[Mode]]) -> None:
+        self._channel = channel
+        self._gate = gate
+        self._current_mode = current_mode
+
+    async def ask(self, approval: Approval) -> Answer | None:
+        answer = await self._channel.ask(approval)
+        if answer is not None and await self._current_mode() is Mode.LOCKDOWN:
+            await self._gate.cancel(approval.call_id, reason=BRAKE, project=approval.project, wait=False)
+            return None
+        return answer
+
+
+def channel_of(approver: Approver) -> Channel:
+    """Return a channel that asks `approver(tool_name, arguments)` or `approver(approval)`.
+
+    It answers True or False, or anything with `granted`. The arguments it sees are masked.
+    """
+    if hasattr(approver, "ask"):
+        return approver
+    takes = _positional(approver)
+
+    def ask(approval: Approval) -> Any:
+        if takes >= 2:
+            return _granted(approver(approval.tool_name, approval.arguments))
+        return _granted(approver(approval))
+
+    async def ask_async(approval: Approval) -> Any:
+        if takes >= 2:
+            return _granted(await approver(approval.tool_name, approval.arguments))
+        return _granted(await approver(approval))
+
+    return CallbackChannel(ask_async if inspect.iscoroutinefunction(approver) else ask, by=USER)
+
+
+def _positional(approver: Callable[..., Any]) -> int:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(approver).parameters.values()
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        return 2
+    count = sum(parameter.kind in kinds for parameter in parameters)
+    if count == 0:
+        raise UsageError("An approver takes (tool_name, arguments) or (approval).")
+    return count
+
+
+def _granted(said: Any) -> Any:
+    granted = getattr(said, "granted", None)
+    return said if granted is None else bool(granted)

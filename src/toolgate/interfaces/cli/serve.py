@@ -1,0 +1,51 @@
+"""`toolgate serve`: run the HTTP server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolgate.errors import UsageError
+
+
+def serve(
+    database: Annotated[str | None, typer.Option(help="URL of the store; sqlite:///toolgate.db by default.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy file or folder; toolgate.yaml in this folder by default.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 by default.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 8642 by default, 0 takes a free one.")] = None,
+    tools: Annotated[list[str] | None, typer.Option(help="Where tools are, such as my_app.tools:TOOLS.")] = None,
+    workspace: Annotated[str | None, typer.Option(help="The folder relative paths begin in.")] = None,
+) -> None:
+    """Serve agents, approvers and clients over HTTP. Every other setting is a TOOLGATE_ variable.
+
+    Does not start without a policy. SIGTERM or Ctrl-C ends it: streams are let go, waiting calls stay parked.
+    """
+    from pydantic import ValidationError
+
+    from toolgate.interfaces.server.serve import is_exposed, run
+    from toolgate.interfaces.server.settings import ServerSettings
+
+    given: dict[str, Any] = {
+        "database": database,
+        "policy": policy,
+        "host": host,
+        "port": port,
+        "tools": None if tools is None else tuple(tools),
+        "workspace": workspace,
+    }
+    try:
+        settings = ServerSettings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'settings'}: {one['msg']}"
+            for one in error.errors(include_url=False, include_input=False)
+        )
+        raise UsageError(f"The settings do not fit: {problems}.") from None
+    if is_exposed(settings):
+        typer.echo("toolgate: others can reach this server; put a proxy with TLS in front of it.", err=True)
+    if not run(settings, said=lambda url: typer.echo(f"Serving on {url}")):
+        raise typer.Exit(1)

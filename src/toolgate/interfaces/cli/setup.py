@@ -1,0 +1,123 @@
+"""`toolgate init` and `toolgate doctor`: begin, and find out what is wrong."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from toolgate.errors import StoreError, ToolgateError, UsageError
+from toolgate.interfaces.cli.show import as_json
+
+STARTER = Path(__file__).with_name("starter.yaml")
+DATABASE = "toolgate.db"
+POLICY = "toolgate.yaml"
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to begin; made if it is not there.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write a first policy and make a database with its key. What is there already stays as it is."""
+    from toolgate.adapters.stores.sealing import load
+    from toolgate.adapters.stores.sqlite_file import prepare
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        policy, database = folder / POLICY, folder / DATABASE
+        is_new = {POLICY: not policy.exists(), DATABASE: not database.exists()}
+        if is_new[POLICY]:
+            policy.write_text(STARTER.read_text(encoding="utf-8"), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be used ({error.strerror}).") from None
+    prepare(database)
+    load(database.with_name(DATABASE + ".key"), create=is_new[DATABASE])
+    if json:
+        as_json(
+            {"policy": str(policy), "database": str(database), "made": [name for name, new in is_new.items() if new]}
+        )
+        return
+    for name, new in is_new.items():
+        typer.echo(f"{folder / name}: {'made' if new else 'was there already'}")
+    typer.echo(f"\nNext, make yourself a token:  toolgate token create {database} YOU --kind person --project demo")
+    typer.echo(f"Then serve:                   cd {folder} && toolgate serve")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. A warning is no failure."""
+
+    what: str
+    is_fine: bool
+    detail: str
+    is_warning: bool = False
+
+
+def doctor(
+    folder: Annotated[Path, typer.Argument(help="The folder of the database and the policy.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Look at everything the server needs and say what to do about what is missing. Exit code 1 where it cannot run."""
+    findings = list(_look(folder))
+    if json:
+        as_json(
+            {
+                "ok": all(one.is_fine or one.is_warning for one in findings),
+                "findings": [one._asdict() for one in findings],
+            }
+        )
+    else:
+        for one in findings:
+            mark = "ok" if one.is_fine else "warning" if one.is_warning else "PROBLEM"
+            typer.echo(f"{mark:8} {one.what}: {one.detail}")
+    if any(not one.is_fine and not one.is_warning for one in findings):
+        raise typer.Exit(1)
+
+
+def _look(folder: Path) -> Iterator[Finding]:
+    yield Finding("Python", sys.version_info >= (3, 11), platform.python_version())
+    yield _extras()
+    yield _policy(folder)
+    yield _database(folder / DATABASE)
+    found = shutil.which("bwrap")
+    detail = found or "bubblewrap is not installed; tools that need a sandbox use landlock or do not run"
+    yield Finding("sandbox", found is not None, detail, is_warning=True)
+
+
+def _extras() -> Finding:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("fastapi", "uvicorn", "websockets", "pydantic_settings") if find_spec(name) is None]
+    detail = f"missing {', '.join(missing)}: pip install toolgate[server]" if missing else "installed"
+    return Finding("server libraries", not missing, detail)
+
+
+def _policy(folder: Path) -> Finding:
+    from toolgate.policy.loader import load_policy
+
+    try:
+        loaded = load_policy(folder)
+    except ToolgateError as error:
+        return Finding("policy", False, f"{error} `toolgate init` writes a first one.")
+    return Finding("policy", True, f"revision {loaded.revision[:12]}")
+
+
+def _database(path: Path) -> Finding:
+    from toolgate.adapters.stores.upkeep import status_of
+
+    if not path.exists():
+        return Finding("database", False, f"{path} is not there; `toolgate init` makes it")
+    try:
+        found = status_of(path)
+    except StoreError as error:
+        return Finding("database", False, str(error))
+    if found["revision"] != found["needed"]:
+        return Finding("database", False, f"schema {found['revision']}: run `toolgate db upgrade {path}`")
+    key = path.with_name(path.name + ".key")
+    if key.exists() and key.stat().st_mode & 0o077:
+        return Finding("database", False, f"{key.name} can be read by others: run `chmod 600 {key}`")
+    return Finding("database", True, f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}")

@@ -1,0 +1,179 @@
+"""`toolgate token`: accounts and their tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.show import as_json, existing, table
+
+if TYPE_CHECKING:
+    from toolgate.ports.directory import Account, Directory
+
+app = typer.Typer(no_args_is_help=True)
+Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback()
+def token() -> None:
+    """Look after who may use the server."""
+
+
+def _with(database: Path, work: Any) -> Any:
+    """Do some work with the directory of a file."""
+    from toolgate import bootstrap
+
+    url = f"sqlite:///{database.resolve()}"
+
+    async def run() -> Any:
+        directory = bootstrap.directory(url)
+        try:
+            return await work(directory)
+        finally:
+            await directory.close()
+
+    running: Coroutine[Any, Any, Any] = run()
+    return asyncio.run(running)
+
+
+@app.command()
+def create(
+    database: Database,
+    account: Annotated[str, typer.Argument(help="Whose token it is, such as ann or agent:builder.")],
+    kind: Annotated[str | None, typer.Option(help="person, agent, runner or admin; for a new account.")] = None,
+    project: Annotated[
+        list[str] | None,
+        typer.Option(help="A project the account belongs to, with its roles: demo or demo=finance,lead; `*` is all."),
+    ] = None,
+    acts_for: Annotated[str | None, typer.Option(help="The person an agent works for.")] = None,
+    only_project: Annotated[list[str] | None, typer.Option(help="Limit the token to this project.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Limit the token: read, ask, decide, run or admin.")] = None,
+    expires: Annotated[str | None, typer.Option(help="How long it lasts, such as 90d; for ever by default.")] = None,
+    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+    json: Json = False,
+) -> None:
+    """Make a token and print it: this once, for only its digest is kept. The account is made where it is new."""
+    from toolgate.interfaces.cli.age import seconds_of
+    from toolgate.interfaces.server.tokens import new_token
+    from toolgate.ports.directory import Ability
+
+    try:
+        abilities = None if not only else frozenset(Ability(word) for word in only)
+    except ValueError:
+        raise UsageError(f"A token is limited to some of: {', '.join(Ability)}.") from None
+    text, made = new_token(
+        account,
+        now=datetime.now(UTC),
+        lifetime_s=None if expires is None else seconds_of(expires),
+        label=label,
+        projects=frozenset(only_project) if only_project else None,
+        abilities=abilities,
+    )
+
+    async def make(directory: Directory) -> None:
+        known = await directory.account(account)
+        await directory.put_account(_account(account, known, kind, project or [], acts_for))
+        await directory.put_token(made)
+
+    _with(database, make)
+    if json:
+        as_json({"token": text, "id": made.id, "account": account, "expires_at": made.expires_at})
+    else:
+        typer.echo(text)
+        typer.echo("Keep it: it is shown this once.", err=True)
+
+
+def _account(name: str, known: Account | None, kind: str | None, projects: list[str], acts_for: str | None) -> Account:
+    from toolgate.kernel.context import PrincipalKind
+    from toolgate.ports.directory import Account
+
+    if known is None and kind is None:
+        raise UsageError(f"There is no account {name} yet; say what it is with --kind person, agent, runner or admin.")
+    try:
+        wanted = PrincipalKind(kind) if kind is not None else known.kind if known is not None else None
+    except ValueError:
+        wanted = None
+    if wanted is None or wanted is PrincipalKind.POLICY:
+        raise UsageError("An account is a person, an agent, a runner or an admin.")
+    if known is not None and known.kind is not wanted:
+        raise UsageError(f"{name} is a {known.kind}; make another account for a {wanted}.")
+    if not 0 < len(name) <= 128 or not name.isprintable():
+        raise UsageError("The name of an account has 1 to 128 printable characters.")
+    roles = dict(known.roles) if known is not None else {}
+    for entry in projects:
+        project, _, listed = entry.partition("=")
+        roles[project] = frozenset(word.strip() for word in listed.split(",") if word.strip())
+    return Account(
+        name=name, kind=wanted, roles=roles, acts_for=acts_for or (known.acts_for if known is not None else None)
+    )
+
+
+@app.command("list")
+def list_tokens(
+    database: Database,
+    account: Annotated[str | None, typer.Option(help="Only this account's.")] = None,
+    json: Json = False,
+) -> None:
+    """List accounts and tokens; never a token's text, which nobody knows."""
+
+    async def look(directory: Directory) -> Any:
+        accounts = [one for one in await directory.accounts() if account in (None, one.name)]
+        return accounts, await directory.tokens(account=account)
+
+    accounts, tokens = _with(existing(database), look)
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "id": one.id,
+            "account": one.account,
+            "label": one.label,
+            "state": "valid" if one.is_valid(now) else "revoked" if one.revoked_at is not None else "expired",
+            "projects": None if one.projects is None else sorted(one.projects),
+            "abilities": None if one.abilities is None else sorted(one.abilities),
+            "created_at": one.created_at,
+            "expires_at": one.expires_at,
+        }
+        for one in tokens
+    ]
+    if json:
+        people = [
+            {
+                "name": one.name,
+                "kind": one.kind.value,
+                "acts_for": one.acts_for,
+                "roles": {project: sorted(names) for project, names in one.roles.items()},
+            }
+            for one in accounts
+        ]
+        as_json({"accounts": people, "tokens": rows})
+        return
+    for one in accounts:
+        places = ", ".join(f"{name}={'+'.join(sorted(roles)) or '-'}" for name, roles in sorted(one.roles.items()))
+        typer.echo(f"{one.name}: {one.kind}, {places or 'no project'}")
+    table(("token", "account", "state", "label"), [(r["id"], r["account"], r["state"], r["label"]) for r in rows])
+
+
+@app.command()
+def revoke(
+    database: Database,
+    token_id: Annotated[str, typer.Argument(help="The id of the token, from `toolgate token list`.")],
+    json: Json = False,
+) -> None:
+    """End a token, and every session made with it, at once."""
+
+    async def end(directory: Directory) -> bool:
+        return await directory.revoke(token_id, now=datetime.now(UTC))
+
+    if not _with(existing(database), end):
+        raise UsageError(f"There is no token {token_id[:64]}; run `toolgate token list {database}`.")
+    if json:
+        as_json({"id": token_id, "revoked": True})
+    else:
+        typer.echo(f"{token_id} is revoked.")

@@ -1,0 +1,115 @@
+"""The server as an ASGI application: operations, streams and the socket behind one shield."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+
+from toolgate import __version__
+from toolgate.adapters.runners.client import ClientRunner
+from toolgate.errors import UsageError
+from toolgate.gate import Gate
+from toolgate.interfaces.server.openapi import document
+from toolgate.interfaces.server.operations import Endpoint
+from toolgate.interfaces.server.problems import NOTHING_HERE, ProblemError
+from toolgate.interfaces.server.routes import OPERATIONS
+from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.settings import ServerSettings
+from toolgate.interfaces.server.shield import Shield
+from toolgate.interfaces.server.socket import SocketEndpoint
+from toolgate.kernel.tool import Placement
+from toolgate.ports.agent import Agent
+from toolgate.ports.directory import Directory
+
+SENT_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID", "X-Toolgate-CSRF"]
+
+
+def create_app(
+    gate: Gate,
+    directory: Directory,
+    *,
+    settings: ServerSettings | None = None,
+    agent: Agent | None = None,
+    owns_gate: bool = False,
+) -> FastAPI:
+    """Return the server of a gate. With `owns_gate`, gate and directory are closed with it.
+
+    Routes of your own can be added to what is returned, as to any FastAPI application.
+    """
+    clients = gate.runner(Placement.CLIENT)
+    if not isinstance(clients, ClientRunner):
+        raise UsageError(
+            "The server needs a gate with a client runner: open it with runners={'client': ClientRunner()}."
+        )
+    settings = settings or ServerSettings()
+    services = Services(gate=gate, directory=directory, settings=settings, clients=clients, agent=agent)
+    middleware = [Middleware(Shield, settings=settings)]
+    if settings.allowed_origins:
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(settings.allowed_origins),
+                allow_methods=["GET", "POST", "PUT", "DELETE"],
+                allow_headers=SENT_HEADERS,
+            )
+        )
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await services.hub.close()
+        if owns_gate:
+            await gate.aclose()
+            await directory.close()
+
+    app = FastAPI(
+        title="Toolgate",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        middleware=middleware,
+    )
+    app.state.services = services
+    for operation in OPERATIONS:
+        app.router.routes.append(
+            Route(operation.path, Endpoint(operation, services), methods=[operation.method], include_in_schema=False)
+        )
+    app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
+    described = orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
+    app.router.routes.append(Route("/openapi.json", _openapi(described), include_in_schema=False))
+    app.add_exception_handler(HTTPException, _http_problem)
+    return app
+
+
+def _openapi(described: bytes) -> Any:
+    async def openapi(_request: Request) -> Response:
+        return Response(described, media_type="application/json")
+
+    return openapi
+
+
+async def _http_problem(_request: Request, error: Exception) -> Response:
+    """What the router itself refuses, in the shape of every other problem."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = dict(error.headers or {})
+        return ProblemError(405, "method_not_allowed", "This path is not for this method.", headers=allowed).response()
+    return ProblemError(error.status_code, "not_found", NOTHING_HERE).response()
+
+
+async def drain(app: FastAPI) -> None:
+    """Begin to shut down: no new streams, open ones end, waiting calls are answered with where they stand."""
+    services: Services = app.state.services
+    services.hub.drain()

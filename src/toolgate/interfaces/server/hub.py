@@ -1,0 +1,168 @@
+"""All streams and sockets of the server: their feeds, heartbeats, limits, and the cutting off of slow ones."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from time import monotonic
+from typing import Protocol
+
+from toolgate.gate import Gate
+from toolgate.interfaces.server.feed import Feed
+from toolgate.interfaces.server.frames import Encoder
+from toolgate.interfaces.server.identity import Caller
+from toolgate.interfaces.server.problems import ProblemError
+from toolgate.interfaces.server.settings import ServerSettings
+from toolgate.ports.directory import Directory
+
+CHECK_S = 10.0
+"""How often those who are connected are looked up again."""
+IDLE_S = 60.0
+"""How long a feed nobody listens to is kept for those who come back."""
+
+
+class Connection(Protocol):
+    """What the hub can do with a stream or socket."""
+
+    caller: Caller
+    project: str
+    sending_since: float | None
+    heard_at: float
+
+    def beat(self) -> None:
+        """Send a heartbeat soon."""
+        ...
+
+    def hear(self, session_id: str, frame: bytes) -> None:
+        """Send a chat message of a session, if this connection listens to it."""
+        ...
+
+    def cut(self) -> None:
+        """End now, whatever is unsent."""
+        ...
+
+    def finish(self) -> None:
+        """End as soon as what is there is sent."""
+        ...
+
+
+class Hub:
+    """Feeds by project and encoding, and who is connected."""
+
+    def __init__(
+        self, gate: Gate, directory: Directory, settings: ServerSettings, *, now: Callable[[], datetime]
+    ) -> None:
+        self._gate = gate
+        self._directory = directory
+        self._now = now
+        self._checked_at = monotonic()
+        self._settings = settings
+        self._feeds: dict[tuple[str, Encoder], Feed] = {}
+        self._idle_since: dict[tuple[str, Encoder], float] = {}
+        self.connections: set[Connection] = set()
+        self._by_account: Counter[str] = Counter()
+        self._task: asyncio.Task[None] | None = None
+        self.drained = asyncio.Event()
+        self.cut_count = 0
+
+    @property
+    def is_draining(self) -> bool:
+        return self.drained.is_set()
+
+    def feed(self, project: str, encode: Encoder) -> Feed:
+        """The feed of a project in an encoding, made at first use."""
+        key = (project, encode)
+        if key not in self._feeds:
+            self._feeds[key] = Feed(self._gate, project, encode, frames=self._settings.ring_frames)
+        return self._feeds[key]
+
+    def check_room(self, caller: Caller) -> None:
+        """Refuse one connection too many, before it is answered."""
+        if self.is_draining:
+            raise ProblemError(503, "draining", "The server is shutting down; connect again soon.")
+        settings, name = self._settings, caller.account.name
+        if len(self.connections) >= settings.max_streams or self._by_account[name] >= settings.max_streams_per_account:
+            raise ProblemError(429, "too_many_streams", "Too many streams are open.", headers={"Retry-After": "5"})
+
+    @contextmanager
+    def seated(self, connection: Connection) -> Iterator[None]:
+        """Count a connection in for as long as it lasts."""
+        name = connection.caller.account.name
+        self.connections.add(connection)
+        self._by_account[name] += 1
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._look_after(), name="toolgate-hub")
+        try:
+            yield
+        finally:
+            self.connections.discard(connection)
+            self._by_account[name] -= 1
+            if not self._by_account[name]:
+                del self._by_account[name]
+
+    async def _look_after(self) -> None:
+        """Send heartbeats into silence, cut off who takes nothing, and let go of feeds nobody listens to."""
+        settings = self._settings
+        while True:
+            await asyncio.sleep(min(settings.heartbeat_s, settings.slow_s) / 4)
+            now = monotonic()
+            for connection in tuple(self.connections):
+                since = connection.sending_since
+                if since is not None and now - since > settings.slow_s:
+                    self.cut_count += 1
+                    connection.cut()
+                elif now - connection.heard_at > settings.heartbeat_s:
+                    connection.beat()
+            await self._let_go(now)
+            if now - self._checked_at > CHECK_S:
+                self._checked_at = now
+                await self._check_callers()
+
+    async def _check_callers(self) -> None:
+        """End the connections of callers whose token ended or who no longer belong to the project."""
+        by_account: dict[str, list[Connection]] = {}
+        for connection in tuple(self.connections):
+            by_account.setdefault(connection.caller.account.name, []).append(connection)
+        for name, connections in by_account.items():
+            account = await self._directory.account(name)
+            valid = {token.id for token in await self._directory.tokens(account=name) if token.is_valid(self._now())}
+            for connection in connections:
+                token = connection.caller.token
+                is_signed_in = token is None or (token.parent or token.id) in valid
+                is_member = account is not None and bool(account.abilities_in(connection.project))
+                if not is_signed_in or not is_member:
+                    connection.finish()
+
+    async def _let_go(self, now: float) -> None:
+        for key, feed in tuple(self._feeds.items()):
+            if feed.listeners:
+                self._idle_since.pop(key, None)
+            elif now - self._idle_since.setdefault(key, now) > IDLE_S:
+                del self._feeds[key], self._idle_since[key]
+                await feed.close()
+
+    def tell(self, project: str, account: str, session_id: str, frame: bytes) -> None:
+        """Send a chat message to an account's own streams: those of the session, and those of no session."""
+        for connection in tuple(self.connections):
+            if connection.project == project and connection.caller.account.name == account:
+                connection.hear(session_id, frame)
+
+    def drain(self) -> None:
+        """Take no more connections and end those that are there; their clients come back elsewhere or later."""
+        self.drained.set()
+        for connection in tuple(self.connections):
+            connection.finish()
+
+    async def close(self) -> None:
+        self.drain()
+        for feed in self._feeds.values():
+            await feed.close()
+        self._feeds.clear()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task

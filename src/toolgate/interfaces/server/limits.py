@@ -1,0 +1,36 @@
+"""How often: a bucket of requests for each account, and of failed sign-ins for each address."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from time import monotonic
+
+MOST_BUCKETS = 10_000
+
+
+class Buckets:
+    """Each key may take `burst` at once and `per_second` in the long run."""
+
+    def __init__(self, per_second: float, burst: int, *, clock: Callable[[], float] = monotonic) -> None:
+        self._rate, self._burst, self._clock = per_second, float(burst), clock
+        self._levels: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: Hashable) -> float:
+        """Take one; 0.0 where it was there, else the seconds until the next one is."""
+        now = self._clock()
+        level, at = self._levels.get(key, (self._burst, now))
+        level = min(self._burst, level + (now - at) * self._rate)
+        if level < 1.0:
+            return (1.0 - level) / self._rate
+        self._levels[key] = (level - 1.0, now)
+        self._levels.move_to_end(key)
+        if len(self._levels) > MOST_BUCKETS:
+            self._levels.popitem(last=False)
+        return 0.0
+
+    def is_empty(self, key: Hashable) -> float:
+        """Seconds until one is there again; 0.0 where one is. Takes nothing."""
+        level, at = self._levels.get(key, (self._burst, self._clock()))
+        level = min(self._burst, level + (self._clock() - at) * self._rate)
+        return 0.0 if level >= 1.0 else (1.0 - level) / self._rate

@@ -1,0 +1,243 @@
+"""One operation of the API: who may do it, what goes in and out; and how a request becomes its answer.
+
+Operations are Starlette routes, since a FastAPI route costs twice as much; `openapi.py` describes them all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from toolgate.errors import ToolgateError, ToolInputError
+from toolgate.interfaces.server.identity import Caller, Headers, too_many
+from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
+from toolgate.interfaces.server.schemas import Body, Query
+from toolgate.kernel.canonical import Limits, parse_strict
+from toolgate.kernel.context import Principal
+from toolgate.ports.directory import Ability
+
+if TYPE_CHECKING:
+    from toolgate.interfaces.server.services import Services
+
+MAX_DEPTH = 128
+BODY_S = 30.0
+"""How long a client may take to send its body."""
+
+
+@dataclass(slots=True)
+class Ask:
+    """One request on its way to its answer. `principal` is the caller in the project the path names."""
+
+    services: Services
+    scope: Scope
+    headers: Headers
+    params: dict[str, str]
+    caller: Caller | None = None
+    principal: Principal | None = None
+    body: Any = None
+    query: Any = None
+
+    @property
+    def project(self) -> str:
+        return self.params["project_id"]
+
+    @property
+    def who(self) -> Principal:
+        assert self.principal is not None, "only operations with an ability ask who"
+        return self.principal
+
+    @property
+    def by(self) -> Caller:
+        assert self.caller is not None, "only operations that need a caller ask for one"
+        return self.caller
+
+
+Handler = Callable[[Ask], Awaitable[Any]]
+Stream = Callable[[Ask, Receive, Send], Awaitable[None]]
+
+
+def strict_json(raw: bytes, limit: int) -> Any:
+    """Read a body as strictly as arguments are: no duplicate keys, no numbers others would round."""
+    return parse_strict(raw, limits=Limits(max_bytes=max(limit, 1), max_depth=MAX_DEPTH))
+
+
+def plain_json(raw: bytes, _limit: int) -> Any:
+    """Read a body with its numbers as they are: what a client's tool gave is not for us to judge."""
+    return orjson.loads(raw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`ability` None: nobody need sign in. A path without a project asks only that somebody did.
+
+    `handler` returns a model, a (status, model) pair or a response; `stream` speaks ASGI itself. `also` are
+    the further statuses a success can have.
+    """
+
+    method: str
+    path: str
+    summary: str
+    handler: Handler | None = None
+    stream: Stream | None = None
+    ability: Ability | None = Ability.READ
+    body: type[Body] | None = None
+    query: type[Query] | None = None
+    returns: type[BaseModel] | None = None
+    status: int = 200
+    also: tuple[int, ...] = ()
+    parse: Callable[[bytes, int], Any] = strict_json
+    takes_ticket: bool = False
+    tag: str = "project"
+    media: str = "application/json"
+    problems: tuple[int, ...] = field(default=())
+
+
+class Endpoint:
+    """Serves one operation as an ASGI application."""
+
+    def __init__(self, operation: Operation, services: Services) -> None:
+        self.operation = operation
+        self._services = services
+        self._seconds = services.metrics.seconds.labels(operation.path)
+        self._counts: dict[int, Any] = {}
+
+    def _count(self, status: int, seconds: float) -> None:
+        count = self._counts.get(status)
+        if count is None:
+            count = self._counts[status] = self._services.metrics.requests.labels(self.operation.path, status)
+        count.inc()
+        self._seconds.observe(seconds)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation, began = self.operation, perf_counter()
+        try:
+            ask = await self._admit(scope)
+            if operation.stream is not None:
+                await operation.stream(ask, receive, send)
+                return
+            if operation.body is not None:
+                ask.body = await self._body(ask, receive)
+            assert operation.handler is not None
+            response = response_of(operation.status, await operation.handler(ask))
+        except ProblemError as error:
+            response = error.response()
+        except ToolgateError as error:
+            response = problem_of(error).response()
+        except Exception as error:  # noqa: BLE001  # the edge of the process: told without its text
+            response = unexpected(error, f"{operation.method} {operation.path}").response()
+        self._count(response.status_code, perf_counter() - began)
+        await response(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> Ask:
+        """Find out who asks, whether they may and what for; everything is refused before the body is read."""
+        operation, services = self.operation, self._services
+        headers: Headers = dict(scope["headers"])
+        ask = Ask(services, scope, headers, scope.get("path_params", {}))
+        if operation.ability is not None:
+            query = _query_text(scope) if operation.takes_ticket or operation.query is not None else {}
+            address = (scope.get("client") or ("",))[0]
+            ask.caller = await services.authenticator.caller(
+                headers,
+                method=operation.method,
+                address=address,
+                ticket=query.get("ticket") if operation.takes_ticket else None,
+            )
+            wait = services.requests.take(ask.caller.account.name)
+            if wait:
+                raise too_many(wait)
+            if "project_id" in ask.params:
+                ask.principal = ask.caller.check(ask.params["project_id"], operation.ability)
+            if operation.query is not None:
+                ask.query = _validated(operation.query, query)
+        return ask
+
+    async def _body(self, ask: Ask, receive: Receive) -> Any:
+        assert self.operation.body is not None
+        limit = self._services.settings.max_body_bytes
+        raw = await read_body(ask.headers, receive, limit)
+        if not raw.strip():
+            raw = b"{}"  # a body whose fields all have defaults may be left out
+        try:
+            value = self.operation.parse(raw, limit)
+        except (ToolInputError, orjson.JSONDecodeError) as error:
+            raise ProblemError(400, "invalid_json", f"The body is not usable JSON. {_why(error)}") from None
+        if not isinstance(value, dict):
+            raise ProblemError(400, "invalid_body", "The body must be one JSON object.")
+        return _validated(self.operation.body, value)
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, ToolInputError) else f"It cannot be parsed ({type(error).__name__})."
+
+
+def _query_text(scope: Scope) -> dict[str, str]:
+    from urllib.parse import parse_qsl
+
+    return dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=50))
+
+
+def _validated(model: type[Any], value: dict[str, Any]) -> Any:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        problems = [
+            {"field": ".".join(map(str, one["loc"])) or "body", "problem": one["msg"]}
+            for one in error.errors(include_url=False, include_input=False, include_context=False)[:20]
+        ]
+        listed = "; ".join(f"{one['field']}: {one['problem']}" for one in problems)
+        raise ProblemError(400, "invalid_request", f"The request does not fit: {listed}.", errors=problems) from None
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
+    """Return the body; refuse one that is too large before it is in memory, and one that never ends."""
+    declared = headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    message = await _next(receive)
+    if not message.get("more_body", False):
+        body: bytes = message.get("body", b"")
+    else:
+        parts, size = [message.get("body", b"")], len(message.get("body", b""))
+        while message.get("more_body", False):
+            message = await _next(receive)
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > limit:
+                raise _too_large(limit)
+        body = b"".join(parts)
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+async def _next(receive: Receive) -> Any:
+    try:
+        async with asyncio.timeout(BODY_S):
+            message = await receive()
+    except TimeoutError:
+        raise ProblemError(400, "body_timeout", "The body did not arrive in time.") from None
+    if message["type"] == "http.disconnect":
+        raise ProblemError(400, "disconnected", "The client went away while sending its body.")
+    return message
+
+
+def _too_large(limit: int) -> ProblemError:
+    return ProblemError(413, "too_large", f"The body is larger than {limit:,} bytes.", headers={"Connection": "close"})
+
+
+def response_of(status: int, given: Any) -> Response:
+    """What a handler gave as a response: a model, a (status, model) pair, or a response already."""
+    if isinstance(given, Response):
+        return given
+    if isinstance(given, tuple):
+        status, given = given
+    content: bytes = given.__pydantic_serializer__.to_json(given)
+    return Response(content, status, media_type="application/json")

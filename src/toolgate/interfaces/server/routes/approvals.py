@@ -1,0 +1,163 @@
+"""Questions: list, look, approve, reject, edit, respond, extend, escalate, comment."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from toolgate.interfaces.server import deciding, views
+from toolgate.interfaces.server.deciding import Reply
+from toolgate.interfaces.server.operations import Ask, Handler, Operation
+from toolgate.interfaces.server.schemas import (
+    ApprovalAnswer,
+    ApprovalList,
+    ApprovalsQuery,
+    ApproveBody,
+    Body,
+    CommentBody,
+    DecisionAnswer,
+    EditBody,
+    EscalateBody,
+    ExtendBody,
+    RejectBody,
+    RememberBody,
+    RespondBody,
+)
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.call import Status
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.output import Result
+from toolgate.ports.channel import Decision
+from toolgate.ports.directory import Ability
+from toolgate.ports.store import ApprovalQuery
+
+_BASE = "/my/projects/{project_id}/approvals"
+_STATUSES = {shown: status for status, shown in views.APPROVAL_STATUS.items()}
+
+
+def reply_of(ask: Ask) -> Reply:
+    """What the body says about the question the path names."""
+    body = ask.body
+    remember: RememberBody | None = getattr(body, "remember", None)
+    return Reply(
+        project=ask.project,
+        approval_id=ask.params["approval_id"],
+        by=ask.who,
+        reason=getattr(body, "reason", None),
+        digest=getattr(body, "digest", None),
+        remember=None
+        if remember is None
+        else Remember(uses=remember.uses, seconds=remember.seconds, pattern=remember.pattern),
+    )
+
+
+def _decided(ask: Ask, status: Any, result: Result) -> DecisionAnswer:
+    is_open = result.status is Status.AWAITING_APPROVAL  # more people must approve
+    return DecisionAnswer(
+        approval_id=ask.params["approval_id"],
+        status="pending" if is_open else status,
+        tool_id=result.call_id,
+        tool_status=views.ROW_STATUS[result.status],
+    )
+
+
+async def approve(ask: Ask) -> DecisionAnswer:
+    return _decided(ask, "approved", await deciding.decide(ask.services, reply_of(ask), Decision.APPROVE))
+
+
+async def reject(ask: Ask) -> DecisionAnswer:
+    return _decided(ask, "rejected", await deciding.decide(ask.services, reply_of(ask), Decision.DENY))
+
+
+async def edit(ask: Ask) -> DecisionAnswer:
+    return _decided(ask, "approved", await deciding.edit(ask.services, reply_of(ask), ask.body.tool_params))
+
+
+async def respond(ask: Ask) -> DecisionAnswer:
+    async def say(reply: Reply) -> Result:
+        return await ask.services.gate.respond(
+            reply.approval_id, ask.body.response, by=reply.by, digest=reply.digest, project=reply.project
+        )
+
+    return _decided(ask, "rejected", await deciding.answer(ask.services, reply_of(ask), say))
+
+
+def _changes(change: Callable[[Ask, Reply], Awaitable[Approval]]) -> Handler:
+    """A handler that changes a question without answering it."""
+
+    async def handler(ask: Ask) -> ApprovalAnswer:
+        changed = await deciding.answer(ask.services, reply_of(ask), lambda reply: change(ask, reply))
+        return ApprovalAnswer(approval=views.approval(changed))
+
+    return handler
+
+
+async def _extend(ask: Ask, reply: Reply) -> Approval:
+    return await ask.services.gate.extend(reply.approval_id, ask.body.seconds, by=reply.by, project=reply.project)
+
+
+async def _escalate(ask: Ask, reply: Reply) -> Approval:
+    return await ask.services.gate.escalate(reply.approval_id, *ask.body.roles, by=reply.by, project=reply.project)
+
+
+async def _comment(ask: Ask, reply: Reply) -> Approval:
+    return await ask.services.gate.comment(reply.approval_id, ask.body.text, by=reply.by, project=reply.project)
+
+
+async def show(ask: Ask) -> ApprovalAnswer:
+    found = await ask.services.gate.approval(ask.params["approval_id"], project=ask.project)
+    return ApprovalAnswer(approval=views.approval(found))
+
+
+async def index(ask: Ask) -> ApprovalList:
+    query: ApprovalsQuery = ask.query
+    status: ApprovalStatus | None = None if query.status is None else _STATUSES[query.status]
+    gate = ask.services.gate
+    after = None if query.after is None else await gate.approval(query.after, project=ask.project)
+    found = await gate.approvals(
+        ApprovalQuery(project=ask.project, call_id=query.tool_id, status=status, after=after, limit=query.limit)
+    )
+    last = found[-1].id if len(found) == query.limit else None
+    return ApprovalList(approvals=[views.approval(one) for one in found], next=last)
+
+
+def _verb(name: str, summary: str, handler: Handler, body: type[Body], returns: Any) -> Operation:
+    return Operation(
+        method="POST",
+        path=f"{_BASE}/{{approval_id}}/{name}",
+        summary=summary,
+        handler=handler,
+        ability=Ability.DECIDE,
+        body=body,
+        returns=returns,
+        problems=(409,),
+        tag="approvals",
+    )
+
+
+OPERATIONS = (
+    _verb("approve", "Approve a call", approve, ApproveBody, DecisionAnswer),
+    _verb("reject", "Reject a call", reject, RejectBody, DecisionAnswer),
+    _verb("edit", "Approve a call with other arguments", edit, EditBody, DecisionAnswer),
+    _verb("respond", "Answer the agent instead of running the call", respond, RespondBody, DecisionAnswer),
+    _verb("extend", "Give people more time to decide", _changes(_extend), ExtendBody, ApprovalAnswer),
+    _verb("escalate", "Ask people with other roles too", _changes(_escalate), EscalateBody, ApprovalAnswer),
+    _verb("comment", "Put words beside a question", _changes(_comment), CommentBody, ApprovalAnswer),
+    Operation(
+        method="GET",
+        path=_BASE,
+        summary="List approvals, oldest first",
+        handler=index,
+        query=ApprovalsQuery,
+        returns=ApprovalList,
+        tag="approvals",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/{approval_id}",
+        summary="Show one approval",
+        handler=show,
+        returns=ApprovalAnswer,
+        tag="approvals",
+    ),
+)

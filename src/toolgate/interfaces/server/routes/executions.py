@@ -1,0 +1,282 @@
+"""Tools and their calls: which there are, call one, look, report, cancel, undo, settle."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from toolgate.errors import ConflictError, StaleFenceError
+from toolgate.interfaces.server import views
+from toolgate.interfaces.server.operations import Ask, Operation, plain_json
+from toolgate.interfaces.server.problems import ProblemError, problem_of
+from toolgate.interfaces.server.schemas import (
+    CallsQuery,
+    CancelBody,
+    ExecuteBody,
+    Execution,
+    ExecutionList,
+    ExecutionRecord,
+    ProgressBody,
+    ResultAnswer,
+    ResultBody,
+    SettleBody,
+    ToolList,
+    UndoBody,
+)
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.output import Result, ToolOutput
+from toolgate.ports.directory import Ability
+from toolgate.ports.store import CallQuery
+
+_BASE = "/my/projects/{project_id}/tools"
+_STATUSES: dict[str, frozenset[Status]] = {
+    **{status.value.lower(): frozenset({status}) for status in Status},
+    "failed": frozenset({Status.FAILED, Status.DENIED, Status.UNKNOWN}),
+    "rejected": frozenset({Status.REJECTED, Status.CANCELLED}),
+}
+
+
+async def available(ask: Ask) -> ToolList:
+    tools = [views.tool_info(tool) for tool in ask.services.gate.registry]
+    return ToolList(tools=tools, total_count=len(tools))
+
+
+async def execute(ask: Ask) -> tuple[int, Execution]:
+    """Answer when the call is final; 202 with where it stands when nobody waits or the wait is over."""
+    body: ExecuteBody = ask.body
+    gate, limit_s = ask.services.gate, ask.services.settings.wait_limit_s
+    context = ask.by.context(ask.project, session_id=body.session_id, run_id=body.run_id, behavior=body.behavior)
+    result = await gate.call(
+        body.tool_name,
+        body.tool_params,
+        context=context,
+        call_id=body.tool_id,
+        wait=False,
+        approval_timeout_s=body.approval_timeout_seconds,
+        message=body.message,
+        claim=body.claim,
+    )
+    if not result.is_final and body.wait:
+        wait_s = limit_s if body.wait_seconds is None else min(body.wait_seconds, limit_s)
+        result = await _wait(ask, result, wait_s)
+    return (200 if result.is_final else 202), views.execution(result)
+
+
+async def _wait(ask: Ask, result: Result, seconds: float) -> Result:
+    """The final result, or where the call stands when time or the server is over. The call goes on either way."""
+    gate, drained = ask.services.gate, ask.services.hub.drained
+    final = asyncio.ensure_future(gate.wait(result.call_id, project=ask.project))
+    ending = asyncio.ensure_future(drained.wait())
+    try:
+        await asyncio.wait({final, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return final.result() if final.done() else await gate.get(result.call_id, project=ask.project)
+    finally:
+        final.cancel()
+        ending.cancel()
+
+
+async def show(ask: Ask) -> ExecutionRecord:
+    call = await ask.services.gate.record(ask.params["tool_id"], project=ask.project)
+    return views.record(call, is_own=_is_own(ask, call))
+
+
+def _is_own(ask: Ask, call: Call) -> bool:
+    """Whether the caller asked for this call, or it was asked for them."""
+    return ask.who.name in (call.context.principal, call.context.user)
+
+
+async def index(ask: Ask) -> ExecutionList:
+    query: CallsQuery = ask.query
+    found, last = await page_of(ask, query.run_id, query.after, query.limit, query.status)
+    return ExecutionList(tools=found, next=last)
+
+
+async def page_of(
+    ask: Ask, run_id: str | None, after: str | None, limit: int, status: str | None = None
+) -> tuple[list[ExecutionRecord], str | None]:
+    """A page of calls and the `after` of the next one."""
+    gate = ask.services.gate
+    seen = None if after is None else await gate.record(after, project=ask.project)
+    statuses = None if status is None else _STATUSES[status]
+    found = await gate.calls(CallQuery(project=ask.project, run_id=run_id, after=seen, limit=limit, statuses=statuses))
+    last = found[-1].id if len(found) == limit else None
+    return [views.record(call, is_own=_is_own(ask, call)) for call in found], last
+
+
+async def report(ask: Ask) -> ResultAnswer:
+    body: ResultBody = ask.body
+    tool_id = ask.params["tool_id"]
+    output = ToolOutput(
+        success=body.status == "completed",
+        data=body.result,
+        error=body.error,
+        undo_metadata=body.undo,
+        artifacts=body.artifacts,
+    )
+    try:
+        result = await ask.services.gate.complete(tool_id, output, fence=body.fence, by=ask.who, project=ask.project)
+    except StaleFenceError as error:
+        raise await _stale(ask, tool_id, error) from None
+    ended = views.ROW_STATUS[result.status]
+    message = "Tool result processed" if ended == body.status else f"Tool result not usable: {result.error}"
+    return ResultAnswer(success=ended == body.status, tool_id=tool_id, status=ended, message=message)
+
+
+async def _stale(ask: Ask, tool_id: str, error: ConflictError) -> ProblemError:
+    """The 409 of a report nobody waits for, with where the call stands."""
+    problem = problem_of(error)
+    call = await ask.services.gate.record(tool_id, project=ask.project)
+    problem.more["tool_id"] = call.id
+    problem.more["tool_status"] = views.ROW_STATUS[call.status]
+    return problem
+
+
+async def progress(ask: Ask) -> ResultAnswer:
+    body: ProgressBody = ask.body
+    tool_id = ask.params["tool_id"]
+    try:
+        result = await ask.services.gate.progress(
+            tool_id,
+            body.progress,
+            body.message,
+            body.data,
+            by=ask.who,
+            fence=body.fence,
+            project=ask.project,
+        )
+    except StaleFenceError as error:
+        raise await _stale(ask, tool_id, error) from None
+    return ResultAnswer(success=True, tool_id=tool_id, status=views.ROW_STATUS[result.status], message="Lease renewed")
+
+
+async def cancel(ask: Ask) -> tuple[int, Execution]:
+    """End a call of one's own; anybody's for who decides here."""
+    await _may_touch(ask, Ability.DECIDE)
+    reason = ask.body.reason
+    result = await ask.services.gate.cancel(ask.params["tool_id"], reason=reason, project=ask.project, wait=False)
+    return (200 if result.is_final else 202), views.execution(result)
+
+
+async def _may_touch(ask: Ask, otherwise: Ability) -> None:
+    call = await ask.services.gate.record(ask.params["tool_id"], project=ask.project)
+    if not _is_own(ask, call) and otherwise not in ask.by.abilities_in(ask.project):
+        raise ProblemError(403, "not_allowed", "This call is somebody else's.")
+
+
+async def undo(ask: Ask) -> Execution:
+    await _may_touch(ask, Ability.DECIDE)
+    check_force(ask, ask.body.force)
+    context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
+    result = await ask.services.gate.undo(ask.params["tool_id"], context=context, force=ask.body.force)
+    return views.execution(result)
+
+
+def check_force(ask: Ask, force: bool) -> None:
+    if force and Ability.ADMIN not in ask.by.abilities_in(ask.project):
+        raise ProblemError(403, "not_allowed", "Only an admin undoes by force what has changed since.")
+
+
+async def settle(ask: Ask) -> Execution:
+    result: Any = await ask.services.gate.settle(
+        ask.params["tool_id"], happened=ask.body.happened, by=ask.who, reason=ask.body.reason, project=ask.project
+    )
+    return views.execution(result)
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path=_BASE + "/{tool_id}/result",
+        summary="Report the result of a call that ran at the client",
+        handler=report,
+        ability=Ability.RUN,
+        body=ResultBody,
+        returns=ResultAnswer,
+        parse=plain_json,
+        problems=(409,),
+        tag="tools",
+    ),
+    Operation(
+        method="POST",
+        path=_BASE + "/execute",
+        summary="Call a tool",
+        handler=execute,
+        ability=Ability.ASK,
+        body=ExecuteBody,
+        returns=Execution,
+        also=(202,),
+        problems=(409,),
+        tag="tools",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/available",
+        summary="List the tools that can be called",
+        handler=available,
+        returns=ToolList,
+        tag="tools",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE,
+        summary="List calls, oldest first",
+        handler=index,
+        query=CallsQuery,
+        returns=ExecutionList,
+        tag="tools",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/{tool_id}",
+        summary="Show one call",
+        handler=show,
+        returns=ExecutionRecord,
+        tag="tools",
+    ),
+    Operation(
+        method="POST",
+        path=_BASE + "/{tool_id}/progress",
+        summary="Report progress of a call at the client and renew its lease",
+        handler=progress,
+        ability=Ability.RUN,
+        body=ProgressBody,
+        returns=ResultAnswer,
+        parse=plain_json,
+        problems=(409,),
+        tag="tools",
+    ),
+    Operation(
+        method="POST",
+        path=_BASE + "/{tool_id}/cancel",
+        summary="Cancel a call",
+        handler=cancel,
+        ability=Ability.ASK,
+        body=CancelBody,
+        returns=Execution,
+        also=(202,),
+        problems=(409,),
+        tag="tools",
+    ),
+    Operation(
+        method="POST",
+        path=_BASE + "/{tool_id}/undo",
+        summary="Undo a call",
+        handler=undo,
+        ability=Ability.ASK,
+        body=UndoBody,
+        returns=Execution,
+        problems=(409,),
+        tag="tools",
+    ),
+    Operation(
+        method="POST",
+        path=_BASE + "/{tool_id}/settle",
+        summary="Say what a call of unknown outcome really did",
+        handler=settle,
+        ability=Ability.DECIDE,
+        body=SettleBody,
+        returns=Execution,
+        problems=(409,),
+        tag="tools",
+    ),
+)

@@ -1,0 +1,128 @@
+"""Signing in from a browser: a session in a cookie, and tickets for what can send no header."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from toolgate.interfaces.server.identity import COOKIE
+from toolgate.interfaces.server.operations import Ask, Operation, response_of
+from toolgate.interfaces.server.problems import ProblemError
+from toolgate.interfaces.server.schemas import Body, Done, SessionAnswer, TicketAnswer
+from toolgate.interfaces.server.tokens import csrf_of, new_token
+from toolgate.ports.directory import Ability, TokenUse
+
+
+class NoBody(Body):
+    """Nothing need be said."""
+
+
+async def sign_in(ask: Ask) -> Response:
+    """Make a session of the bearer token that was shown."""
+    token = ask.by.token
+    if token is None or token.use is not TokenUse.BEARER:
+        raise ProblemError(403, "not_allowed", "A session is made with a bearer token.")
+    lifetime_s = ask.services.settings.session_ttl_s
+    text, session = new_token(
+        token.account,
+        now=ask.services.now(),
+        use=TokenUse.SESSION,
+        lifetime_s=lifetime_s,
+        projects=token.projects,
+        abilities=token.abilities,
+        parent=token.id,
+    )
+    await ask.services.directory.put_token(session)
+    answer = SessionAnswer(
+        account=token.account, kind=ask.by.account.kind.value, csrf=csrf_of(text), expires_in=lifetime_s
+    )
+    response = response_of(201, answer)
+    response.set_cookie(
+        COOKIE,
+        text,
+        max_age=int(lifetime_s),
+        httponly=True,
+        samesite="strict",
+        secure=_is_https(ask),
+    )
+    return response
+
+
+def _is_https(ask: Ask) -> bool:
+    public = ask.services.settings.public_origin or ""
+    return ask.scope["scheme"] == "https" or public.startswith("https://")
+
+
+async def whoami(ask: Ask) -> SessionAnswer:
+    account, session = ask.by.account, ask.by.session
+    return SessionAnswer(
+        account=account.name, kind=account.kind.value, csrf=None if session is None else csrf_of(session)
+    )
+
+
+async def sign_out(ask: Ask) -> Response:
+    token = ask.by.token
+    if token is None or token.use is not TokenUse.SESSION:
+        raise ProblemError(403, "not_allowed", "There is no session to end; a token is revoked by an admin.")
+    await ask.services.directory.revoke(token.id, now=ask.services.now())
+    response = response_of(200, Done())
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_https(ask))
+    return response
+
+
+async def ticket(ask: Ask) -> tuple[int, TicketAnswer]:
+    """A ticket opens one stream or socket of this project, once and soon."""
+    caller, services = ask.by, ask.services
+    lifetime_s = services.settings.ticket_ttl_s
+    own = caller.token
+    text, made = new_token(
+        caller.account.name,
+        now=services.now(),
+        use=TokenUse.TICKET,
+        lifetime_s=lifetime_s,
+        projects=frozenset({ask.project}),
+        abilities=None if own is None else own.abilities,
+        parent=None if own is None else own.parent or own.id,
+    )
+    await services.directory.put_token(made)
+    return 201, TicketAnswer(ticket=text, expires_in=lifetime_s)
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/session",
+        summary="Sign in a browser",
+        handler=sign_in,
+        body=NoBody,
+        returns=SessionAnswer,
+        status=201,
+        tag="session",
+    ),
+    Operation(
+        method="GET",
+        path="/session",
+        summary="Show who is signed in",
+        handler=whoami,
+        returns=SessionAnswer,
+        tag="session",
+    ),
+    Operation(
+        method="DELETE",
+        path="/session",
+        summary="Sign out a browser",
+        handler=sign_out,
+        returns=Done,
+        tag="session",
+    ),
+    Operation(
+        method="POST",
+        path="/my/projects/{project_id}/tickets",
+        summary="Make a ticket for one stream or socket",
+        handler=ticket,
+        ability=Ability.READ,
+        body=NoBody,
+        returns=TicketAnswer,
+        status=201,
+        tag="session",
+    ),
+)

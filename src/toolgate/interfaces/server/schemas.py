@@ -1,0 +1,481 @@
+"""What the wire looks like: every request body, query and answer, by name."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Text = Annotated[str, StringConstraints(max_length=4000)]
+Limit = Annotated[int, Field(ge=1, le=1000, description="How many at most.")]
+WireStatus = Literal[
+    "pending", "awaiting_approval", "approved", "executing", "completed", "rejected", "timeout", "failed"
+]
+
+
+class Body(BaseModel):
+    """A request body. Unknown fields are refused, so a misspelt one is noticed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Report(Body):
+    """A body of a plain client, which may say more than is asked."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class Query(BaseModel):
+    """Query parameters, which arrive as text."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Answer(BaseModel):
+    """An answer. Fields may be added in later versions."""
+
+
+class Problem(Answer):
+    """An error (RFC 9457). `code` is what programs compare."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    success: Literal[False] = False
+
+
+class ExecuteBody(Body):
+    """A tool call."""
+
+    tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    tool_params: dict[str, Any] = Field(default_factory=dict)
+    session_id: Id | None = None
+    run_id: Id | None = None
+    behavior: Id | None = None
+    tool_id: Id | None = Field(default=None, description="An id of your own: the same id never runs twice.")
+    message: Text | None = Field(default=None, description="What an approver is asked.")
+    claim: Text | None = Field(default=None, description="What the agent says about it; shown as no more than that.")
+    approval_timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
+    wait: bool = Field(default=True, description="False answers 202 as soon as the call waits for somebody.")
+    wait_seconds: Annotated[float, Field(ge=0)] | None = Field(default=None, description="How long to wait at most.")
+
+
+class Execution(Answer):
+    """Where a call stands."""
+
+    success: bool
+    tool_id: str
+    tool_name: str
+    status: WireStatus
+    result: Any = None
+    error: str | None = None
+    error_type: str | None = None
+    approval_id: str | None = None
+
+
+class ExecutionRecord(Execution):
+    """A call with everything a reader may see."""
+
+    project_id: str
+    session_id: str | None = None
+    run_id: str | None = None
+    user: str | None = None
+    requester: str
+    tool_params: Any = None
+    risk_level: Literal["LOW", "MEDIUM", "HIGH"]
+    requires_approval: bool
+    internal_status: str
+    approved_by: str | None = None
+    runner: str | None = None
+    attempt: int = 0
+    undo_of: str | None = None
+    artifacts: list[Any] = Field(default_factory=list)
+    execution_time_ms: int | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    approved_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
+class ExecutionList(Answer):
+    """A page of calls, oldest first. `next` is the `after` of the next page."""
+
+    success: bool = True
+    tools: list[ExecutionRecord]
+    next: str | None = None
+
+
+class CallsQuery(Query):
+    status: Literal[
+        "pending", "awaiting_approval", "approved", "executing", "completed", "rejected", "timeout", "failed",
+        "denied", "cancelled", "unknown",
+    ] | None = None  # fmt: skip
+    run_id: Id | None = None
+    after: Id | None = Field(default=None, description="The last `tool_id` of the page before.")
+    limit: Limit = 100
+
+
+class ToolInfo(Answer):
+    """A tool somebody may call."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    input_schema: dict[str, Any]
+    requires_approval: bool
+    risk_level: Literal["LOW", "MEDIUM", "HIGH"]
+    timeout_seconds: float
+    placement: str
+    undoable: bool
+
+
+class ToolList(Answer):
+    success: bool = True
+    tools: list[ToolInfo]
+    total_count: int
+
+
+class ResultBody(Report):
+    """What a tool that ran at the client gave."""
+
+    status: Literal["completed", "failed"]
+    result: Any = None
+    error: Annotated[str, StringConstraints(max_length=100_000)] | None = None
+    fence: Id | None = Field(
+        default=None, description="The token of the execution signal; needed by others than its receiver."
+    )
+    undo: dict[str, Any] | None = Field(default=None, description="What undoing it takes.")
+    artifacts: Annotated[list[Any], Field(max_length=1000)] = Field(default_factory=list)
+
+
+class ResultAnswer(Answer):
+    success: bool
+    tool_id: str
+    status: WireStatus
+    message: str
+
+
+class ProgressBody(Report):
+    """How far a tool at the client is. An empty body is a heartbeat."""
+
+    progress: Annotated[float, Field(ge=0, le=1)] | None = None
+    message: Text | None = None
+    data: Any = None
+    fence: Id | None = None
+
+
+class CancelBody(Body):
+    reason: Text = "cancelled by the caller"
+
+
+class UndoBody(Body):
+    force: bool = Field(default=False, description="Undo although the state has changed since; for admins.")
+
+
+class SettleBody(Body):
+    """What a call whose outcome is unknown really did."""
+
+    happened: bool
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RememberBody(Body):
+    """Remember a yes as a grant: how often, how long, and for which arguments."""
+
+    uses: Annotated[int, Field(ge=1, le=1000)] = 10
+    seconds: Annotated[float, Field(gt=0, le=30 * 86400)] = 3600.0
+    pattern: dict[str, Any] | None = Field(
+        default=None, description='By argument: `"any"`, `{"is": ...}`, `{"like": "a/*.md"}` or `{"at_most": 5}`.'
+    )
+
+
+class ApproveBody(Body):
+    decision: Literal["approved"] = "approved"
+    reason: Text | None = None
+    digest: Digest | None = Field(default=None, description="The digest that was shown; another one is refused.")
+    remember: RememberBody | None = None
+
+
+class RejectBody(Body):
+    decision: Literal["rejected"] = "rejected"
+    reason: Text | None = None
+    digest: Digest | None = None
+
+
+class EditBody(Body):
+    """Approve with other arguments. A value given as it was shown, masked, stays what it really is."""
+
+    tool_params: dict[str, Any]
+    reason: Text | None = None
+    digest: Digest | None = None
+    remember: RememberBody | None = None
+
+
+class RespondBody(Body):
+    """Answer the agent instead of running the call."""
+
+    response: Any
+    digest: Digest | None = None
+
+
+class CommentBody(Body):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class EscalateBody(Body):
+    roles: Annotated[list[Id], Field(min_length=1, max_length=20)]
+
+
+class GrantRecord(Answer):
+    """A remembered yes."""
+
+    grant_id: str
+    tool_name: str
+    requester: str
+    user: str | None = None
+    pattern: dict[str, Any]
+    level: str
+    approval_id: str
+    granted_by: str
+    created_at: datetime
+    expires_at: datetime
+    max_uses: int
+    uses: int
+    is_live: bool
+    revoked_at: datetime | None = None
+    revoked_by: str | None = None
+    reason: str | None = None
+
+
+class GrantAnswer(Answer):
+    success: bool = True
+    grant: GrantRecord
+
+
+class GrantList(Answer):
+    success: bool = True
+    grants: list[GrantRecord]
+
+
+class GrantsQuery(Query):
+    tool_name: Id | None = None
+    live: bool = Field(default=True, description="Only those that can still be used.")
+    limit: Limit = 100
+
+
+class RevokeBody(Body):
+    reason: Text | None = None
+
+
+class ExplainBody(Body):
+    """A call nobody makes."""
+
+    tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    tool_params: dict[str, Any] = Field(default_factory=dict)
+    behavior: Id | None = None
+    mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"] | None = None
+
+
+class ExplainAnswer(Answer):
+    success: bool = True
+    explanation: dict[str, Any]
+
+
+class NoteRecord(Answer):
+    """A vote or a comment."""
+
+    by: str
+    at: datetime
+    text: str | None = None
+
+
+class DecisionAnswer(Answer):
+    success: bool = True
+    approval_id: str
+    status: Literal["pending", "approved", "rejected", "timeout"]
+    tool_id: str
+    tool_status: WireStatus
+
+
+class ExtendBody(Body):
+    seconds: Annotated[float, Field(gt=0, le=7 * 86400)]
+
+
+class ApprovalRecord(Answer):
+    """A question and, once there is one, its answer."""
+
+    approval_id: str
+    tool_id: str
+    tool_name: str
+    status: Literal["pending", "approved", "rejected", "timeout"]
+    risk_level: Literal["LOW", "MEDIUM", "HIGH"]
+    level: str
+    description: str
+    arguments: Any = None
+    preview: Any = None
+    digest: str
+    reasons: list[str]
+    claim: str | None = None
+    confidence: int | None = None
+    quorum: int = 1
+    votes: list[NoteRecord] = Field(default_factory=list)
+    comments: list[NoteRecord] = Field(default_factory=list)
+    edited_from: str | None = None
+    difference: Any = None
+    requester: str
+    user: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    undoable: bool
+    requires_reason: bool
+    timeout_seconds: float
+    created_at: datetime
+    expires_at: datetime
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    reason: str | None = None
+
+
+class ApprovalAnswer(Answer):
+    success: bool = True
+    approval: ApprovalRecord
+
+
+class ApprovalList(Answer):
+    success: bool = True
+    approvals: list[ApprovalRecord]
+    next: str | None = None
+
+
+class ApprovalsQuery(Query):
+    status: Literal["pending", "approved", "rejected", "timeout"] | None = None
+    tool_id: Id | None = None
+    after: Id | None = Field(default=None, description="The last `approval_id` of the page before.")
+    limit: Limit = 100
+
+
+class RunAnswer(Answer):
+    success: bool = True
+    run_id: str
+    tools: list[ExecutionRecord]
+    next: str | None = None
+
+
+class RunQuery(Query):
+    after: Id | None = None
+    limit: Limit = 100
+
+
+class UndoRunBody(Body):
+    force: bool = False
+    skip_failures: bool = False
+    preview: bool = Field(default=False, description="Change nothing and say what would happen.")
+
+
+class UndoStepRecord(Answer):
+    """What became of one call of the run."""
+
+    tool_id: str
+    tool_name: str
+    step: str
+    reason: str
+
+
+class UndoRunAnswer(Answer):
+    success: bool
+    run_id: str
+    steps: list[UndoStepRecord]
+
+
+class EventsQuery(Query):
+    after: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        default=None, description="The last sequence number already seen; a page begins at the first, a stream now."
+    )
+    tool_id: Id | None = None
+    limit: Limit = 100
+
+
+class EventRecord(Answer):
+    seq: int
+    type: str
+    at: datetime
+    tool_id: str | None = None
+    data: dict[str, Any]
+
+
+class EventList(Answer):
+    success: bool = True
+    events: list[EventRecord]
+    next: int | None = None
+
+
+class StreamQuery(Query):
+    session_id: Id | None = Field(default=None, description="The chat session this stream belongs to.")
+    tools: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
+        default=None, description="Register as the runner of these tools, by name with commas; `*` is all."
+    )
+    undo: bool = Field(default=False, description="This runner can undo, too.")
+    after: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        default=None, description="Like the header `Last-Event-ID`: the last id already seen."
+    )
+    ticket: str | None = Field(default=None, description="A ticket, where no header can be sent.")
+
+
+class MessageBody(Body):
+    """A message to the agent."""
+
+    content: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+    session_id: Id | None = None
+
+
+class MessageAnswer(Answer):
+    success: bool = True
+    message_id: str
+    session_id: str
+
+
+class ModeBody(Body):
+    mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
+    reason: Text = ""
+
+
+class ModeAnswer(Answer):
+    success: bool = True
+    mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
+
+
+class PolicyAnswer(Answer):
+    success: bool = True
+    revision: str
+    default: str
+
+
+class TicketAnswer(Answer):
+    success: bool = True
+    ticket: str
+    expires_in: float
+
+
+class SessionAnswer(Answer):
+    """Who is signed in. `csrf` goes into the header `X-Toolgate-CSRF` of requests made with the cookie."""
+
+    success: bool = True
+    account: str
+    kind: str
+    csrf: str | None = None
+    expires_in: float | None = None
+
+
+class Done(Answer):
+    success: bool = True
+
+
+class Health(Answer):
+    status: str

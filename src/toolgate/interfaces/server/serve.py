@@ -1,0 +1,110 @@
+"""From settings to a running server: opens what it needs, serves, and on a signal drains and parks."""
+
+from __future__ import annotations
+
+import socket as sockets
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from toolgate import bootstrap
+from toolgate.adapters.runners.client import ClientRunner
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.policy import tools_at
+from toolgate.interfaces.server.app import create_app, drain
+from toolgate.interfaces.server.client_tools import client_tools
+from toolgate.interfaces.server.settings import LOCAL_HOSTS, ServerSettings
+from toolgate.interfaces.server.socket import MAX_MESSAGE
+from toolgate.kernel.canonical import Limits
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.policy.loader import find_policy
+from toolgate.ports.agent import Agent
+
+
+def build(settings: ServerSettings, *, agent: Agent | None = None) -> FastAPI:
+    """Open the gate and the directory of these settings and return their server; nothing opens without a policy."""
+    policy: Any = settings.policy if settings.policy is not None else _found()
+    gate = bootstrap.open(
+        settings.database,
+        tools=_tools(settings),
+        policy=policy,
+        workspace=settings.workspace,
+        limits=Limits(max_bytes=settings.max_argument_bytes),
+        runners={"client": ClientRunner()},
+    )
+    try:
+        directory = bootstrap.directory(settings.database)
+    except BaseException:
+        gate.close()
+        raise
+    return create_app(gate, directory, settings=settings, agent=agent, owns_gate=True)
+
+
+def _found() -> str:
+    find_policy(".")  # says what to do where there is none
+    return "."
+
+
+def _tools(settings: ServerSettings) -> Iterable[ToolDefinition]:
+    found = {tool.name: tool for tool in (client_tools() if settings.client_tools else [])}
+    for where in settings.tools:
+        for name, tool in tools_at(where).items():
+            if name in found:
+                raise UsageError(
+                    f"Tool `{name}` is there twice; leave out one of its homes, or set client_tools=false."
+                )
+            found[name] = tool
+    return found.values()
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that lets its streams go before it waits for them, and says where it serves."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config, said: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._served = app
+        self._said = said
+
+    async def startup(self, sockets: list[sockets.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            for server in self.servers:
+                for one in server.sockets:
+                    host, port = one.getsockname()[:2]
+                    self._said(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    async def shutdown(self, sockets: list[sockets.socket] | None = None) -> None:
+        await drain(self._served)
+        await super().shutdown(sockets=sockets)
+
+
+def server_of(app: FastAPI, settings: ServerSettings, *, said: Callable[[str], None] = lambda _url: None) -> Server:
+    """Return a server for the application, not started yet. Requests are not logged: URLs may hold tickets."""
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        ws_max_size=4 * MAX_MESSAGE,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
+    )
+    return Server(app, config, said)
+
+
+def run(settings: ServerSettings, *, said: Callable[[str], None]) -> bool:
+    """Serve until a signal; False where it could not start."""
+    server = server_of(build(settings), settings, said=said)
+    server.run()
+    return server.started
+
+
+def is_exposed(settings: ServerSettings) -> bool:
+    """Whether others than this machine can reach the server; they then should do so through TLS."""
+    return settings.host not in LOCAL_HOSTS

@@ -1,0 +1,234 @@
+"""Server-sent events as raw ASGI: one task per client, shared frames, and execution signals for it alone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any
+
+from starlette.types import Receive, Send
+
+from toolgate.adapters.runners.client import Offer, Seat
+from toolgate.errors import ConflictError, ToolgateError
+from toolgate.interfaces.server import frames
+from toolgate.interfaces.server.feed import Feed, Listener, skip_told
+from toolgate.interfaces.server.frames import Encoder
+from toolgate.interfaces.server.identity import Caller
+from toolgate.interfaces.server.operations import Ask
+from toolgate.interfaces.server.problems import ProblemError
+from toolgate.interfaces.server.schemas import StreamQuery
+from toolgate.interfaces.server.services import Services
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.context import Principal
+from toolgate.ports.directory import Ability
+
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+RETRY = b"retry: 2000\n\n"
+log = logging.getLogger("toolgate.server")
+
+Letter = Callable[[], Awaitable[bytes]]
+"""Something for one client alone, written when it is sent."""
+
+
+class Stream:
+    """One client. Frames come from the feed, letters from its own box; both leave through one `send`."""
+
+    def __init__(
+        self, feed: Feed, listener: Listener, send: Send, caller: Caller, session_id: str | None = None
+    ) -> None:
+        self.caller = caller
+        self._session_id = session_id
+        self.project = feed.project
+        self._feed = feed
+        self._listener = listener
+        self._send = send
+        self._letters: deque[Letter] = deque()
+        self._task: asyncio.Task[Any] | None = asyncio.current_task()
+        self.sending_since: float | None = None
+        self.heard_at = monotonic()
+        self._is_silent = False
+        self._is_cut = False
+
+    async def put(self, data: bytes) -> None:
+        """Send now. How long it takes is watched by the hub."""
+        self.sending_since = monotonic()
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        self.sending_since = None
+        self.heard_at = monotonic()
+
+    def post(self, letter: Letter) -> None:
+        """Send something to this client alone, in its turn. Call on the stream's loop."""
+        self._letters.append(letter)
+        self._listener.wake()
+
+    def hear(self, session_id: str, frame: bytes) -> None:
+        if self._session_id in (None, session_id):
+            self.post(lambda: _ready(frame))
+
+    def beat(self) -> None:
+        self._is_silent = True
+        self._listener.wake()
+
+    def finish(self) -> None:
+        self._listener.close()
+
+    def cut(self) -> None:
+        self._is_cut = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def run(self) -> None:
+        """Send what there is until the client goes or is sent away."""
+        try:
+            while not self._listener.is_closed:
+                data = await self._next()
+                if data:
+                    await self.put(data)
+                elif not self._listener.is_closed:
+                    await self._listener.wait()
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        except ToolgateError as error:
+            log.info("a stream ended: %s", error.code)
+        except asyncio.CancelledError:
+            if not self._is_cut:
+                raise
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()
+
+    async def _next(self) -> bytes:
+        if self._letters:
+            return await self._letters.popleft()()
+        data = await self._feed.after(self._listener)
+        if not data and self._is_silent:
+            data = frames.HEARTBEAT
+        self._is_silent = False
+        return data
+
+
+class Desk:
+    """Where a stream takes the calls it is offered: leased before they are sent, sent once, kept nowhere."""
+
+    def __init__(self, services: Services, stream: Stream, project: str, who: Principal, query: StreamQuery) -> None:
+        self._services = services
+        self._stream = stream
+        self._project = project
+        self._who = who
+        self._loop = asyncio.get_running_loop()
+        names = frozenset(name.strip() for name in (query.tools or "").split(",") if name.strip())
+        self.seat = Seat(
+            project=project,
+            principal=who.name,
+            tools=names,
+            session_id=query.session_id,
+            can_undo=query.undo,
+            offer=self._on_offer,
+            recall=self._on_recall,
+        )
+
+    def _on_offer(self, offer: Offer) -> None:
+        self._on_loop(lambda: self._take(offer))
+
+    def _on_recall(self, call_id: str, reason: str) -> None:
+        self._on_loop(lambda: _ready(frames.cancel_frame(call_id, reason)))
+
+    def _on_loop(self, letter: Letter) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._stream.post, letter)
+        except RuntimeError:  # the loop is closed: what was offered is offered again when the seat is left
+            return
+
+    async def _take(self, offer: Offer) -> bytes:
+        """Lease a call and return its signal; nothing where it is not to be had any more."""
+        services = self._services
+        try:
+            call = await services.gate.dispatch(offer.call_id, to=self._who, project=self._project)
+            tool = services.gate.registry.find(call.tool_name)
+            timeout_s = tool.timeout_seconds if tool is not None else 0.0
+        except ConflictError:
+            services.clients.dropped(self.seat, offer.call_id)
+            return b""
+        services.clients.took(self.seat, offer.call_id)
+        return frames.signal_frame(call, timeout_s)
+
+
+async def _ready(frame: bytes) -> bytes:
+    return frame
+
+
+async def chat_stream(ask: Ask, receive: Receive, send: Send) -> None:
+    """Serve `chat/stream`: events as document 004 names them, and calls to run."""
+    await _serve(ask, receive, send, frames.chat_frame, takes_calls=True)
+
+
+async def event_stream(ask: Ask, receive: Receive, send: Send) -> None:
+    """Serve `events` to who accepts an event stream: every event with its exact body."""
+    await _serve(ask, receive, send, frames.event_frame, takes_calls=False)
+
+
+async def _serve(ask: Ask, receive: Receive, send: Send, encode: Encoder, *, takes_calls: bool) -> None:
+    services, query, project = ask.services, ask.query, ask.project
+    services.hub.check_room(ask.by)
+    last_id = _last_id(ask, query)
+    able = ask.by.abilities_in(project)
+    if takes_calls and query.tools and Ability.RUN not in able:
+        raise ProblemError(403, "not_allowed", f"{ask.who.name} may not run calls in this project.")
+    feed = services.hub.feed(project, encode)
+    listener = Listener(0)
+    await feed.join(listener)
+    stream = Stream(feed, listener, send, ask.by, getattr(query, "session_id", None))
+    gone = asyncio.ensure_future(_until_gone(receive))
+    gone.add_done_callback(lambda _done: listener.close())
+    desk = Desk(services, stream, project, ask.who, query) if takes_calls and Ability.RUN in able else None
+    try:
+        with services.hub.seated(stream):
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await stream.put(RETRY + await _opening(services, feed, listener, last_id, asks=takes_calls))
+            if desk is not None:
+                services.clients.join(desk.seat)
+            await stream.run()
+    finally:
+        if desk is not None:
+            services.clients.leave(desk.seat)
+        feed.leave(listener)
+        gone.cancel()
+
+
+def _last_id(ask: Ask, query: Any) -> int | None:
+    header = ask.headers.get(b"last-event-id")
+    if header is None or not header.strip():
+        found: int | None = query.after
+        return found
+    if not header.isdigit() or len(header) > 18:
+        raise ProblemError(400, "invalid_request", "Last-Event-ID must be the number of an event.")
+    return int(header)
+
+
+async def _opening(services: Services, feed: Feed, listener: Listener, last_id: int | None, *, asks: bool) -> bytes:
+    """Where a client begins: after the last event it saw, or now, with the questions that are open."""
+    if last_id is not None and last_id <= feed.head:
+        listener.cursor = last_id
+        return b""
+    listener.cursor = feed.head
+    pending = await services.gate.pending(project=feed.project) if asks else []
+    await skip_told(services.gate, feed, listener, pending)
+    ready = {"project_id": feed.project, "last_event_id": listener.cursor, "mode": services.gate.mode.value}
+    return b"".join(map(_asked, pending)) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
+
+
+def _asked(approval: Approval) -> bytes:
+    return frames.request_frame(approval)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return

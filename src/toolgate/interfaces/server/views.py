@@ -1,0 +1,194 @@
+"""Calls, approvals and tools as the wire shows them: eight statuses, upper-case risks, masked values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from toolgate.interfaces.server.schemas import (
+    ApprovalRecord,
+    Execution,
+    ExecutionRecord,
+    GrantRecord,
+    NoteRecord,
+    ToolInfo,
+)
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.grant import Grant
+from toolgate.kernel.output import Result
+from toolgate.kernel.tool import RiskLevel, ToolDefinition
+
+WIRE_STATUS: dict[Status, Any] = {
+    Status.PENDING: "pending",
+    Status.AWAITING_APPROVAL: "awaiting_approval",
+    Status.APPROVED: "approved",
+    Status.EXECUTING: "executing",
+    Status.COMPLETED: "completed",
+    Status.FAILED: "failed",
+    Status.DENIED: "failed",
+    Status.UNKNOWN: "failed",
+    Status.REJECTED: "rejected",
+    Status.CANCELLED: "rejected",
+    Status.TIMEOUT: "rejected",
+}
+"""What an answer calls a status. A timeout answers `rejected`, with the error type `timeout`."""
+
+ROW_STATUS: dict[Status, Any] = WIRE_STATUS | {Status.TIMEOUT: "timeout"}
+"""What a stored call calls it: here a timeout has its own word."""
+
+APPROVAL_STATUS: dict[ApprovalStatus, Any] = {
+    ApprovalStatus.PENDING: "pending",
+    ApprovalStatus.APPROVED: "approved",
+    ApprovalStatus.DENIED: "rejected",
+    ApprovalStatus.EXPIRED: "timeout",
+}
+_LEVELS = {RiskLevel.LOW: ApprovalLevel.AUTO, RiskLevel.MEDIUM: ApprovalLevel.QUICK, RiskLevel.HIGH: ApprovalLevel.FULL}
+
+
+def execution(result: Result) -> Execution:
+    """What who asked gets: the real result."""
+    return Execution(
+        success=result.success,
+        tool_id=result.call_id,
+        tool_name=result.tool_name,
+        status=WIRE_STATUS[result.status],
+        result=result.data,
+        error=_error(result.status, result.error),
+        error_type=error_type(result.status, result.error_code),
+        approval_id=result.approval_id,
+    )
+
+
+def _error(status: Status, error: str | None) -> str | None:
+    return f"timeout: {error}" if status is Status.TIMEOUT and error else error
+
+
+def error_type(status: Status, code: str | None) -> str | None:
+    """The short reason of an end: a timeout of the approval is `timeout` on the wire."""
+    return "timeout" if status is Status.TIMEOUT else code
+
+
+def record(call: Call, *, is_own: bool) -> ExecutionRecord:
+    """A call as readers see it: masked, but for who asked, who gets the real result."""
+    result = orjson.loads(call.result) if is_own and call.result is not None else call.shown_result
+    return ExecutionRecord(
+        success=call.status is Status.COMPLETED,
+        tool_id=call.id,
+        tool_name=call.tool_name,
+        status=ROW_STATUS[call.status],
+        internal_status=call.status.value,
+        result=result,
+        error=_error(call.status, call.error),
+        error_type=error_type(call.status, call.error_code),
+        approval_id=call.approval_id,
+        project_id=call.project,
+        session_id=call.context.session_id,
+        run_id=call.context.run_id,
+        user=call.context.user,
+        requester=call.context.principal,
+        tool_params=call.shown,
+        risk_level=risk(call.risk),
+        requires_approval=call.approval_id is not None,
+        approved_by=call.approved_by,
+        runner=call.runner,
+        attempt=call.attempt,
+        undo_of=call.undo_of,
+        artifacts=list(call.artifacts) if is_own else [],
+        execution_time_ms=None if call.duration_ms is None else round(call.duration_ms),
+        created_at=call.created_at,
+        started_at=call.started_at,
+        approved_at=call.approved_at,
+        completed_at=call.completed_at,
+    )
+
+
+def risk(word: str) -> Any:
+    return word.upper()
+
+
+def approval(one: Approval) -> ApprovalRecord:
+    """A question as approvers see it."""
+    return ApprovalRecord(
+        approval_id=one.id,
+        tool_id=one.call_id,
+        tool_name=one.tool_name,
+        status=APPROVAL_STATUS[one.status],
+        risk_level=risk(one.risk),
+        level=one.level,
+        description=one.message,
+        arguments=one.arguments,
+        preview=one.preview,
+        digest=one.digest,
+        reasons=list(one.reasons),
+        claim=one.claim,
+        quorum=one.terms.quorum,
+        votes=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.votes],
+        comments=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.comments],
+        edited_from=one.edited_from,
+        difference=one.difference,
+        confidence=one.confidence,
+        requester=one.requester,
+        user=one.user,
+        session_id=one.session_id,
+        run_id=one.run_id,
+        undoable=one.undoable,
+        requires_reason=one.requires_reason,
+        timeout_seconds=(one.expires_at - one.created_at).total_seconds(),
+        created_at=one.created_at,
+        expires_at=one.expires_at,
+        decided_by=one.decided_by,
+        decided_at=one.decided_at,
+        reason=one.reason,
+    )
+
+
+def _parameter(schema: Any) -> dict[str, Any]:
+    """What a parameter is in a few words; `input_schema` has all of them."""
+    return {word: schema[word] for word in ("type", "description") if isinstance(schema, dict) and word in schema}
+
+
+def tool_info(tool: ToolDefinition) -> ToolInfo:
+    """A tool as callers see it. `timeout_seconds` is how long a person may take; 0 where none is asked."""
+    level = _LEVELS[tool.risk]
+    if tool.requires_approval and level is ApprovalLevel.AUTO:
+        level = ApprovalLevel.QUICK
+    asks = level is not ApprovalLevel.AUTO
+    timeout = (tool.approval_timeout_seconds or LEVEL_TIMEOUT_S[level]) if asks else 0
+    schema = dict(tool.input_schema)
+    return ToolInfo(
+        name=tool.name,
+        description=tool.description,
+        parameters={name: _parameter(one) for name, one in schema.get("properties", {}).items()},
+        input_schema=schema,
+        requires_approval=asks,
+        risk_level=risk(tool.risk.value),
+        timeout_seconds=timeout,
+        placement=tool.runs_in.value,
+        undoable=tool.undoable,
+    )
+
+
+def grant(one: Grant, now: datetime) -> GrantRecord:
+    """A remembered yes as people see it."""
+    return GrantRecord(
+        grant_id=one.id,
+        tool_name=one.tool_name,
+        requester=one.requester,
+        user=one.user,
+        pattern=dict(one.shown),
+        level=one.level,
+        approval_id=one.approval_id,
+        granted_by=one.granted_by,
+        created_at=one.created_at,
+        expires_at=one.expires_at,
+        max_uses=one.max_uses,
+        uses=len(one.used),
+        is_live=one.is_live(now),
+        revoked_at=one.revoked_at,
+        revoked_by=one.revoked_by,
+        reason=one.reason,
+    )

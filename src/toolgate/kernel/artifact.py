@@ -1,0 +1,219 @@
+"""What an approver sees: the facts of one question in a fixed order, the agent's own words fenced off as its claim.
+
+The artifact is data; `surfaces` draws it on a terminal, in HTML, Markdown or plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.rendering import as_lines, clip, reveal
+
+OPTIONS: Final = ("approve", "deny")
+CLAIM: Final = "What the agent says (its claim, not checked)"
+
+
+class Style(StrEnum):
+    """How the lines of a block are drawn."""
+
+    FACT = "fact"
+    CODE = "code"
+    DIFF = "diff"
+    CLAIM = "claim"
+
+
+class Block(NamedTuple):
+    """One part of what is shown. `hidden` characters are left out until the approver expands them."""
+
+    title: str
+    text: str
+    style: Style = Style.FACT
+    warnings: tuple[str, ...] = ()
+    hidden: int = 0
+
+
+@dataclass(frozen=True)
+class ApprovalArtifact:
+    """One question, as it is put to a person. `arguments`, `preview` and all texts are masked already."""
+
+    request_id: str
+    tool_name: str
+    message: str
+    options: list[str] = field(default_factory=lambda: list(OPTIONS))
+    action_summary: str = ""
+    arguments: Any = None
+    preview: Any = None
+    claim: str | None = None
+    requester: str = ""
+    user: str | None = None
+    project: str = ""
+    run_id: str | None = None
+    level: str = "quick"
+    risk: str = "low"
+    reasons: tuple[str, ...] = ()
+    confidence: int | None = None
+    factors: tuple[str, ...] = ()
+    undoable: bool = False
+    undo_ttl_s: float | None = None
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    digest: str = ""
+    requires_reason: bool = False
+    answers: tuple[str, ...] = ()
+    approve_label: str = "Approve"
+    reject_label: str = "Reject"
+
+    def blocks(self, *, full: bool = False) -> tuple[Block, ...]:
+        """Return everything an approver must see, in order; `full` leaves nothing out."""
+        parts = [
+            _texts("Question", [self.message], full),
+            _facts(self._facts(), full),
+            _json("Arguments", self.arguments, full),
+            *_preview(self.preview, full),
+        ]
+        if self.claim:
+            parts.append(_texts(CLAIM, [self.claim], full, Style.CLAIM))
+        return tuple(parts)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        asks = self.requester if self.user is None else f"{self.requester} on behalf of {self.user}"
+        known = [
+            ("Tool", self.tool_name),
+            ("Asked by", asks),
+            ("Project", self.project),
+            ("Run", self.run_id or ""),
+            ("Risk", self.risk),
+            ("Why it asks", "; ".join(self.reasons)),
+            ("Confidence", "" if self.confidence is None else f"{self.confidence} of 100"),
+            ("Confidence factors", "; ".join(self.factors)),
+            ("Undo", _undo(self.undoable, self.undo_ttl_s)),
+            ("Level", self.level),
+            ("Answers so far", "; ".join(self.answers)),
+            ("A rejection needs", "a reason" if self.requires_reason else ""),
+            ("Expires", "" if self.expires_at is None else f"{self.expires_at:%Y-%m-%d %H:%M:%S} UTC"),
+            ("Digest", self.digest),
+        ]
+        return [(name, value) for name, value in known if value]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Everything suspicious anywhere in what is shown, each named once."""
+        return tuple(dict.fromkeys(warning for block in self.blocks(full=True) for warning in block.warnings))
+
+    @property
+    def must_expand(self) -> bool:
+        """Whether something is left out at first, so that approving has to wait until it was shown in full."""
+        return any(block.hidden for block in self.blocks())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the artifact as JSON types, with its warnings and what is hidden at first."""
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("created_at", "expires_at"):
+            shown[name] = None if shown[name] is None else shown[name].isoformat()
+        for name in ("reasons", "factors", "answers"):
+            shown[name] = list(shown[name])
+        shown["warnings"] = list(self.warnings)
+        shown["must_expand"] = self.must_expand
+        return shown
+
+
+def artifact_of(approval: Approval) -> ApprovalArtifact:
+    """Return what an approver of this question must see."""
+    return ApprovalArtifact(
+        request_id=approval.id,
+        tool_name=approval.tool_name,
+        message=approval.message,
+        action_summary=summary_of(approval.tool_name, approval.arguments),
+        arguments=approval.arguments,
+        preview=approval.preview,
+        requester=approval.requester,
+        user=approval.user,
+        project=approval.project,
+        run_id=approval.run_id,
+        level=approval.level,
+        risk=approval.risk,
+        reasons=approval.reasons,
+        confidence=approval.confidence,
+        undoable=approval.undoable,
+        created_at=approval.created_at,
+        expires_at=approval.expires_at,
+        digest=approval.digest,
+        requires_reason=approval.requires_reason,
+        claim=approval.claim,
+        factors=approval.factors,
+        undo_ttl_s=approval.undo_ttl_s,
+        answers=_answers(approval),
+        approve_label=approval.approve_label or "Approve",
+        reject_label=approval.reject_label or "Reject",
+    )
+
+
+def _answers(approval: Approval) -> tuple[str, ...]:
+    """What has been said so far: votes, comments, and what somebody changed before."""
+    needed = approval.terms.quorum
+    votes = [f"{vote.by} approved ({number} of {needed})" for number, vote in enumerate(approval.votes, 1)]
+    notes = [f"{note.by}: {note.text}" for note in approval.comments]
+    edited = [f"edited from {approval.edited_from}"] if approval.edited_from else []
+    waiting = [f"{needed} people must approve"] if needed > 1 and not votes else []
+    return (*edited, *waiting, *votes, *notes)
+
+
+def summary_of(tool_name: str, arguments: Any, *, width: int = 100) -> str:
+    """Return one line that says what would run: the tool and the beginning of its arguments."""
+    given = arguments if isinstance(arguments, Mapping) else {}
+    told = ", ".join(f"{reveal(str(key)).text}={_short(value)}" for key, value in given.items())
+    line = f"{tool_name}({told})"
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _short(value: Any) -> str:
+    return " ".join(line.strip() for line in as_lines(value)[0])
+
+
+def _undo(undoable: bool, ttl_s: float | None) -> str:
+    if not undoable:
+        return "cannot be undone"
+    if ttl_s is None:
+        return "can be undone"
+    minutes = round(ttl_s / 60)
+    return f"can be undone for {minutes} minutes" if minutes > 1 else f"can be undone for {ttl_s:g} seconds"
+
+
+def _texts(title: str, texts: Iterable[str], full: bool, style: Style = Style.FACT) -> Block:
+    lines: list[str] = []
+    warnings: list[str] = []
+    for text in texts:
+        shown = reveal(text)
+        warnings += shown.warnings
+        lines += [line.removesuffix("\r") for line in shown.text.split("\n")]
+    clipped = clip(lines, full=full)
+    return Block(title, clipped.text, style, tuple(dict.fromkeys(warnings)), clipped.hidden)
+
+
+def _facts(facts: Iterable[tuple[str, str]], full: bool) -> Block:
+    """Lay facts out one to a line; a line break inside a value must not begin another fact."""
+    one_line = ((name, value.replace("\n", " ⏎ ")) for name, value in facts)
+    return _texts("Facts", [f"{name}: {value}" for name, value in one_line], full)
+
+
+def _json(title: str, value: Any, full: bool) -> Block:
+    lines, warnings = as_lines(value)
+    clipped = clip(lines, full=full)
+    return Block(title, clipped.text, Style.CODE, warnings, clipped.hidden)
+
+
+def _preview(preview: Any, full: bool) -> list[Block]:
+    if preview is None:
+        return []
+    if isinstance(preview, str):
+        return [_texts("What it would change", [preview], full, Style.DIFF)]
+    if isinstance(preview, Mapping) and isinstance(preview.get("diff"), str):
+        rest = {name: value for name, value in preview.items() if name != "diff"}
+        diff = _texts("What it would change", [preview["diff"]], full, Style.DIFF)
+        return [diff, _json("About the change", rest, full)] if rest else [diff]
+    return [_json("What it would change", preview, full)]

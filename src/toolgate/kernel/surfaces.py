@@ -1,0 +1,82 @@
+"""Drawing an approval artifact on a terminal, in HTML, in Markdown and as plain text.
+
+Whatever others wrote stands in lines of its own, behind a margin or inside quoting it cannot end, so that it can
+neither act as markup nor imitate the frame around it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+from toolgate.kernel.artifact import ApprovalArtifact, Block, Style
+from toolgate.kernel.rendering import reveal
+
+_RESET, _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = (f"\x1b[{code}m" for code in (0, 1, 2, 31, 32, 33, 36))
+_BACKTICKS = re.compile(r"`+")
+
+
+def to_plain(artifact: ApprovalArtifact, *, full: bool = False) -> str:
+    """Draw with letters alone; every line others wrote begins with a bar."""
+    return "\n".join(_draw(artifact, full, colour=False))
+
+
+def to_terminal(artifact: ApprovalArtifact, *, full: bool = False) -> str:
+    """Draw with colours; the only escape sequences in it are ours."""
+    return "\n".join(_draw(artifact, full, colour=True))
+
+
+def _draw(artifact: ApprovalArtifact, full: bool, *, colour: bool) -> Iterator[str]:
+    def paint(text: str, *codes: str) -> str:
+        return f"{''.join(codes)}{text}{_RESET}" if colour and codes else text
+
+    blocks = artifact.blocks(full=full)
+    for block in blocks:
+        yield paint(block.title, _BOLD, *((_YELLOW,) if block.style is Style.CLAIM else ()))
+        for warning in block.warnings:
+            yield paint(f"! WARNING: {warning}", _BOLD, _RED)
+        for line in block.text.split("\n"):
+            yield f"{paint('  | ', _DIM)}{paint(line, *_colours(block.style, line))}"
+    hidden = sum(block.hidden for block in blocks)
+    if hidden:
+        yield paint(f"! {hidden:,} characters are hidden; expand them before approving.", _BOLD, _YELLOW)
+
+
+def _colours(style: Style, line: str) -> tuple[str, ...]:
+    if style is not Style.DIFF:
+        return ()
+    return {"+": (_GREEN,), "-": (_RED,), "@": (_CYAN,)}.get(line[:1], ())
+
+
+def to_markdown(artifact: ApprovalArtifact, *, full: bool = False) -> str:
+    """Draw as Markdown; what others wrote is in code fences longer than any they could close."""
+    parts: list[str] = []
+    blocks = artifact.blocks(full=full)
+    for block in blocks:
+        fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(block.text)), default=0))
+        language = "diff" if block.style is Style.DIFF else "text"
+        parts += [f"**{block.title}**", *(f"> WARNING: {warning}" for warning in block.warnings)]
+        parts.append(f"{fence}{language}\n{block.text}\n{fence}")
+    hidden = sum(block.hidden for block in blocks)
+    if hidden:
+        parts.append(f"**{hidden:,} characters are hidden; expand them before approving.**")
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(artifact: ApprovalArtifact, *, full: bool = False) -> str:
+    """Draw as one HTML section without script, style or link; each text is isolated from the direction of others."""
+    blocks = artifact.blocks(full=full)
+    inner = "".join(map(_section, blocks))
+    hidden = sum(block.hidden for block in blocks)
+    if hidden:
+        inner += f'<p class="hidden" role="alert">{hidden:,} characters are hidden; expand them before approving.</p>'
+    return (
+        f'<article class="approval" data-request-id="{html.escape(reveal(artifact.request_id).text)}">{inner}</article>'
+    )
+
+
+def _section(block: Block) -> str:
+    warnings = "".join(f'<p class="warning" role="alert">{html.escape(warning)}</p>' for warning in block.warnings)
+    lines = "\n".join(f"<bdi>{html.escape(line)}</bdi>" for line in block.text.split("\n"))
+    return f'<section class="{block.style}"><h3>{html.escape(block.title)}</h3>{warnings}<pre>{lines}</pre></section>'

@@ -1,0 +1,151 @@
+"""Calls that run elsewhere: who holds the lease of one, what its holder reports, and what its end means.
+
+A claimed call is offered until somebody takes it. Taking it is a commit that names the holder, made before
+the real parameters are sent: a call without a holder was sent to nobody, whatever died meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.context import Principal
+from toolgate.kernel.narration import tell
+from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.payload import encode
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline import record
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret
+from toolgate.pipeline.perform import Performer
+from toolgate.ports.runner import Job
+
+MOST_ATTEMPTS = 3
+"""How often a call that may be repeated is offered before it fails."""
+
+
+class Leases:
+    """Gives claimed calls to those who run them, and hears what they report. The first report counts."""
+
+    def __init__(self, driver: Driver, performer: Performer) -> None:
+        self._driver = driver
+        self._performer = performer
+
+    async def dispatch(self, project: str, call_id: str, *, to: Principal) -> Call:
+        """Give the call to `to` alone and return it with its real arguments and its fence, to be sent at once.
+
+        The arguments of an undo are the undo data. Durable before it returns.
+        Raises ConflictError where somebody has it, or it does not wait for anybody.
+        """
+        driver = self._driver
+        call = await driver.read(project, call_id)
+        if call.status is not Status.EXECUTING or call.placement not in REMOTE or call.runner is not None:
+            raise ConflictError(f"Call {call_id} is {call.status} and waits for nobody to run it.")
+        now = driver.now()
+        leased = call.stay(runner=to.name, due_at=now + self._term(call))
+        event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
+        durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
+        await driver.commit(
+            Change.make(
+                project=project, at=now, call=leased, expect=call.version, events=(event,), durability=durability
+            )
+        )
+        if call.undo_of is None:
+            return leased
+        undo = await driver.store.undo(project, call.undo_of)
+        return leased if undo is None else leased.evolve(arguments=undo.data)
+
+    async def progress(
+        self,
+        project: str,
+        call_id: str,
+        *,
+        by: Principal | None,
+        fence: str | None,
+        fraction: float | None,
+        message: str | None,
+        data: object,
+    ) -> Result:
+        """Record how far the holder is, and renew its lease."""
+        driver = self._driver
+        call = await self._held(project, call_id, by, fence)
+        now = driver.now()
+        told = {"progress": fraction, "message": message, "data": driver.masker(decode(encode(data)))}
+        if message is not None:
+            told["message"] = driver.masker.text(message)
+        renewed = call.stay(due_at=now + self._term(call))
+        change = record.progressed(renewed, now=now, data=told).evolve(
+            call=renewed, expect=call.version, durability=Durability.COMMITTED
+        )
+        try:
+            await driver.commit(change)
+        except ConflictError:
+            raise StaleFenceError(f"Call {call_id} no longer waits for this result.") from None
+        return result_of(renewed)
+
+    async def complete(
+        self, project: str, call_id: str, output: ToolOutput, *, fence: str | None, by: Principal | None = None
+    ) -> Result:
+        """Record the result of a call that ran elsewhere, as if its handler had returned it here.
+
+        Raises StaleFenceError where the call does not wait for this result, NotAllowedError where `by` does not
+        hold the lease and shows no fence.
+        """
+        driver = self._driver
+        call = await self._held(project, call_id, by, fence)
+        tool = driver.realm(call.project).registry.find(call.tool_name)
+        if tool is None:
+            raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
+        job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
+        job.undo = await driver.store.undo(project, call.undo_of or call.id)
+        result = await self._performer.record(job, _outcome(call, tool, output), self._since(call))
+        if result is None:
+            raise StaleFenceError(f"Call {call_id} no longer waits for this result.")
+        return result
+
+    async def _held(self, project: str, call_id: str, by: Principal | None, fence: str | None) -> Call:
+        call = await self._driver.read(project, call_id)
+        if call.status is not Status.EXECUTING or call.placement not in REMOTE:
+            raise StaleFenceError(f"Call {call_id} is {call.status} and does not wait for this result.")
+        if fence is not None and fence != call.fence:
+            raise StaleFenceError(f"Call {call_id} was given to another runner and does not wait for this result.")
+        if fence is None and by is not None and by.name != call.runner:
+            raise NotAllowedError(f"Call {call_id} does not run at {by.name}; only its runner reports its result.")
+        return call
+
+    def ended(self, call: Call) -> Change:
+        """What a lease that ran out means: nobody took the call, it failed, or nobody knows."""
+        now = self._driver.now()
+        if call.runner is None and call.placement in REMOTE:
+            error = f"Nobody was there to run `{call.tool_name}` in time; nothing was sent and nothing ran."
+            return record.failed(call, now=now, status=Status.FAILED, code="no_runner", error=error)
+        if call.has_effects and not call.idempotent:
+            error = "Nobody reported a result in time; whether the effect happened is unknown."
+            return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
+        error = "Nobody reported a result in time."
+        return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error)
+
+    def can_offer_again(self, call: Call) -> bool:
+        """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""
+        repeatable = (not call.has_effects or call.idempotent) and call.undo_of is None
+        return call.placement in REMOTE and call.runner is not None and repeatable and call.attempt < MOST_ATTEMPTS
+
+    def _term(self, call: Call) -> timedelta:
+        tool = self._driver.realm(call.project).registry.find(call.tool_name)
+        return timedelta(seconds=30.0 if tool is None else tool.timeout_seconds)
+
+    def _since(self, call: Call) -> float:
+        return (self._driver.now() - (call.started_at or call.created_at)).total_seconds() * 1000
+
+
+def _outcome(call: Call, tool: ToolDefinition, output: ToolOutput) -> Outcome:
+    """What a reported output means for the call: checked like a handler's own."""
+    if call.undo_of is not None:
+        code = "undo_failed"
+        return Outcome(Status.COMPLETED) if output.success else Outcome(Status.FAILED, error=output.error, code=code)
+    try:
+        return interpret(tool, output)
+    except ToolOutputError as error:
+        return Outcome(Status.FAILED, error=str(error), code=error.code)

@@ -1,0 +1,144 @@
+"""Passes one project's events on to a sink, in order, and keeps what the sink would not take until it does.
+
+The store has every event whatever happens here: a sink that fails delays nothing but its own copy, unless the
+host said that nothing may run unheard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any
+
+import orjson
+
+from toolgate.kernel.change import Change
+from toolgate.ports.sink import Sink
+
+SPOOL = 10_000
+"""How many events wait for a sink that is down; beyond, the oldest are left to the store alone."""
+
+PATIENCE_S = 5.0
+"""How long a sink may take over one event before that counts as a failure."""
+
+Told = tuple[str, dict[str, Any]]
+Rendering = Callable[[str, dict[str, Any]], Told | None]
+log = logging.getLogger("toolgate.events")
+
+
+def as_it_is(name: str, data: dict[str, Any]) -> Told:
+    return name, data
+
+
+class Relay:
+    """One sink's queue. `required`: no handler starts before the sink has taken the event that says so."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        spawn: Callable[[Coroutine[Any, Any, Any]], None],
+        *,
+        required: bool = False,
+        render: Rendering = as_it_is,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.required = required
+        self._emit: Callable[..., Any] = getattr(sink, "try_emit", None) or sink.emit
+        self._spawn = spawn
+        self._render = render
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._spool: deque[Told] = deque()
+        self._taken = self._passed = 0
+        self._turn: Future[None] | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._helpers: set[asyncio.Task[bool]] = set()
+
+    def take(self, change: Change) -> None:
+        """Queue the events of a commit, as copies nobody else holds; see that somebody passes them on."""
+        told = [self._told(change, name, data) for name, _, data in change.events]
+        with self._lock:
+            for item in told:
+                if item is not None:
+                    self._spool.append(item)
+                    self._taken += 1
+            while len(self._spool) > SPOOL:
+                self._spool.popleft()
+                self._passed += 1
+                log.error("the event sink has been away too long: one event is in the store only")
+        self._see_to_it()
+
+    def _told(self, change: Change, name: str, data: dict[str, Any]) -> Told | None:
+        copy: dict[str, Any] = orjson.loads(orjson.dumps({**data, "timestamp": change.at}, None, orjson.OPT_UTC_Z))
+        return self._render(name, copy)
+
+    def _see_to_it(self) -> None:
+        """Pass on what waits soon: on the loop that uses this sink while it lives, else on the gate's own."""
+        here = asyncio.get_running_loop()  # whoever commits does so from a loop
+        home = self._home
+        if home is None or not home.is_running():
+            home = self._home = here
+        if home is here:
+            home.call_soon(self._help, home)
+            return
+        try:
+            home.call_soon_threadsafe(self._help, home)
+        except RuntimeError:  # closed just now
+            self._spawn(self.flush())
+
+    def _help(self, home: asyncio.AbstractEventLoop) -> None:
+        # Usually whoever made the change has passed it on by now.
+        if self._spool and self._turn is None:
+            task = home.create_task(self.flush(), name="toolgate-sink")
+            self._helpers.add(task)
+            task.add_done_callback(self._helpers.discard)
+
+    async def flush(self) -> bool:
+        """Return once the sink has everything that was queued before; False where it would not take it."""
+        goal = self._taken
+        while self._passed < goal:
+            turn = self._take_turn()
+            if turn is not None:
+                await asyncio.wait({asyncio.wrap_future(turn)})  # a wait that is cancelled leaves the turn alone
+                continue
+            try:
+                if not await self._pass_on():
+                    return False
+            finally:
+                self._end_turn()
+        return True
+
+    def _take_turn(self) -> Future[None] | None:
+        """None where it is our turn to pass events on; otherwise the future of the one whose turn it is."""
+        with self._lock:
+            if self._turn is not None:
+                return self._turn
+            self._turn = Future()
+            return None
+
+    def _end_turn(self) -> None:
+        with self._lock:
+            turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.set_result(None)
+
+    async def _pass_on(self) -> bool:
+        while self._spool:
+            name, data = self._spool[0]
+            try:
+                async with asyncio.timeout(self._patience_s):
+                    said = self._emit(type=name, data=data)
+                    if inspect.isawaitable(said):
+                        await said
+            except Exception as error:  # noqa: BLE001  # whatever a sink raises, the event is kept for it
+                log.error("the event sink failed with %s on %s; it is kept and told again", type(error).__name__, name)
+                return False
+            with self._lock:
+                self._spool.popleft()
+                self._passed += 1
+        return True

@@ -1,0 +1,85 @@
+"""What is to run in a sandbox, and how that ended. Tools describe it; the sandbox runner does it.
+
+A hook that is a `Confinable` is not called: the runner asks it for a plan, runs the plan in a sandbox, and lets
+it turn the end into an output. Any other hook of a sandboxed tool runs in a child process as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from toolgate.kernel.input import ToolInput
+
+MEBIBYTE = 1 << 20
+Ending = Literal["exited", "timeout", "memory", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confined:
+    """A program to run in a sandbox.
+
+    argv: the program's absolute path and its arguments. cwd: where it starts.
+    readable, writable: what it sees of the host's files, at the same place. hidden: what it does not, although
+    it lies within those; locked: what it cannot change. environment: all the variables it gets. network: whether
+    it has one.
+    timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
+    memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str = "/tmp"  # the sandbox's own
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    network: bool = False
+    stdin: bytes = b""
+    timeout_s: float = 30.0
+    output_bytes: int = 1_000_000
+    memory_bytes: int = 2048 * MEBIBYTE
+    processes: int = 256
+    temporary_bytes: int = 256 * MEBIBYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfinedCall:
+    """A Python function to run in a sandbox, by its module and name, with keyword arguments that can be pickled."""
+
+    module: str
+    name: str
+    arguments: Mapping[str, Any]
+    network: bool = False
+    timeout_s: float = 30.0
+    memory_bytes: int = 1024 * MEBIBYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a confined program ended. A program that was stopped has the exit code -1."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    ending: Ending = "exited"
+    duration_s: float = 0.0
+    backend: str = ""
+
+
+@runtime_checkable
+class Confinable(Protocol):
+    """A hook that plans what runs in the sandbox instead of running there itself."""
+
+    def plan(self, given: ToolInput) -> Confined | ConfinedCall:
+        """Return what is to run; raise for arguments that are refused. Runs outside the sandbox, before it."""
+        ...
+
+    def conclude(self, given: ToolInput, finished: Finished | Any) -> Any:
+        """Return the tool's output from a program's end or a function's value.
+
+        Runs outside the sandbox, after it: what it is given may be hostile.
+        """
+        ...

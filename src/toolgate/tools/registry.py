@@ -1,0 +1,185 @@
+"""The tools an app offers, in this door's words, and the process-wide registry.
+
+What is registered is what `get` returns; what runs is the definition made of it, and it runs through the gate.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolgate.errors import DefinitionError
+from toolgate.kernel.context import Mode
+from toolgate.kernel.registry import ToolRegistry as KernelRegistry
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.tools.definitions import Action, ToolInput, ToolOutput, action_of, definition_of
+
+if TYPE_CHECKING:
+    from toolgate.tools.executor import ToolExecutor
+
+T = TypeVar("T")
+
+
+class GovernedTool:
+    """A registered tool whose `execute` passes the gate. Everything else is as it was registered."""
+
+    def __init__(self, registry: ToolRegistry, definition: ToolDefinition, registered: Any) -> None:
+        self._registry = registry
+        self._registered = registered
+        self.definition = definition
+        self.name = definition.name
+        self.description = definition.description
+        self.action_type = definition.action_type
+        self.input_schema = definition.input_schema
+
+    async def execute(self, input: ToolInput | Any, ctx: Any = None) -> ToolOutput:
+        """Run the tool as `registry.execute` does; `input` is a ToolInput, an action or plain arguments."""
+        given = input if isinstance(input, ToolInput) else ToolInput(action=input)
+        action = Action(id=given.action_id or Action().id, type=self.name, payload=given.payload)
+        return await self._registry.execute(action, given.ctx if ctx is None else ctx)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._registered, name)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, GovernedTool):
+            return other._registered is self._registered
+        return other is self._registered
+
+    def __hash__(self) -> int:
+        return hash(id(self._registered))
+
+    def __repr__(self) -> str:
+        return f"GovernedTool({self.name!r})"
+
+
+class ToolRegistry(KernelRegistry):
+    """Tools by name and by action type. Registering a name again replaces its tool."""
+
+    def __init__(self, tools: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self._registered: dict[str, Any] = {}
+        self._own: ToolExecutor | None = None
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: Any, executor: Callable[..., Any] | None = None) -> None:
+        """Offer a tool: a ToolDefinition, an object with `name` and `execute`, or a description and its executor."""
+        definition = definition_of(tool, executor)
+        self.add(definition)
+        self._registered[definition.name] = tool
+
+    register_tool = register
+
+    def discard(self, name: str) -> None:
+        super().discard(name)
+        self._registered.pop(name, None)
+
+    unregister = discard
+
+    def get(self, name: str) -> Any:
+        """Return what was registered under this name, else under this action type; None where nothing was."""
+        definition = self.find(name)
+        return None if definition is None else self._registered.get(definition.name, definition)
+
+    def get_by_action_type(self, action_type: str) -> Any:
+        """Return what was registered under this action type; None where nothing was."""
+        found = self.find(action_type)
+        if found is None or found.action_type != action_type:
+            found = next((tool for tool in self if tool.action_type == action_type), None)
+        return None if found is None else self.get(found.name)
+
+    def get_tool(self, name: str) -> tuple[ToolDefinition, Any] | None:
+        """Return a tool's definition and what it runs; None where there is none."""
+        definition = self.find(name)
+        return None if definition is None else (definition, definition.function or definition.handler)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a tool of this name or action type."""
+        return name in self
+
+    can_execute = has
+
+    def list_tools(self, mode: Mode | str | None = None) -> builtins.list[Any]:
+        """Return the tools that may run in a mode; all of them without one."""
+        wanted = None if mode is None else Mode(mode)
+        return [self._presented(tool) for tool in self if wanted is None or tool.allows_mode(wanted)]
+
+    def filter_by_category(self, category: str) -> builtins.list[Any]:
+        """Return the tools of a category."""
+        return [self._presented(tool) for tool in self if tool.category == category]
+
+    def governed(self, name: str) -> GovernedTool:
+        """Return a tool whose `execute` passes the gate; raise ToolNotFoundError."""
+        definition = self.resolve(name)
+        return GovernedTool(self, definition, self.get(definition.name))
+
+    def _presented(self, definition: ToolDefinition) -> Any:
+        """What was registered, if it can be shown to a model as it is: by name, description and schema."""
+        registered = self.get(definition.name)
+        whole = all(hasattr(registered, name) for name in ("name", "description", "input_schema"))
+        return registered if whole else self.governed(definition.name)
+
+    async def execute(self, action: Any, ctx: Any = None) -> ToolOutput:
+        """Run an action's tool through the gate, as ToolExecutor.execute does, in a project of this registry's own."""
+        return await self.executor.execute(action_of(action), ctx)
+
+    @property
+    def executor(self) -> ToolExecutor:
+        """The executor behind `execute`; its `undo_action` takes back what that did."""
+        if self._own is None:
+            from toolgate.tools.executor import ToolExecutor  # here: an executor has a registry
+
+            self._own = ToolExecutor(self)
+        return self._own
+
+    def list(self) -> builtins.list[Any]:
+        """Return all tools, each with `name`, `description` and `input_schema`."""
+        return self.list_tools()
+
+
+_lock = threading.Lock()
+_registry: ToolRegistry | None = None
+
+
+def get_tool_registry() -> ToolRegistry:
+    """Return the process-wide registry."""
+    global _registry
+    with _lock:
+        if _registry is None:
+            _registry = ToolRegistry()
+        return _registry
+
+
+def set_tool_registry(registry: ToolRegistry) -> None:
+    """Make a registry the process-wide one."""
+    global _registry
+    with _lock:
+        _registry = registry
+
+
+def clear_tool_registry() -> None:
+    """Forget the process-wide registry; the next one asked for is new and empty."""
+    global _registry
+    with _lock:
+        _registry = None
+
+
+def register_tool(tool: T) -> T:
+    """Register a tool with the process-wide registry and return it. A class is registered as an instance of it."""
+    if isinstance(tool, type):
+        try:
+            instance = tool()
+        except TypeError as error:
+            raise DefinitionError(
+                f"{tool.__name__} cannot be registered as a class, for it cannot be made without arguments ({error}); "
+                "register an instance."
+            ) from None
+        get_tool_registry().register(instance)
+    else:
+        get_tool_registry().register(tool)
+    return tool

@@ -1,0 +1,87 @@
+"""A question that was put to people and not answered is put to them again by the next process that can."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import toolgate
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Status
+from toolgate.kernel.context import Principal
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.ports.channel import Answer, Decision
+
+PAID: list[int] = []
+
+
+@toolgate.tool(requires_approval=True)
+async def pay(amount: int) -> str:
+    """Pay somebody."""
+    PAID.append(amount)
+    return f"paid {amount}"
+
+
+TOOL: ToolDefinition = pay
+
+
+class Desk:
+    """A channel that notes what it is asked, and approves or never answers."""
+
+    def __init__(self, *, approves: bool = False) -> None:
+        self.asked: list[str] = []
+        self._approves = approves
+
+    async def ask(self, approval: Approval) -> Answer | None:
+        self.asked.append(approval.call_id)
+        if not self._approves:
+            await asyncio.Event().wait()
+        return Answer(decision=Decision.APPROVE, by=Principal.of("ann"))
+
+
+def _open(path: Path, desk: Desk | None) -> toolgate.Gate:
+    return toolgate.open(f"sqlite:///{path}", tools=[TOOL], approver=desk)
+
+
+async def test_a_question_of_a_closed_gate_is_asked_again_by_the_next(database: Path) -> None:
+    PAID.clear()
+    gone, back = Desk(), Desk(approves=True)
+    async with _open(database, gone) as gate:
+        asked = await gate.call("pay", {"amount": 5}, wait=False)
+    async with _open(database, back) as gate:
+        await gate.recover()
+        result = await gate.wait(asked.call_id)
+    assert (result.data, PAID) == ("paid 5", [5])
+    assert gone.asked == back.asked == [asked.call_id]
+
+
+async def test_a_question_somebody_alive_carries_is_not_asked_by_others(database: Path) -> None:
+    first, second = Desk(), Desk()
+    async with _open(database, first) as one, _open(database, second) as two:
+        asked = await one.call("pay", {"amount": 5}, wait=False)
+        await two.recover()
+        await two.recover()
+        assert second.asked == []
+        assert (await one.get(asked.call_id)).status is Status.AWAITING_APPROVAL
+
+
+async def test_a_question_nobody_carried_stays_with_whoever_decides(database: Path) -> None:
+    desk = Desk()
+    async with _open(database, None) as gate:
+        asked = await gate.call("pay", {"amount": 5}, wait=False)
+    async with _open(database, desk) as gate:
+        await gate.recover()
+        assert desk.asked == []
+        await gate.cancel(asked.call_id)
+
+
+async def test_one_of_many_takes_a_question_over(database: Path) -> None:
+    async with _open(database, Desk()) as gate:
+        await gate.call("pay", {"amount": 5}, wait=False)
+    desks = [Desk(), Desk(), Desk()]
+    gates = [_open(database, desk) for desk in desks]
+    await asyncio.gather(*(gate.recover() for gate in gates for _ in range(3)))
+    await asyncio.sleep(0)
+    assert sum(len(desk.asked) for desk in desks) == 1
+    for gate in gates:
+        await gate.aclose()

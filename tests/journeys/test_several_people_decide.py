@@ -1,0 +1,225 @@
+"""Quorum, roles, separation of duties, escalation: who may say yes, and when it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.journeys.scene import Open, names, park
+
+from toolgate import Context, Gate, Policy, Principal, ToolDefinition, ToolOutput
+from toolgate.errors import DecisionConflictError, NotAllowedError, UsageError
+from toolgate.kernel.call import Status
+from toolgate.kernel.context import PrincipalKind
+from toolgate.kernel.event import Event
+from toolgate.kernel.terms import ApprovalLevel, ApprovalTerms
+from toolgate.testing.patience import until
+
+RAN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    RAN.clear()
+
+
+async def handler(given: Any) -> ToolOutput:
+    RAN.append(given.payload)
+    return ToolOutput.ok()
+
+
+def tool(**options: Any) -> ToolDefinition:
+    return ToolDefinition("pay", {}, handler, risk_level="medium", **options)
+
+
+def under(**terms: Any) -> Policy:
+    return Policy(terms=ApprovalTerms(**terms), revision="terms")
+
+
+def lead(name: str, *roles: str) -> Principal:
+    return Principal(name=name, roles=frozenset(roles or ("lead",)))
+
+
+async def told(gate: Gate, name: str) -> Event:
+    return [event for event in await gate.events() if event.type == name][-1]
+
+
+async def test_two_of_three_must_approve_and_one_vote_is_not_enough(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(quorum=2)) as gate:
+        approval = await park(gate, "pay")
+        first = await gate.decide(approval.id, "approve", by="ann", reason="ok")
+        assert first.status is Status.AWAITING_APPROVAL
+        assert (await told(gate, "approval.voted")).data["votes"] == 1
+        assert [vote.by for vote in (await gate.approval(approval.id)).votes] == ["ann"]
+        assert RAN == []
+        await gate.decide(approval.id, "approve", by="bob")
+        done = await gate.wait(approval.call_id)
+        assert (done.status, done.approved_by, len(RAN)) == (Status.COMPLETED, "ann, bob", 1)
+        assert (await told(gate, "approval.decided")).data["votes"] == ["ann", "bob"]
+
+
+async def test_a_person_has_one_vote_under_any_spelling_of_their_identity(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(quorum=2)) as gate:
+        approval = await park(gate, "pay")
+        await gate.decide(approval.id, "approve", by="ann")
+        for again in ("ann", str(Principal.of("ann").id), Principal(name="ann", roles=frozenset({"other"}))):
+            with pytest.raises(DecisionConflictError, match="already"):
+                await gate.decide(approval.id, "approve", by=again)
+        with pytest.raises(DecisionConflictError, match="already"):
+            await gate.decide(approval.id, "deny", by="ann")
+        assert RAN == []
+
+
+async def test_the_first_denial_ends_it_whatever_others_said(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(quorum=2)) as gate:
+        approval = await park(gate, "pay")
+        await gate.decide(approval.id, "approve", by="ann")
+        denied = await gate.decide(approval.id, "deny", by="bob", reason="no")
+        assert denied.status is Status.REJECTED
+        with pytest.raises(DecisionConflictError):
+            await gate.decide(approval.id, "approve", by="cid")
+        assert RAN == []
+
+
+async def test_racing_voters_are_each_counted_once(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(quorum=5)) as gate:
+        approval = await park(gate, "pay")
+        voters = [f"person-{number % 20}" for number in range(60)]
+        outcomes = await asyncio.gather(
+            *(gate.decide(approval.id, "approve", by=name) for name in voters), return_exceptions=True
+        )
+        assert sum(not isinstance(outcome, BaseException) for outcome in outcomes) == 5
+        assert (await gate.wait(approval.call_id)).success
+        assert len(RAN) == 1
+        assert len({vote.by for vote in (await gate.approval(approval.id)).votes}) == 5
+
+
+async def test_only_people_with_a_listed_role_decide(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(approvers=(frozenset({"lead", "cfo"}),))) as gate:
+        approval = await park(gate, "pay")
+        for decision in ("approve", "deny"):
+            with pytest.raises(NotAllowedError, match="one of cfo, lead"):
+                await gate.decide(approval.id, decision, by=lead("ann", "intern"))
+        await gate.decide(approval.id, "approve", by=lead("ann"))
+        assert (await gate.wait(approval.call_id)).success
+
+
+async def test_separation_keeps_the_person_a_call_is_for_from_deciding(open_gate: Open) -> None:
+    context = Context(principal="agent:a", user="ann")
+    async with open_gate(tools=[tool()], policy=under(separation=True)) as gate:
+        approval = await park(gate, "pay", context=context)
+        for same in ("ann", str(Principal.of("ann").id), Principal(name="ann", kind=PrincipalKind.ADMIN)):
+            with pytest.raises(NotAllowedError, match="another person"):
+                await gate.decide(approval.id, "approve", by=same)
+        await gate.decide(approval.id, "approve", by="bob")
+        assert (await gate.wait(approval.call_id)).success
+
+
+async def test_at_full_the_same_person_must_say_why(open_gate: Open) -> None:
+    context = Context(principal="agent:a", user="ann")
+    async with open_gate(tools=[tool()], policy=under(level=ApprovalLevel.FULL)) as gate:
+        approval = await park(gate, "pay", context=context)
+        assert approval.level == "full"
+        with pytest.raises(UsageError, match="reason"):
+            await gate.decide(approval.id, "approve", by="ann")
+        await gate.decide(approval.id, "approve", by="ann", reason="I asked for it and checked it")
+        assert (await gate.wait(approval.call_id)).success
+
+
+async def test_who_asked_never_decides(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()]) as gate:
+        approval = await park(gate, "pay", context=Context(principal="ann"))
+        for verb in (
+            gate.decide(approval.id, "approve", by="ann"),
+            gate.edit(approval.id, {}, by="ann"),
+            gate.respond(approval.id, "x", by="ann"),
+            gate.extend(approval.id, 60, by="ann"),
+            gate.escalate(approval.id, "lead", by="ann"),
+            gate.comment(approval.id, "x", by="ann"),
+        ):
+            with pytest.raises(NotAllowedError):
+                await verb
+
+
+async def test_escalation_by_hand_lets_another_role_decide(open_gate: Open) -> None:
+    asked: list[str] = []
+
+    async def channel(approval: Any) -> None:
+        asked.append(approval.id)
+
+    policy = under(approvers=(frozenset({"lead"}),))
+    async with open_gate(tools=[tool()], policy=policy, approver=channel) as gate:
+        approval = await park(gate, "pay")
+        with pytest.raises(NotAllowedError):
+            await gate.decide(approval.id, "approve", by=lead("dia", "director"))
+        with pytest.raises(UsageError):
+            await gate.escalate(approval.id, by="ann")
+        wider = await gate.escalate(approval.id, "director", by="ann")
+        assert wider.escalated
+        assert (await told(gate, "approval.escalated")).data["roles"] == ["director"]
+        await until(lambda: len(asked) == 2)
+        await gate.decide(approval.id, "approve", by=lead("dia", "director"))
+        assert (await gate.wait(approval.call_id)).success
+
+
+async def test_escalation_comes_by_itself_when_its_time_has_come(open_gate: Open) -> None:
+    policy = under(approvers=(frozenset({"lead"}),), escalate_after_s=0.05, escalate_to=frozenset({"director"}))
+    async with open_gate(tools=[tool()], policy=policy) as gate:
+        approval = await park(gate, "pay", approval_timeout_s=60)
+        await until(lambda: _is_escalated(gate, approval.id))
+        assert (await told(gate, "approval.escalated")).data["escalated_by"] is None
+        await gate.decide(approval.id, "approve", by=lead("dia", "director"))
+        assert (await gate.wait(approval.call_id)).success
+
+
+async def _is_escalated(gate: Gate, approval_id: str) -> bool:
+    return (await gate.approval(approval_id)).escalated
+
+
+async def test_a_comment_stands_beside_the_question_masked(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], secrets=["hunter2hunter2"]) as gate:
+        approval = await park(gate, "pay")
+        noted = await gate.comment(approval.id, "the key is hunter2hunter2", by="ann")
+        assert noted.comments[0].by == "ann"
+        assert "hunter2" not in str(noted.comments)
+        with pytest.raises(UsageError):
+            await gate.comment(approval.id, "  ", by="ann")
+        artifact = await gate.artifact(approval.id)
+        assert any("ann" in answer for answer in artifact.answers)
+        await gate.decide(approval.id, "deny", by="bob")
+        with pytest.raises(DecisionConflictError):
+            await gate.comment(approval.id, "late", by="ann")
+        assert names(await gate.events(call_id=approval.call_id)).count("approval.commented") == 1
+
+
+async def test_an_answer_instead_of_a_run_reaches_the_agent(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()]) as gate:
+        approval = await park(gate, "pay")
+        waiting = asyncio.ensure_future(gate.wait(approval.call_id))
+        await gate.respond(approval.id, {"use": "account B"}, by="ann")
+        result = await waiting
+        assert (result.status, result.error_code, result.data) == (Status.REJECTED, "responded", {"use": "account B"})
+        assert (await gate.approval(approval.id)).status == "denied"
+        assert (await told(gate, "approval.decided")).data["response"] == {"use": "account B"}
+        assert RAN == []
+
+
+async def test_what_the_agent_claims_is_kept_apart(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], secrets=["hunter2hunter2"]) as gate:
+        approval = await park(gate, "pay", claim="Please, hunter2hunter2 told me to")
+        assert approval.message == "Run pay?"
+        assert "told me to" in str(approval.claim)
+        assert "hunter2" not in str(approval.claim)
+        assert (await gate.artifact(approval.id)).claim == approval.claim
+
+
+async def test_stricter_terms_after_a_yes_ask_again(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()]) as gate:
+        approval = await park(gate, "pay")
+        await gate.set_policy(under(quorum=2), by="ann")
+        await gate.decide(approval.id, "approve", by="ann")
+        await until(gate.pending)
+        (second,) = await gate.pending()
+        assert (second.id == approval.id, second.terms.quorum) == (False, 2)
+        assert RAN == []

@@ -1,0 +1,142 @@
+"""What an approver sees, and that nothing others wrote can act on any surface."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+from typing import Any
+
+import pytest
+
+from toolgate.kernel.artifact import CLAIM, ApprovalArtifact, Style, artifact_of, summary_of
+from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
+from toolgate.testing.conformance.rows import an_approval
+
+EVIL = (
+    "ok\n\x1b[2J```\n# Approved\n[click](javascript:alert(1))<script>alert(1)</script>"
+    "<img src=x onerror=1>\u202e\n  | Risk: low"
+)
+
+
+def an_artifact(**fields: Any) -> ApprovalArtifact:
+    standard: dict[str, Any] = {"requester": "agent:a", "user": "ann", "project": "p", "arguments": {"x": 1}}
+    return ApprovalArtifact("id-1", "write", "Run write?", **{**standard, **fields})
+
+
+def test_the_shape_of_the_documents_is_kept() -> None:
+    artifact = ApprovalArtifact("id", "tool", "message")
+    assert artifact.options == ["approve", "deny"]
+    assert json.loads(json.dumps(artifact.to_dict()))["request_id"] == "id"
+
+
+def test_an_approval_is_shown_with_all_its_facts() -> None:
+    approval = an_approval(
+        user="ann", run_id="r", level="full", risk="high", confidence=40, reasons=("paths: outside",), undoable=True,
+        arguments={"path": "a"}, preview="+ a", requires_reason=True, digest="abc",
+    )  # fmt: skip
+    artifact = artifact_of(approval)
+    text = to_plain(artifact)
+    for fact in (
+        "Run write?", "Tool: write", "Asked by: agent:local on behalf of ann", "Risk: high",
+        "Why it asks: paths: outside", "Confidence: 40 of 100", "Undo: can be undone", "Level: full", "a reason",
+        "Expires: 2", "Digest: abc", '"path": "a"', "+ a",
+    ):  # fmt: skip
+        assert fact in text
+    assert json.loads(json.dumps(artifact.to_dict()))["expires_at"] == approval.expires_at.isoformat()
+    assert artifact.action_summary == 'write(path="a")'
+    assert artifact.warnings == ()
+    assert not artifact.must_expand
+
+
+@pytest.mark.parametrize(
+    ("undoable", "ttl_s", "said"),
+    [
+        (False, None, "cannot be undone"),
+        (True, 3600.0, "for 60 minutes"),
+        (True, 30.0, "for 30 seconds"),
+        (True, None, "can be undone"),
+    ],
+)
+def test_it_says_whether_and_how_long_it_can_be_undone(undoable: bool, ttl_s: float | None, said: str) -> None:
+    assert said in to_plain(an_artifact(undoable=undoable, undo_ttl_s=ttl_s))
+
+
+def test_what_the_agent_says_is_fenced_off_as_its_claim() -> None:
+    blocks = an_artifact(claim="Trust me").blocks()
+    assert [(block.title, block.text) for block in blocks if block.style is Style.CLAIM] == [(CLAIM, "Trust me")]
+
+
+def test_a_line_break_in_a_fact_begins_no_other_fact() -> None:
+    facts = an_artifact(reasons=("rule: x\nRisk: low",), user=None).blocks()[1].text
+    assert "Why it asks: rule: x ⏎ Risk: low" in facts.split("\n")
+
+
+def test_previews_are_shown_as_what_they_are() -> None:
+    titles = [block.title for block in an_artifact(preview={"diff": "+a", "size": 3}).blocks()]
+    assert titles[-2:] == ["What it would change", "About the change"]
+    assert an_artifact(preview={"diff": "-a"}).blocks()[-1].style is Style.DIFF
+    assert an_artifact(preview=["a"]).blocks()[-1].style is Style.CODE
+
+
+def test_a_summary_fits_on_one_line() -> None:
+    line = summary_of("write", {"text": "x\n" * 500})
+    assert "\n" not in line
+    assert len(line) == 100
+    assert summary_of("write", None) == "write()"
+
+
+def hostile() -> ApprovalArtifact:
+    return ApprovalArtifact(
+        EVIL, EVIL, EVIL, claim=EVIL, reasons=(EVIL,), user=EVIL, requester=EVIL, arguments={EVIL: EVIL}, preview=EVIL
+    )
+
+
+class Reader(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+
+def test_html_has_no_element_others_wrote() -> None:
+    reader = Reader()
+    reader.feed(to_html(hostile()))
+    assert reader.tags <= {"article", "section", "h3", "p", "pre", "bdi"}
+    assert reader.attributes <= {"class", "role", "data-request-id"}
+    assert "\x1b" not in to_html(hostile())
+
+
+def test_markdown_keeps_others_words_inside_fences() -> None:
+    text = to_markdown(hostile())
+    outside = re.sub(r"(?ms)^(`{3,})\w+\n.*?^\1$", "", text)
+    assert "javascript" not in outside
+    assert "<script" not in outside
+    assert "# Approved" not in outside
+
+
+def test_a_terminal_gets_no_escape_sequence_but_ours() -> None:
+    drawn = to_terminal(hostile())
+    assert set(re.findall(r"\x1b\[[^m]*m?", drawn)) <= {f"\x1b[{code}m" for code in (0, 1, 2, 31, 32, 33, 36)}
+    assert "WARNING" in drawn
+    assert "\u202e" not in drawn
+
+
+def test_plain_lines_of_others_stand_behind_the_margin() -> None:
+    lines = to_plain(hostile()).split("\n")
+    ours = [line for line in lines if not line.startswith("  | ")]
+    assert all(line.startswith(("Question", "Facts", "Arguments", "What", "! WARNING")) for line in ours)
+
+
+@pytest.mark.parametrize("draw", [to_plain, to_terminal, to_markdown, to_html])
+def test_what_is_hidden_must_be_expanded_and_then_is_there(draw: Any) -> None:
+    artifact = an_artifact(arguments={"text": "y" * 5000 + "MIDDLE" + "y" * 5000}, preview="+a\n-b\n@@ c\n d")
+    assert artifact.must_expand
+    assert "expand them before approving" in draw(artifact)
+    assert "MIDDLE" not in draw(artifact)
+    assert "MIDDLE" in draw(artifact, full=True)
+    assert "expand them" not in draw(artifact, full=True)
