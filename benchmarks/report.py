@@ -64,6 +64,7 @@ def _tables(results: Results) -> list[Table]:
         _start_table(results["start"]),
         _parking_table(results["parking"]),
         _durable_table(results["durable"]),
+        _diff_table(results["diff"]),
     ]
 
 
@@ -150,6 +151,22 @@ def _durable_table(durable: dict[str, Any]) -> Table:
             digits = 1 if unit == "ms" else 0
             body.append([title, unit, f"{numbers['median']:,.{digits}f}", f"{best:,.{digits}f}"])
     return ["SQLite", "unit", "median", "best"], body
+
+
+def _diff_table(diff: dict[str, Any]) -> Table:
+    titles = {
+        "text_unique": "text, unique lines, 1 % changed",
+        "text_150": "text, 150 distinct lines, 1 % changed",
+        "text_log": "repetitive log, 200 lines inserted",
+        "json_changed": "JSON, 1 % changed",
+        "json_head": "JSON list, one head insertion",
+    }
+    body = []
+    for case, contenders in diff.items():
+        for name, numbers in contenders.items():
+            counts = f"+{numbers['additions']['max']:.0f} -{numbers['deletions']['max']:.0f}"
+            body.append([titles[case], name, f"{numbers['ms']['median']:,.0f}", f"{numbers['ms']['min']:,.0f}", counts])
+    return ["diff of 1 MB", "by", "median ms", "min ms", "counts"], body
 
 
 def _verdict_table(verdicts: list[Verdict]) -> Table:

@@ -16,6 +16,7 @@ from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import PolicyError
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import EVENTS, Event
+from toolgate.kernel.undo import UndoMetadata
 
 PAGE = "docs/reference/events.md"
 
@@ -50,6 +51,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     done = await gate.wait(asked.call_id)
     await gate.undo(done.call_id)
     await gate.undo(done.call_id)
+    await gate.adopt(UndoMetadata("kept elsewhere", "change", {}))
     await gate.call("change", {"value": 2}, approval_timeout_s=0.1)
     parked = await gate.call("change", {"value": 3}, wait=False)
     await gate.cancel(parked.call_id)

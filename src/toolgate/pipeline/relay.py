@@ -124,8 +124,8 @@ class Relay:
     def _end_turn(self) -> None:
         with self._lock:
             turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.set_result(None)
+        assert turn is not None  # it is ours
+        turn.set_result(None)
 
     async def _pass_on(self) -> bool:
         while self._spool:
