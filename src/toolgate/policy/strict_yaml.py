@@ -100,8 +100,6 @@ class _Builder:
             at = getattr(error, "position", 0) or 0
             place = Place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
             raise _refused(self.name, place, "this character is not allowed in YAML") from None
-        except RecursionError:
-            raise _refused(self.name, Place(1, 1), f"values are nested more than {MAX_DEPTH} deep") from None
         return Tree(self.name, content, self.keys, self.values)
 
     def _document(self, events: Iterator[Any]) -> Any:

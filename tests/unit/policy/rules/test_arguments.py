@@ -65,6 +65,7 @@ def test_leaving_an_argument_out_helps_nobody() -> None:
     [
         ("a.b", {"a": {"b": 10}}, "deny"),
         ("a.b", {"a": 3}, "ask"),
+        ("a.b", {"a": {"c": 10}}, "ask"),
         ("a.*.b", {"a": [{"b": 1}, {"b": 10}]}, "deny"),
         ("a.*.b", {"a": [{"b": 1}]}, "ask"),
         ("a.1", {"a": [1, 10]}, "deny"),
