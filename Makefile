@@ -12,6 +12,7 @@ demo: bootstrap ## walk one call through policy, approval, execution and undo in
 	@$(BIN)/python examples/terminal_walk.py
 
 test: check ## everything that must hold before a commit: check, tests, coverage
+	@$(PYTHON) tools/components.py
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n 2
 	@$(BIN)/coverage combine --quiet

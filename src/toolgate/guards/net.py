@@ -131,7 +131,8 @@ def _refuse(kind: str, problem: str) -> NoReturn:
 class HostRules:
     """What may be fetched: schemes, ports, names (`example.com`, `*.example.com`, `*`) and networks.
 
-    A name that several lists hold gets the strictest word; one that none holds is denied. Addresses that are
+    A name that several lists hold gets the strictest word; one that none holds is denied. `*` under `ask` and
+    `allow` stands for the names that no other entry there covers; under `deny`, for all. Addresses that are
     not public are denied wherever `allow_networks` does not hold them, and those in `deny_networks` always.
     """
 
@@ -144,12 +145,19 @@ class HostRules:
     deny_networks: tuple[str, ...] = ()
     _allowed: tuple[Network, ...] = field(init=False, repr=False, compare=False)
     _denied: tuple[Network, ...] = field(init=False, repr=False, compare=False)
+    _order: tuple[tuple[Word, tuple[str, ...]], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_allowed", _networks(self.allow_networks))
         object.__setattr__(self, "_denied", _networks(self.deny_networks))
         for what in ("allow", "ask", "deny"):
             object.__setattr__(self, what, tuple(map(_checked_name, getattr(self, what))))
+        named = [(word, tuple(name for name in names if name != "*")) for word, names in self._lists()]
+        others = [(word, tuple(name for name in names if name == "*")) for word, names in self._lists()]
+        object.__setattr__(self, "_order", ((Word.DENY, self.deny), *named, *others))
+
+    def _lists(self) -> tuple[tuple[Word, tuple[str, ...]], ...]:
+        return (Word.ASK, self.ask), (Word.ALLOW, self.allow)
 
     def judge(self, target: Target) -> tuple[Word, str]:
         """Return what the rules say of a URL, before anything is resolved."""
@@ -159,7 +167,7 @@ class HostRules:
             return Word.DENY, f"port {target.port} is not allowed ({', '.join(map(str, self.ports)) or 'none'})"
         if target.address is not None and (why := self.refuse_address(target.address)) is not None:
             return Word.DENY, why
-        for word, names in ((Word.DENY, self.deny), (Word.ASK, self.ask), (Word.ALLOW, self.allow)):
+        for word, names in self._order:
             name = next((name for name in names if _covers(name, target.host)), None)
             if name is not None:
                 return word, f"host '{target.host}' is covered by '{name}'"

@@ -62,6 +62,7 @@ STEERING = (
     ".svn",
     "toolgate.yaml",
     "toolgate.yml",
+    "toolgate.*.yaml",
     "toolgate.db*",
     "config/governance",
     ".bashrc",

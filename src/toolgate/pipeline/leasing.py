@@ -6,12 +6,13 @@ the real parameters are sent: a call without a holder was sent to nobody, whatev
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Principal
+from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import encode
@@ -40,18 +41,16 @@ class Leases:
         Raises ConflictError where somebody has it, or it does not wait for anybody.
         """
         driver = self._driver
-        call = await driver.read(project, call_id)
-        if call.status is not Status.EXECUTING or call.placement not in REMOTE or call.runner is not None:
-            raise ConflictError(f"Call {call_id} is {call.status} and waits for nobody to run it.")
-        now = driver.now()
-        leased = call.stay(runner=to.name, due_at=now + self._term(call))
-        event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
-        durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
-        await driver.commit(
-            Change.make(
-                project=project, at=now, call=leased, expect=call.version, events=(event,), durability=durability
-            )
-        )
+        while True:
+            call = await driver.read(project, call_id)
+            if call.status is not Status.EXECUTING or call.placement not in REMOTE or call.runner is not None:
+                raise ConflictError(f"Call {call_id} is {call.status} and waits for nobody to run it.")
+            now = driver.now()
+            leased = call.stay(runner=to.name, due_at=now + self._term(call))
+            event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
+            durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
+            if await self._try(_step(leased, call, events=(event,), at=now, durability=durability)):
+                break
         if call.undo_of is None:
             return leased
         undo = await driver.store.undo(project, call.undo_of)
@@ -70,20 +69,17 @@ class Leases:
     ) -> Result:
         """Record how far the holder is, and renew its lease."""
         driver = self._driver
-        call = await self._held(project, call_id, by, fence)
-        now = driver.now()
-        told = {"progress": fraction, "message": message, "data": driver.masker(decode(encode(data)))}
-        if message is not None:
-            told["message"] = driver.masker.text(message)
-        renewed = call.stay(due_at=now + self._term(call))
-        change = record.progressed(renewed, now=now, data=told).evolve(
-            call=renewed, expect=call.version, durability=Durability.COMMITTED
-        )
-        try:
-            await driver.commit(change)
-        except ConflictError:
-            raise StaleFenceError(f"Call {call_id} no longer waits for this result.") from None
-        return result_of(renewed)
+        shown = decode(encode(data))
+        while True:
+            call = await self._held(project, call_id, by, fence)
+            now, veil = driver.now(), driver.veil(call)
+            told = {"progress": fraction, "message": message, "data": veil(shown)}
+            if message is not None:
+                told["message"] = veil.text(message)
+            renewed = call.stay(due_at=now + self._term(call))
+            event = tell(renewed, "tool.progress", told)
+            if await self._try(_step(renewed, call, events=(event,), at=now, durability=Durability.COMMITTED)):
+                return result_of(renewed)
 
     async def complete(
         self, project: str, call_id: str, output: ToolOutput, *, fence: str | None, by: Principal | None = None
@@ -94,16 +90,39 @@ class Leases:
         hold the lease and shows no fence.
         """
         driver = self._driver
-        call = await self._held(project, call_id, by, fence)
-        tool = driver.realm(call.project).registry.find(call.tool_name)
-        if tool is None:
-            raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
-        job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
-        job.undo = await driver.store.undo(project, call.undo_of or call.id)
-        result = await self._performer.record(job, _outcome(call, tool, output), self._since(call))
-        if result is None:
-            raise StaleFenceError(f"Call {call_id} no longer waits for this result.")
-        return result
+        tried: Call | None = None
+        while True:
+            try:
+                call = await self._held(project, call_id, by, fence)
+            except StaleFenceError:
+                await self._keep_evidence(project, call_id, by, fence, tried)
+                raise
+            tool = driver.realm(call.project).registry.find(call.tool_name)
+            if tool is None:
+                raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
+            job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
+            job.undo = await driver.store.undo(project, call.undo_of or call.id)
+            result = await self._performer.record(job, _outcome(call, tool, output), self._since(call))
+            if result is not None:
+                return result
+            tried = call
+
+    async def _keep_evidence(
+        self, project: str, call_id: str, by: Principal | None, fence: str | None, tried: Call | None
+    ) -> None:
+        """Remember that the runner did report, although too late: of a call in doubt, that may be all there is."""
+        call = tried or await self._driver.read(project, call_id)
+        is_holder = fence == call.fence if fence is not None else by is not None and by.name == call.runner
+        if tried is not None or (call.status is Status.UNKNOWN and is_holder):
+            await self._performer.late(call, None)
+
+    async def _try(self, change: Change) -> bool:
+        """Commit; False where the row changed meanwhile and has to be looked at again."""
+        try:
+            await self._driver.commit(change)
+        except ConflictError:
+            return False
+        return True
 
     async def _held(self, project: str, call_id: str, by: Principal | None, fence: str | None) -> Call:
         call = await self._driver.read(project, call_id)
@@ -138,6 +157,12 @@ class Leases:
 
     def _since(self, call: Call) -> float:
         return (self._driver.now() - (call.started_at or call.created_at)).total_seconds() * 1000
+
+
+def _step(after: Call, before: Call, *, events: tuple[Draft, ...], at: datetime, durability: Durability) -> Change:
+    return Change.make(
+        project=after.project, at=at, call=after, expect=before.version, events=events, durability=durability
+    )
 
 
 def _outcome(call: Call, tool: ToolDefinition, output: ToolOutput) -> Outcome:

@@ -235,7 +235,7 @@ class Performer:
             else:
                 job.kwargs = keywords(given, tool.bind, tool.inject)
         if not job.is_async:
-            job.late = lambda error: self._driver.spawn(self._late(job.call, error))
+            job.late = lambda error: self._driver.spawn(self.late(job.call, error))
 
     def _reporter(self, job: Job) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
@@ -269,11 +269,12 @@ class Performer:
         result = await self.record(job, outcome, duration_ms)
         if result is not None:
             return result
+        await self.late(job.call, outcome.cause)
         standing = await self._driver.read(job.call.project, job.call.id)
         return result_of(standing, data=decode(standing.result))
 
     async def record(self, job: Job, outcome: Outcome, duration_ms: float) -> Result | None:
-        """Commit how a claimed call ended; None, with evidence left, where it lost its claim meanwhile."""
+        """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call = self._driver, job.call
         result = outcome.result
         data = None if result is None else _loads(result)
@@ -314,7 +315,6 @@ class Performer:
             self._unrecorded.append(change)
             raise
         except ConflictError:
-            await self._late(call, outcome.cause)
             return None
         return result_of(change.call, data=data, cause=outcome.cause, output=job.output)  # type: ignore[arg-type]  # an end has a call
 
@@ -344,7 +344,8 @@ class Performer:
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
-    async def _late(self, call: Call, error: BaseException | None) -> None:
+    async def late(self, call: Call, error: BaseException | None) -> None:
+        """Leave evidence of an end that came when the claim was lost already."""
         summary = {"raised": None if error is None else type(error).__name__}
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
 

@@ -91,6 +91,8 @@ class FilePolicy(Policy):
             hosts=rules[0] if len(rules) == 1 else AllHosts(parts=rules) if rules else HostRules(),
             judge_path=self._refuse_path,
             max_file_bytes=self._max_file_bytes,
+            hidden=self._protection.always,
+            locked=self._protection.writing or self._protection.always,
         )
 
     def _refuse_path(self, tool: str, fact: PathFact, access: Access) -> str | None:

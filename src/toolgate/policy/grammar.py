@@ -75,6 +75,9 @@ class CommandSpec(Spec):
     executable: Name | None = Field(
         default=None, description="Its absolute path; by default it is looked for in trusted directories."
     )
+    switches: str = Field(
+        default="", description="Flags that take no value, with blanks between; other names follow a slash: `-a/--all`."
+    )
     flags: dict[Name, FlagSpec | Kind | None] = Field(
         default={}, description="By name; nothing for a switch, a type, or the settings of a flag."
     )
@@ -111,7 +114,10 @@ class CommandSpec(Spec):
             executable=executable if surroundings is not None else None,
             word=Word(self.decision),
             reason=self.reason,
-            flags=tuple(_flag(each, spec) for each, spec in self.flags.items()),
+            flags=(
+                *(Flag(names=tuple(switch.split("/"))) for switch in self.switches.split()),
+                *(_flag(each, spec) for each, spec in self.flags.items()),
+            ),
             positionals=tuple(map(_positional, self.positionals)),
             subcommands=tuple(
                 (spec or CommandSpec()).command(each, surroundings) for each, spec in self.subcommands.items()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.sandboxes import needs_sandbox
 
 import toolgate
 from toolgate.adapters.runners.sandbox import Sandbox, SandboxRunner
@@ -18,6 +19,7 @@ from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pi
 from toolgate.kernel.policy import Word
 from toolgate.kernel.tool import Placement
 
+pytestmark = needs_sandbox
 PATHS = Positional(name="path", value=Value(kind="path"), maximum=None)
 COMMANDS = (
     Command(name="cat", positionals=(PATHS,)),

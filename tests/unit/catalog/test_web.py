@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sandboxes import needs_sandbox
 
 import toolgate
 from toolgate.adapters.runners.sandbox import Sandbox, SandboxRunner
@@ -200,6 +201,7 @@ async def gate(workspace: Path, server: str) -> AsyncIterator[toolgate.Gate]:
         await runner.close()
 
 
+@needs_sandbox
 async def test_a_fetch_through_the_gate_happens_in_the_sandbox(gate: toolgate.Gate, server: str) -> None:
     assert (await gate.call("fetch_url", {"url": f"{server}/page"})).unwrap()["content"] == "Hello\nwörld"
     for url in ("https://bad.example/", "ftp://example.com/", "http://10.0.0.1/", f"{server}/to/http://10.0.0.1/"):

@@ -156,10 +156,45 @@ async def test_of_two_reports_at_once_the_first_counts(rig: Rig) -> None:
         await report(rig, ToolOutput.ok("first"))
 
     rig.store.before = before
-    with pytest.raises(StaleFenceError, match="no longer waits"):
+    with pytest.raises(StaleFenceError, match="COMPLETED"):
         await report(rig, ToolOutput.ok("second"))
     assert (await rig.driver.read("default", "c1")).result == b'"first"'
     assert (await rig.names("c1"))[-1] == "tool.late_result"
+
+
+def once(rig: Rig) -> None:
+    """Let the row change, but not its lease, right before the next commit."""
+
+    async def before(_change: Change) -> None:
+        rig.store.before = None
+        call = await rig.driver.read("default", "c1")
+        await commit(rig.store, Change.make(project="default", at=NOON, call=call.stay(), expect=call.version))
+
+    rig.store.before = before
+
+
+async def test_a_row_that_changes_meanwhile_loses_no_report(rig: Rig) -> None:
+    await claimed(rig)
+    once(rig)
+    await rig.leases.dispatch("default", "c1", to=ANN)
+    once(rig)
+    await rig.leases.progress("default", "c1", by=ANN, fence=None, fraction=None, message=None, data=None)
+    once(rig)
+    assert (await report(rig, ToolOutput.ok(), by=ANN)).status is Status.COMPLETED
+    assert "tool.late_result" not in await rig.names("c1")
+
+
+@pytest.mark.parametrize("by_fence", [True, False])
+async def test_a_report_of_the_runner_that_comes_too_late_is_kept_as_evidence(rig: Rig, by_fence: bool) -> None:
+    sent = await leased(rig)
+    rig.clock.advance(11)
+    await rig.sweeper.sweep()
+    with pytest.raises(StaleFenceError, match="UNKNOWN"):
+        await report(rig, ToolOutput.ok(), fence=sent.fence if by_fence else None, by=ANN)
+    assert (await rig.names("c1"))[-1] == "tool.late_result"
+    with pytest.raises(StaleFenceError):
+        await report(rig, ToolOutput.ok(), by=BOB)
+    assert (await rig.names("c1")).count("tool.late_result") == 1
 
 
 async def test_a_call_that_runs_here_takes_no_result_from_elsewhere(rig: Rig) -> None:
@@ -194,7 +229,7 @@ async def test_progress_that_comes_too_late_is_refused(rig: Rig) -> None:
         await report(rig, ToolOutput.ok())
 
     rig.store.before = before
-    with pytest.raises(StaleFenceError, match="no longer waits"):
+    with pytest.raises(StaleFenceError, match="COMPLETED"):
         await rig.leases.progress("default", "c1", by=ANN, fence=None, fraction=None, message=None, data=None)
 
 

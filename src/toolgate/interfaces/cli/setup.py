@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
-import shutil
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -14,25 +15,43 @@ import typer
 from toolgate.errors import StoreError, ToolgateError, UsageError
 from toolgate.interfaces.cli.show import as_json
 
-STARTER = Path(__file__).with_name("starter.yaml")
 DATABASE = "toolgate.db"
 POLICY = "toolgate.yaml"
 
 
+class Profile(StrEnum):
+    """The policies that come with Toolgate."""
+
+    DEVELOPER = "developer"
+    READONLY = "readonly"
+    LOCKED = "locked"
+
+
 def init(
     folder: Annotated[Path, typer.Argument(help="Where to begin; made if it is not there.")] = Path(),
+    profile: Annotated[
+        Profile,
+        typer.Option(
+            help="developer: reads, runs and tests freely, asks before changes. readonly: looks, changes nothing. "
+            "locked: asks before it looks, refuses the rest."
+        ),
+    ] = Profile.DEVELOPER,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a first policy and make a database with its key. What is there already stays as it is."""
     from toolgate.adapters.stores.sealing import load
     from toolgate.adapters.stores.sqlite_file import prepare
+    from toolgate.policy.profiles import render
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         policy, database = folder / POLICY, folder / DATABASE
-        is_new = {POLICY: not policy.exists(), DATABASE: not database.exists()}
-        if is_new[POLICY]:
-            policy.write_text(STARTER.read_text(encoding="utf-8"), encoding="utf-8")
+        is_new = {POLICY: not policy.exists()}
+        for name, text in render(profile.value).items() if is_new[POLICY] else ():
+            is_new[name] = not (folder / name).exists()
+            if is_new[name]:
+                (folder / name).write_text(text, encoding="utf-8")
+        is_new[DATABASE] = not database.exists()
     except OSError as error:
         raise UsageError(f"{folder} cannot be used ({error.strerror}).") from None
     prepare(database)
@@ -83,9 +102,32 @@ def _look(folder: Path) -> Iterator[Finding]:
     yield _extras()
     yield _policy(folder)
     yield _database(folder / DATABASE)
-    found = shutil.which("bwrap")
-    detail = found or "bubblewrap is not installed; tools that need a sandbox use landlock or do not run"
-    yield Finding("sandbox", found is not None, detail, is_warning=True)
+    yield from _sandbox(folder)
+
+
+def _sandbox(folder: Path) -> Iterator[Finding]:
+    """Try every backend with escape probes, and name what is out of the reach of the sandbox's user."""
+    from toolgate.adapters.runners.sandbox import Sandbox
+    from toolgate.adapters.runners.sandbox.backend import sandbox_user
+    from toolgate.adapters.runners.sandbox.layout import blocker
+
+    sandbox = Sandbox()
+    try:
+        reports = [sandbox.report(name) for name in ("bubblewrap", "landlock")]
+    finally:
+        sandbox.close()
+    for report in reports:
+        yield Finding(f"sandbox {report.backend}", report.holds, report.summary, is_warning=True)
+    if not any(report.holds for report in reports):
+        yield Finding("sandbox", False, "no backend holds: commands and sandboxed tools do not run", is_warning=True)
+    user = sandbox_user(str(folder) if folder.exists() else None, None)
+    for what, path in (("workspace", str(folder.resolve())), ("interpreter", sys.executable)):
+        blocked = blocker(path, *user)
+        if blocked is not None and os.geteuid() != 0:
+            yield Finding(f"sandbox {what}", False, f"user {user.uid} cannot enter {blocked}", is_warning=True)
+        elif blocked is not None:
+            detail = f"user {user.uid} cannot enter {blocked}; bubblewrap is given {path} all the same, landlock is not"
+            yield Finding(f"sandbox {what}", True, detail)
 
 
 def _extras() -> Finding:

@@ -6,6 +6,7 @@ Operations are Starlette routes, since a FastAPI route costs twice as much; `ope
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 128
 BODY_S = 30.0
-"""How long a client may take to send its body."""
+"""How long a client may take to send the next part of its body."""
+SWALLOWED = 2**20
+"""How much of a body that is too large is read and thrown away."""
 
 
 @dataclass(slots=True)
@@ -199,23 +202,33 @@ def _validated(model: type[Any], value: dict[str, Any]) -> Any:
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """Return the body; refuse one that is too large before it is in memory, and one that never ends."""
     declared = headers.get(b"content-length", b"0")
-    if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+    if not declared.isdigit() or int(declared) > limit:
+        raise await _too_large(receive, limit)
     message = await _next(receive)
-    if not message.get("more_body", False):
-        body: bytes = message.get("body", b"")
-    else:
-        parts, size = [message.get("body", b"")], len(message.get("body", b""))
-        while message.get("more_body", False):
+    body: bytes = message.get("body", b"")
+    if message.get("more_body", False):
+        parts = [body]
+        size = len(body)
+        while message.get("more_body", False) and size <= limit:
             message = await _next(receive)
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > limit:
-                raise _too_large(limit)
         body = b"".join(parts)
     if len(body) > limit:
-        raise _too_large(limit)
+        raise await _too_large(receive, limit)
     return body
+
+
+async def _too_large(receive: Receive, limit: int) -> ProblemError:
+    """The 413 of a body that is too large; a little more of it is read, so that its sender hears the answer."""
+    seen = 0
+    with contextlib.suppress(ProblemError):
+        more = True
+        while more and seen < SWALLOWED:
+            message = await _next(receive)
+            seen += len(message.get("body", b""))
+            more = message.get("more_body", False)
+    return ProblemError(413, "too_large", f"The body is larger than {limit:,} bytes.", headers={"Connection": "close"})
 
 
 async def _next(receive: Receive) -> Any:
@@ -227,10 +240,6 @@ async def _next(receive: Receive) -> Any:
     if message["type"] == "http.disconnect":
         raise ProblemError(400, "disconnected", "The client went away while sending its body.")
     return message
-
-
-def _too_large(limit: int) -> ProblemError:
-    return ProblemError(413, "too_large", f"The body is larger than {limit:,} bytes.", headers={"Connection": "close"})
 
 
 def response_of(status: int, given: Any) -> Response:

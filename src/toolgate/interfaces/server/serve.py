@@ -11,10 +11,10 @@ from fastapi import FastAPI
 
 from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
+from toolgate.catalog.client import client_tools
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.policy import tools_at
 from toolgate.interfaces.server.app import create_app, drain
-from toolgate.interfaces.server.client_tools import client_tools
 from toolgate.interfaces.server.settings import LOCAL_HOSTS, ServerSettings
 from toolgate.interfaces.server.socket import MAX_MESSAGE
 from toolgate.kernel.canonical import Limits

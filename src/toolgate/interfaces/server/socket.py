@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from toolgate.errors import NotFoundError, ToolgateError, ToolInputError
@@ -138,9 +139,9 @@ class Line:
                     raise too_many(wait)
                 await self._take(_message(text))
             except ProblemError as error:
-                self.say({"type": "error", **error.content})
+                self.say({**error.content, "type": "error"})
             except ToolgateError as error:
-                self.say({"type": "error", **problem_of(error).content})
+                self.say({**problem_of(error).content, "type": "error"})
 
     async def _take(self, message: Message) -> None:
         if isinstance(message, Decide):
@@ -237,8 +238,8 @@ class SocketEndpoint:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def __call__(self, socket: WebSocket) -> None:
-        services = self._services
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        services, socket = self._services, WebSocket(scope, receive, send)
         headers: Headers = dict(socket.scope["headers"])
         address = socket.client.host if socket.client is not None else ""
         try:
@@ -274,5 +275,5 @@ class SocketEndpoint:
             try:
                 await line.subscribe(project, None)
             except ProblemError as error:
-                line.say({"type": "error", **error.content})
+                line.say({**error.content, "type": "error"})
         await line.read()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.sandboxes import needs_sandbox
 from tests.unit.adapters.runners.sandbox import handlers
 
 import toolgate
@@ -20,6 +21,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.confinement import MEBIBYTE, Confined
 from toolgate.testing.patience import until
 
+pytestmark = needs_sandbox
 TOOLS = [item for item in vars(handlers).values() if isinstance(item, ToolDefinition)]
 
 

@@ -1,0 +1,110 @@
+"""Asking a person about a tool by hand, in document 004's words: request, then wait for yes or no.
+
+Whoever asks this way runs the tool themselves; through `ToolExecutor` the gate asks and runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+from toolgate.bootstrap import open as open_gate
+from toolgate.gate import Gate
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
+from toolgate.kernel.context import PRIVATE, Context, Principal
+from toolgate.kernel.input import ToolInput
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.terms import ApprovalLevel
+from toolgate.kernel.tool import RiskLevel, ToolDefinition
+
+_LEVELS = {
+    RiskLevel.LOW: ApprovalLevel.QUICK,
+    RiskLevel.MEDIUM: ApprovalLevel.QUICK,
+    RiskLevel.HIGH: ApprovalLevel.FULL,
+}
+
+
+class ApprovalManager:
+    """Asks and waits, in a project of its own on a gate; without a gate, on one in memory."""
+
+    def __init__(self, gate: Gate | None = None, *, project: str | None = None) -> None:
+        self.gate = gate if gate is not None else open_gate("memory://")
+        self.project = project or f"{PRIVATE}{uuid4()}"
+        self._registry = ToolRegistry()
+        self._realm = self.gate.attach(self.project, self._registry)
+
+    async def request_tool_approval(
+        self,
+        tool_name: str,
+        tool_params: Mapping[str, Any] | None = None,
+        *,
+        session_id: UUID | str | None = None,
+        user_id: UUID | str | None = None,
+        risk_level: RiskLevel | str = RiskLevel.MEDIUM,
+        tool_id: UUID | str | None = None,
+        timeout_seconds: float | None = None,
+        description: str | None = None,
+    ) -> Approval:
+        """Ask; durable when it returns. The approval's `id` is what people decide on.
+
+        Without `timeout_seconds` the risk decides: 300 s for medium, 600 s for high.
+        """
+        risk = RiskLevel(risk_level)
+        self._hold(tool_name, risk)
+        result = await self.gate.call(
+            tool_name,
+            dict(tool_params or {}),
+            context=Context(
+                project=self.project,
+                session_id=None if session_id is None else str(session_id),
+                user=None if user_id is None else str(user_id),
+            ),
+            call_id=None if tool_id is None else str(tool_id),
+            wait=False,
+            approval_timeout_s=timeout_seconds or LEVEL_TIMEOUT_S[_LEVELS[risk]],
+            message=description,
+        )
+        if result.approval_id is None:
+            raise result.to_error()
+        return await self.gate.approval(result.approval_id, project=self.project)
+
+    async def wait_for_approval(self, approval_id: UUID | str, timeout: float | None = None) -> bool:
+        """Return whether a person said yes; False for a no, and where nobody answered before the question closed.
+
+        `timeout` ends the question sooner: nobody can say yes to it afterwards.
+        """
+        asked = await self.gate.approval(str(approval_id), project=self.project)
+        try:
+            async with asyncio.timeout(timeout):
+                asked = await self.gate.answer(asked.id, project=self.project)
+        except TimeoutError:
+            await self.gate.cancel(asked.call_id, reason="timeout", project=self.project)
+            asked = await self.gate.approval(asked.id, project=self.project)
+        return asked.status is ApprovalStatus.APPROVED
+
+    async def decide(
+        self, approval_id: UUID | str, approved: bool, *, by: str | Principal, reason: str | None = None
+    ) -> None:
+        """Record a person's answer; the first is final."""
+        decision = "approve" if approved else "deny"
+        await self.gate.decide(str(approval_id), decision, by=by, reason=reason, project=self.project)
+
+    async def pending(self) -> list[Approval]:
+        """Return the questions that wait for a person, oldest first."""
+        return await self.gate.pending(project=self.project)
+
+    def _hold(self, name: str, risk: RiskLevel) -> None:
+        """Make sure there is a question of this tool's name and risk; it runs nothing."""
+        known = self._registry.find(name)
+        if known is None or known.risk is not risk:
+            self._registry.add(
+                ToolDefinition(name, {}, _nothing, requires_approval=True, effects="read", risk_level=risk)
+            )
+
+
+async def _nothing(_input: ToolInput) -> ToolOutput:
+    return ToolOutput.ok()

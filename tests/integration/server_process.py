@@ -1,0 +1,86 @@
+"""A server as a process of its own, started like an operator would, killed like nobody should."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import httpx2
+from typer.testing import CliRunner
+
+import toolgate
+from toolgate.interfaces.cli import token
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICY = "version: 1\ndefault: by_risk\n"
+P = "/my/projects/demo"
+
+
+def _nothing(_given: toolgate.ToolInput) -> toolgate.ToolOutput:
+    return toolgate.ToolOutput.ok()
+
+
+TOOLS = [
+    toolgate.ToolDefinition("far", {}, _nothing, placement="client", timeout_seconds=30),
+    toolgate.ToolDefinition("brief", {}, _nothing, placement="client", timeout_seconds=1.5),
+    toolgate.ToolDefinition("look", {}, _nothing, placement="client", effects="read", timeout_seconds=1.5),
+    toolgate.ToolDefinition("ask", {}, _nothing, placement="client", risk_level="medium", timeout_seconds=30),
+]
+
+
+class ServerProcess:
+    """One data folder; `start` and `kill` as often as a test likes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.database = folder / "toolgate.db"
+        (folder / "toolgate.yaml").write_text(POLICY, encoding="utf-8")
+        self.url = ""
+        self.tokens: dict[str, str] = {}
+        self._process: asyncio.subprocess.Process | None = None
+
+    def make_token(self, account: str, kind: str, *options: str) -> str:
+        """Make a token with the command an operator uses."""
+        answer = CliRunner().invoke(
+            token.app, ["create", str(self.database), account, "--kind", kind, "--project", "demo", *options]
+        )
+        assert answer.exit_code == 0, answer.output
+        text = next(line for line in answer.output.splitlines() if line.startswith("tg_"))
+        self.tokens[account] = text
+        return text
+
+    async def start(self, **settings: str) -> None:
+        environment = {**os.environ, **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()}}
+        environment["PYTHONPATH"] = str(ROOT)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "toolgate.interfaces.cli", "serve",
+            "--database", f"sqlite:///{self.database}", "--policy", str(self.folder / "toolgate.yaml"),
+            "--port", "0", "--tools", "tests.integration.server_process:TOOLS",
+            cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        async with asyncio.timeout(30):
+            line = (await self._process.stdout.readline()).decode()
+        assert line.startswith("Serving on "), line
+        self.url = line.removeprefix("Serving on ").strip()
+
+    async def kill(self) -> None:
+        """Kill it like a power cut does."""
+        assert self._process is not None
+        self._process.kill()
+        await self._process.wait()
+
+    async def stop(self) -> int:
+        """End it like an operator does; return what it said in the end."""
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(30):
+            return await self._process.wait()
+
+    def client(self, who: str) -> httpx2.AsyncClient:
+        headers = {"Authorization": f"Bearer {self.tokens[who]}"}
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=20)

@@ -1,0 +1,13 @@
+"""Whether programs can be confined here; tests that need it say so with `needs_sandbox`."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from toolgate.adapters.runners.sandbox.keeper import landlock_version
+from toolgate.adapters.runners.sandbox.landlock import OLDEST
+
+CAN_CONFINE = shutil.which("bwrap") is not None or landlock_version() >= OLDEST
+needs_sandbox = pytest.mark.skipif(not CAN_CONFINE, reason="neither bubblewrap nor landlock can be used here")
