@@ -145,4 +145,8 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=1000)
     found = asyncio.run(measure(parser.parse_args().count))
     found["per_s"] = 1e6 / found["decide_us"]
+    found["simulate_per_s"] = 1e6 / found["simulate_us"]
+    found["added_us"] = found["policy_call_us"] - found["plain_call_us"]
+    found["path_added_us"] = found["path_call_us"] - found["plain_path_call_us"]
+    found["path_allowance_us"] = found["plain_path_call_us"] + 3 * found["openat2_us"]
     print(json.dumps(found))

@@ -63,8 +63,9 @@ def _tables(results: Results) -> list[Table]:
         _call_table(results["calls"]),
         _start_table(results["start"]),
         _parking_table(results["parking"]),
-        _durable_table(results["durable"]),
+        _durable_table(results["durable"] | {"decision": results["decision"]}),
         _diff_table(results["diff"]),
+        _policy_table(results["policy"]),
     ]
 
 
@@ -134,6 +135,8 @@ DURABLE = (
     ("the same, aiosqlite, one transaction each", "aiosqlite", "per_s", "/s"),
     ("approval workflows, 256 tasks", "approvals", "ours_per_s", "/s"),
     ("their four transitions alone", "approvals", "bare_per_s", "/s"),
+    ("decision committed to handler start, p50", "decision", "handler_us", "us"),
+    ("one fsynced commit, p50", "decision", "commit_us", "us"),
     ("kill-safe call, p50", "call", "sqlite_us", "us"),
     ("memory call, p50", "call", "memory_us", "us"),
     ("opening 110,000 calls", "reopen", "ours_ms", "ms"),
@@ -145,7 +148,7 @@ DURABLE = (
 def _durable_table(durable: dict[str, Any]) -> Table:
     body = []
     for title, name, key, unit in DURABLE:
-        if name in durable:
+        if durable.get(name):
             numbers = durable[name][key]
             best = numbers["max" if unit == "/s" else "min"]
             digits = 1 if unit == "ms" else 0
@@ -167,6 +170,14 @@ def _diff_table(diff: dict[str, Any]) -> Table:
             counts = f"+{numbers['additions']['max']:.0f} -{numbers['deletions']['max']:.0f}"
             body.append([titles[case], name, f"{numbers['ms']['median']:,.0f}", f"{numbers['ms']['min']:,.0f}", counts])
     return ["diff of 1 MB", "by", "median ms", "min ms", "counts"], body
+
+
+def _policy_table(policy: dict[str, Any]) -> Table:
+    body = [
+        [name, f"{numbers['per_s']['median']:,.0f}", f"{numbers['per_s']['max']:,.0f}"]
+        for name, numbers in policy.items()
+    ]
+    return ["policy of 200 tools", "median decisions/s", "max decisions/s"], body
 
 
 def _verdict_table(verdicts: list[Verdict]) -> Table:

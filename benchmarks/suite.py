@@ -20,9 +20,10 @@ from benchmarks.contenders import CONTENDERS, Contender, MeasurementFailedError,
 from benchmarks.diffs import measure_diffs
 from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
+from benchmarks.policies import measure_policies
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable", "diff")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -32,7 +33,7 @@ STARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, durable and diff rounds."""
+    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, rounds of the sections."""
 
     rounds: int
     calls: int
@@ -42,6 +43,7 @@ class Size:
     parking_rounds: int
     durable_rounds: int
     diff_rounds: int
+    policy_rounds: int
 
 
 FULL = Size(
@@ -53,6 +55,7 @@ FULL = Size(
     parking_rounds=3,
     durable_rounds=5,
     diff_rounds=3,
+    policy_rounds=5,
 )
 QUICK = Size(
     rounds=5,
@@ -63,6 +66,7 @@ QUICK = Size(
     parking_rounds=1,
     durable_rounds=1,
     diff_rounds=1,
+    policy_rounds=1,
 )
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()
 
@@ -198,6 +202,31 @@ def measure_durability(size: Size) -> dict[str, Any]:
     }
 
 
+def measure_decision(size: Size) -> dict[str, Any]:
+    """Return how long a decision takes to reach its handler, and one fsynced commit, in as many processes."""
+    use_all_cores()
+    lines = []
+    for number in range(1, size.durable_rounds + 1):
+        try:
+            line = measure(own_python(), "-m", "benchmarks.sqlite_decision", is_own=True)
+        except MeasurementFailedError as error:
+            say(f"decision: left out, measuring failed: {error}")
+            return {}
+        lines.append(line)
+        say(f"decision {number}/{size.durable_rounds}: {line['handler_us']:.0f} us, commit {line['commit_us']:.0f} us")
+    return {key: summary(line[key] for line in lines) for key in ("handler_us", "commit_us")}
+
+
+def measure_policy(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the policy section, by contender."""
+    pin_to_one_core()
+    lines = measure_policies(size.policy_rounds, say=say)
+    return {
+        name: {key: summary(line[key] for line in kept) for key in kept[0] if isinstance(kept[0][key], float)}
+        for name, kept in lines.items()
+    }
+
+
 def measure_differences(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the diff section, by case and contender."""
     pin_to_one_core()
@@ -234,7 +263,9 @@ def main() -> int:
         "start": measure_starts(size) if "start" in wanted else {},
         "parking": measure_parking(size) if "parking" in wanted else {},
         "durable": measure_durability(size) if "durable" in wanted else {},
+        "decision": measure_decision(size) if "decision" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
+        "policy": measure_policy(size) if "policy" in wanted else {},
     }
     verdicts = judge(results)
     results["targets"] = [verdict.as_json() for verdict in verdicts]

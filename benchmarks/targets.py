@@ -19,6 +19,13 @@ AIOSQLITE_TIMES = 8.0
 DURABLE_CALL_LIMIT = 4.0
 APPROVAL_SHARE = 0.5
 REOPEN_LIMIT = 3.0
+DECISION_TIMES = 4.0
+"""A decision takes at most a quarter of a peer's time."""
+GROWTH_LIMIT = 1.5
+"""About one, with room for noise: the number of tools is no part of a decision."""
+REPLAY_SHARE = 0.5
+DECISION_LIMIT = 3.0
+"""One fsynced commit is the claim itself; the rest is for waking up and checking what was approved."""
 DIFF_LIMITS = {
     "text_unique": ("diff of 1 MB, unique lines, 1 % changed / stageflow", 1.0),
     "text_150": ("diff of 1 MB, 150 distinct lines / stageflow", 0.1),
@@ -88,7 +95,14 @@ def judge(results: Results) -> list[Verdict]:
     verdicts.append(
         _compare("wake among many / wake of one", WAKE_LIMIT, many, one, key="wake_references", raw="wake_p50_us")
     )
-    return verdicts + _durable(results["durable"]) + _diffs(results["diff"])
+    decision = _at_most(
+        "decision committed to handler start / one fsynced commit",
+        DECISION_LIMIT,
+        results.get("decision"),
+        "handler_us",
+        "commit_us",
+    )
+    return [*verdicts, *_durable(results["durable"]), decision, *_diffs(results["diff"]), *_policy(results["policy"])]
 
 
 def _durable(found: Results) -> list[Verdict]:
@@ -123,6 +137,21 @@ def _diffs(found: Results) -> list[Verdict]:
         Verdict(title="miscounted lines of a repetitive log", limit=0.0, unit="", measured=wrong),
         Verdict(title="operations for one head insertion", limit=HEAD_OPERATIONS, unit="", measured=operations),
     ]
+
+
+def _policy(found: Results) -> list[Verdict]:
+    ours = found.get("toolgate")
+    verdicts = [
+        _at_least(f"decisions / {name}", DECISION_TIMES, (ours, "per_s"), (found.get(name), "per_s"))
+        for name in ("cedarpy", "pycasbin")
+    ]
+    verdicts += [
+        _at_most("call under a policy, added / governed no-op call", 1.0, ours, "added_us", "plain_call_us"),
+        _at_most("one path check, added / governed call + 3 openat2", 1.0, ours, "path_added_us", "path_allowance_us"),
+        _at_most("a decision among 2,000 tools / among 140", GROWTH_LIMIT, ours, "decide_huge_us", "decide_small_us"),
+        _at_least("replayed calls / decisions", REPLAY_SHARE, (ours, "simulate_per_s"), (ours, "per_s")),
+    ]
+    return verdicts
 
 
 def _at_least(title: str, limit: float, ours: tuple[Any, str], theirs: tuple[Any, str]) -> Verdict:
