@@ -149,7 +149,9 @@ def _policy(found: Results) -> list[Verdict]:
         _at_most("call under a policy, added / governed no-op call", 1.0, ours, "added_us", "plain_call_us"),
         _at_most("one path check, added / governed call + 3 openat2", 1.0, ours, "path_added_us", "path_allowance_us"),
         _at_most("a decision among 2,000 tools / among 140", GROWTH_LIMIT, ours, "decide_huge_us", "decide_small_us"),
-        _at_least("replayed calls / decisions", REPLAY_SHARE, (ours, "simulate_per_s"), (ours, "per_s")),
+        _at_least(
+            "replayed calls / bare decisions about them", REPLAY_SHARE, (ours, "simulate_per_s"), (ours, "bare_per_s")
+        ),
     ]
     return verdicts
 
