@@ -234,3 +234,21 @@ def test_the_stack_page_names_every_base_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
     assert missing_words([re.split(r"[\[>=<]", line)[0] for line in wanted], read("docs/explanation/stack.md")) == []
+
+
+def test_every_built_in_tool_is_documented_with_its_arguments() -> None:
+    from toolgate.catalog import built_in_tools
+    from toolgate.guards.edges import Edges
+    from toolgate.guards.files import Workspace
+
+    page = "docs/reference/built-in-tools.md"
+    table = rows(read(page))
+    told = {name.strip("`"): text for name, text in sections(page, 2).items()}
+    with Workspace(ROOT) as workspace:
+        tools = built_in_tools(Edges(workspace=workspace))
+    assert {name for name in told if name != "Paths"} == {tool.name for tool in tools}
+    for tool in tools:
+        assert missing_words(list(tool.input_schema.get("properties", {})), told[tool.name]) == []
+        sandbox = "yes" if tool.runs_in is Placement.SANDBOX else "no"
+        row = next(row for row in table if row[0] == f"`{tool.name}`")
+        assert row[1:] == [tool.category, tool.risk.value, sandbox, str(tool.effects or "undeclared")]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 import toolgate
 from toolgate.adapters.buses.memory import MemoryBus
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.kernel.context import PRIVATE, Context
+from toolgate.kernel.registry import ToolRegistry
 
 
 @toolgate.tool(effects="read")
@@ -30,3 +35,33 @@ async def test_a_tally_hears_of_every_change_but_claims(counts: bool) -> None:
     await gate.call("look")
     assert heard == ["COMPLETED", "COMPLETED"] * counts
     await gate.aclose()
+
+
+async def test_a_loop_that_ends_while_the_sink_is_told_leaves_a_call_that_did_not_run() -> None:
+    telling, ran = asyncio.Event(), []
+
+    class Slow:
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            if not telling.is_set():
+                telling.set()
+                await asyncio.sleep(60)
+
+    @toolgate.tool
+    async def touch() -> None:
+        ran.append(1)
+
+    async with toolgate.open() as gate:
+        realm = gate.attach("mine", ToolRegistry([touch]), sink=Slow())
+        waiting = asyncio.ensure_future(gate.call("touch", context=Context(project="mine"), call_id="c"))
+        await telling.wait()
+        for task in asyncio.all_tasks() - {asyncio.current_task(), waiting}:  # as the end of `asyncio.run` does
+            task.cancel()
+        assert (await waiting).status == "CANCELLED"
+        assert (ran, realm.relay is not None) == ([], True)
+
+
+def test_what_nobody_here_can_run_is_seldom_offered() -> None:
+    gate = toolgate.open(tools=[look])
+    driver = gate._driver
+    assert driver.grace_s("default") < driver.grace_s(f"{PRIVATE}gone")
+    gate.close()
