@@ -135,14 +135,16 @@ async def test_a_conflicting_change_leaves_no_event_waiting() -> None:
 
 async def test_the_events_of_a_private_project_go_with_its_last_call() -> None:
     store = MemoryStore(retain=2)
+
+    def end(id: str, project: str) -> None:
+        call = a_call(id, project=project, status=Status.COMPLETED)
+        store.commit(Change(project=project, at=NOON, call=call, events=(("tool.completed", id, {}),)))
+
     for number, project in enumerate(("private:a", "private:a", "private:b", "open", "open")):
-        call = a_call(f"c{number}", project=project, status=Status.COMPLETED)
-        events = (("tool.completed", call.id, {}),)
-        store.commit(Change(project=project, at=NOON, call=call, events=events))
+        end(f"c{number}", project)
     assert await store.events("private:a") == []
     assert await store.events("private:b") == []
     assert len(await store.events("open")) == 2
-    store.commit(
-        Change(project="private:a", at=NOON, call=a_call("again", project="private:a", status=Status.COMPLETED))
-    )
+    end("again", "private:a")
+    assert len(await store.events("private:a")) == 1
     assert store._private == {"private:a": 1}
