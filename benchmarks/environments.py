@@ -34,6 +34,9 @@ ENVIRONMENTS = {
         Environment(name="agno", requirements=("agno==3.1.10", PYDANTIC)),
         Environment(name="aiosqlite", requirements=("aiosqlite==0.22.1",)),
         Environment(name="fastmcp", requirements=("fastmcp==4.1.2", PYDANTIC)),
+        Environment(name="google_adk", requirements=("google-adk==2.13.0",)),
+        Environment(name="agent_framework", requirements=("agent-framework-core==1.23.0",)),
+        Environment(name="humanlayer", requirements=("humanlayer==0.7.9",)),
     )
 }
 

@@ -63,7 +63,8 @@ def _tables(results: Results) -> list[Table]:
         _call_table(results["calls"]),
         _start_table(results["start"]),
         _parking_table(results["parking"]),
-        _durable_table(results["durable"]),
+        _durable_table(results["durable"] | {"decision": results["decision"]}),
+        _diff_table(results["diff"]),
     ]
 
 
@@ -133,6 +134,8 @@ DURABLE = (
     ("the same, aiosqlite, one transaction each", "aiosqlite", "per_s", "/s"),
     ("approval workflows, 256 tasks", "approvals", "ours_per_s", "/s"),
     ("their four transitions alone", "approvals", "bare_per_s", "/s"),
+    ("decision committed to handler start, p50", "decision", "handler_us", "us"),
+    ("one fsynced commit, p50", "decision", "commit_us", "us"),
     ("kill-safe call, p50", "call", "sqlite_us", "us"),
     ("memory call, p50", "call", "memory_us", "us"),
     ("opening 110,000 calls", "reopen", "ours_ms", "ms"),
@@ -144,12 +147,28 @@ DURABLE = (
 def _durable_table(durable: dict[str, Any]) -> Table:
     body = []
     for title, name, key, unit in DURABLE:
-        if name in durable:
+        if durable.get(name):
             numbers = durable[name][key]
             best = numbers["max" if unit == "/s" else "min"]
             digits = 1 if unit == "ms" else 0
             body.append([title, unit, f"{numbers['median']:,.{digits}f}", f"{best:,.{digits}f}"])
     return ["SQLite", "unit", "median", "best"], body
+
+
+def _diff_table(diff: dict[str, Any]) -> Table:
+    titles = {
+        "text_unique": "text, unique lines, 1 % changed",
+        "text_150": "text, 150 distinct lines, 1 % changed",
+        "text_log": "repetitive log, 200 lines inserted",
+        "json_changed": "JSON, 1 % changed",
+        "json_head": "JSON list, one head insertion",
+    }
+    body = []
+    for case, contenders in diff.items():
+        for name, numbers in contenders.items():
+            counts = f"+{numbers['additions']['max']:.0f} -{numbers['deletions']['max']:.0f}"
+            body.append([titles[case], name, f"{numbers['ms']['median']:,.0f}", f"{numbers['ms']['min']:,.0f}", counts])
+    return ["diff of 1 MB", "by", "median ms", "min ms", "counts"], body
 
 
 def _verdict_table(verdicts: list[Verdict]) -> Table:

@@ -17,11 +17,12 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.contenders import CONTENDERS, Contender, MeasurementFailedError, measure, own_python
+from benchmarks.diffs import measure_diffs
 from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable")
+SECTIONS = ("start", "parking", "durable", "decision", "diff")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -31,7 +32,7 @@ STARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, durable rounds."""
+    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, durable and diff rounds."""
 
     rounds: int
     calls: int
@@ -40,10 +41,29 @@ class Size:
     decisions: int
     parking_rounds: int
     durable_rounds: int
+    diff_rounds: int
 
 
-FULL = Size(rounds=15, calls=4000, starts=15, parked=10_000, decisions=200, parking_rounds=3, durable_rounds=5)
-QUICK = Size(rounds=5, calls=2000, starts=5, parked=10_000, decisions=50, parking_rounds=1, durable_rounds=1)
+FULL = Size(
+    rounds=15,
+    calls=4000,
+    starts=15,
+    parked=10_000,
+    decisions=200,
+    parking_rounds=3,
+    durable_rounds=5,
+    diff_rounds=3,
+)
+QUICK = Size(
+    rounds=5,
+    calls=2000,
+    starts=5,
+    parked=10_000,
+    decisions=50,
+    parking_rounds=1,
+    durable_rounds=1,
+    diff_rounds=1,
+)
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()
 
 
@@ -178,6 +198,31 @@ def measure_durability(size: Size) -> dict[str, Any]:
     }
 
 
+def measure_decision(size: Size) -> dict[str, Any]:
+    """Return how long a decision takes to reach its handler, and one fsynced commit, in as many processes."""
+    use_all_cores()
+    lines = []
+    for number in range(1, size.durable_rounds + 1):
+        try:
+            line = measure(own_python(), "-m", "benchmarks.sqlite_decision", is_own=True)
+        except MeasurementFailedError as error:
+            say(f"decision: left out, measuring failed: {error}")
+            return {}
+        lines.append(line)
+        say(f"decision {number}/{size.durable_rounds}: {line['handler_us']:.0f} us, commit {line['commit_us']:.0f} us")
+    return {key: summary(line[key] for line in lines) for key in ("handler_us", "commit_us")}
+
+
+def measure_differences(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the diff section, by case and contender."""
+    pin_to_one_core()
+    lines = measure_diffs(size.diff_rounds, say=say)
+    return {
+        case: {name: {key: summary(line[key] for line in kept) for key in kept[0]} for name, kept in contenders.items()}
+        for case, contenders in lines.items()
+    }
+
+
 def parse() -> argparse.Namespace:
     """Return the command line's options."""
     names = [*(contender.name for contender in CONTENDERS), *SECTIONS]
@@ -204,6 +249,8 @@ def main() -> int:
         "start": measure_starts(size) if "start" in wanted else {},
         "parking": measure_parking(size) if "parking" in wanted else {},
         "durable": measure_durability(size) if "durable" in wanted else {},
+        "decision": measure_decision(size) if "decision" in wanted else {},
+        "diff": measure_differences(size) if "diff" in wanted else {},
     }
     verdicts = judge(results)
     results["targets"] = [verdict.as_json() for verdict in verdicts]

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.diff_cases import LOG_INSERTED
+
 Results = dict[str, Any]
 
 CALL_LIMITS = {"stageflow": 1.0, "pydantic_ai": 0.6, "validate_call": 2.0}
@@ -17,6 +19,15 @@ AIOSQLITE_TIMES = 8.0
 DURABLE_CALL_LIMIT = 4.0
 APPROVAL_SHARE = 0.5
 REOPEN_LIMIT = 3.0
+DECISION_LIMIT = 3.0
+"""One fsynced commit is the claim itself; the rest is for waking up and checking what was approved."""
+DIFF_LIMITS = {
+    "text_unique": ("diff of 1 MB, unique lines, 1 % changed / stageflow", 1.0),
+    "text_150": ("diff of 1 MB, 150 distinct lines / stageflow", 0.1),
+    "json_changed": ("diff of 1 MB of JSON, 1 % changed / stageflow", 0.2),
+    "json_head": ("diff of a JSON list, one head insertion / stageflow", 0.1),
+}
+HEAD_OPERATIONS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +90,14 @@ def judge(results: Results) -> list[Verdict]:
     verdicts.append(
         _compare("wake among many / wake of one", WAKE_LIMIT, many, one, key="wake_references", raw="wake_p50_us")
     )
-    return verdicts + _durable(results["durable"])
+    decision = _at_most(
+        "decision committed to handler start / one fsynced commit",
+        DECISION_LIMIT,
+        results.get("decision"),
+        "handler_us",
+        "commit_us",
+    )
+    return [*verdicts, *_durable(results["durable"]), decision, *_diffs(results["diff"])]
 
 
 def _durable(found: Results) -> list[Verdict]:
@@ -98,6 +116,21 @@ def _durable(found: Results) -> list[Verdict]:
         ),
         _at_most("kill-safe call / memory call", DURABLE_CALL_LIMIT, call, "sqlite_us", "memory_us"),
         _at_most("opening 110,000 calls / sqlite3 and a count", REOPEN_LIMIT, reopen, "ours_ms", "plain_ms"),
+    ]
+
+
+def _diffs(found: Results) -> list[Verdict]:
+    verdicts = []
+    for case, (title, limit) in DIFF_LIMITS.items():
+        sides = found.get(case, {})
+        verdicts.append(_compare(title, limit, sides.get("toolgate"), sides.get("stageflow"), key="ms", raw="ms"))
+    log, head = (found.get(case, {}).get("toolgate") for case in ("text_log", "json_head"))
+    wrong = abs(log["additions"]["max"] - LOG_INSERTED) + log["deletions"]["max"] if log else None
+    operations = head["operations"]["max"] if head else None
+    return [
+        *verdicts,
+        Verdict(title="miscounted lines of a repetitive log", limit=0.0, unit="", measured=wrong),
+        Verdict(title="operations for one head insertion", limit=HEAD_OPERATIONS, unit="", measured=operations),
     ]
 
 

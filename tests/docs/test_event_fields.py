@@ -11,8 +11,14 @@ from tests.docs.pages import missing_words, sections
 
 import toolgate
 from toolgate.adapters.runners.client import ClientRunner
+from toolgate.errors import DeliveryError
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import EVENTS, Event
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.terms import ApprovalTerms
+from toolgate.kernel.undo import UndoMetadata
+from toolgate.ports.store import GrantQuery
 
 PAGE = "docs/reference/events.md"
 
@@ -37,16 +43,34 @@ async def wait_for(gate: toolgate.Gate, name: str) -> None:
             return
 
 
+async def several_people(gate: toolgate.Gate) -> None:
+    (grant,) = await gate.grants(GrantQuery())
+    await gate.revoke(grant.id, by="ann", reason="enough")
+    await gate.undo_run("r1")
+    await gate.set_policy(toolgate.Policy(terms=ApprovalTerms(quorum=2), revision="several"), by="ann")
+    asked = await gate.call("change", {"value": 7}, wait=False)
+    await gate.decide(str(asked.approval_id), "approve", by="ann")
+    edited = await gate.edit(str(asked.approval_id), {"value": 8}, by="bob")
+    await gate.respond(str(edited.approval_id), "not now", by="cid")
+
+
+async def undeliverable(_approval: Approval) -> None:
+    raise DeliveryError("nobody there", attempts=3)
+
+
 async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> None:
     await gate.call("count", {"to": 3})
     await gate.call("count", {"to": "x"})
     asked = await gate.call("change", {"value": 1}, wait=False)
     assert asked.approval_id is not None
     await gate.extend(asked.approval_id, 60, by="ann")
-    await gate.decide(asked.approval_id, "approve", by="ann")
+    await gate.comment(asked.approval_id, "hm", by="ann")
+    await gate.escalate(asked.approval_id, "lead", by="ann")
+    await gate.decide(asked.approval_id, "approve", by="ann", remember=Remember())
     done = await gate.wait(asked.call_id)
     await gate.undo(done.call_id)
     await gate.undo(done.call_id)
+    await gate.adopt(UndoMetadata("kept elsewhere", "change", {}))
     await gate.call("change", {"value": 2}, approval_timeout_s=0.1)
     parked = await gate.call("change", {"value": 3}, wait=False)
     await gate.cancel(parked.call_id)
@@ -57,6 +81,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     release.set()
     await wait_for(gate, "tool.late_result")
     await gate.settle(unknown.call_id, happened=True, by="ann", reason="looked")
+    await several_people(gate)
     gate.note_sandbox({"backend": "none", "holds": True, "passed": [], "failed": [], "problem": None})
     await gate.set_policy(toolgate.Policy(revision="two"), by="ann")
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
@@ -72,7 +97,9 @@ async def events() -> AsyncIterator[list[Event]]:
         release.wait(30)
 
     tools = [count, change, stuck, far]
-    async with toolgate.open("memory://", tools=tools, runners={"client": ClientRunner()}) as gate:
+    async with toolgate.open(
+        "memory://", tools=tools, runners={"client": ClientRunner()}, approver=undeliverable
+    ) as gate:
         try:
             await asyncio.wait_for(make_every_event(gate, release), 30)
         finally:

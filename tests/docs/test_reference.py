@@ -13,6 +13,7 @@ import pytest
 from tests.docs.pages import ROOT, missing_words, quoted, read, rows, sections
 
 import toolgate
+from toolgate import tools
 from toolgate.errors import ToolgateError
 from toolgate.gate import Gate, SyncGate
 from toolgate.kernel.approval import Approval
@@ -22,6 +23,17 @@ from toolgate.kernel.canonical import Limits
 from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
 from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
 from toolgate.kernel.event import EVENTS, Event
+from toolgate.kernel.formats import (
+    FieldNames,
+    Format,
+    FormatLimits,
+    Reason,
+    ResolvedToolCall,
+    UnresolvedToolCall,
+    parse_calls,
+)
+from toolgate.kernel.formats_results import render_message, render_result
+from toolgate.kernel.formats_schemas import export_tools
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Default, Policy
 from toolgate.kernel.tool import Effects, Placement, Prepared, RiskLevel, Thresholds, ToolDefinition
@@ -32,13 +44,15 @@ EVENT_PAGE = "docs/reference/events.md"
 ERROR_PAGE = "docs/reference/errors.md"
 STATUS_PAGE = "docs/reference/statuses.md"
 TOOL_PAGE = "docs/reference/tool-definition.md"
+FORMAT_PAGE = "docs/reference/tool-call-formats.md"
 DIFF_PAGE = "docs/reference/diffs.md"
 MAKE_PAGE = "docs/reference/make.md"
 RESULT_METHODS = ["success", "is_final", "is_pending", "unwrap", "to_error"]
 
 
 def public(owner: type) -> list[str]:
-    return [name for name in vars(owner) if not name.startswith("_")]
+    homes = [kind for kind in owner.__mro__ if kind.__module__.startswith("toolgate")]
+    return list(dict.fromkeys(name for kind in homes for name in vars(kind) if not name.startswith("_")))
 
 
 def parameters(function: object) -> list[str]:
@@ -97,6 +111,16 @@ def test_no_section_of_gate_is_about_a_method_that_is_gone() -> None:
         (TOOL_PAGE, "UndoMetadata", fields(UndoMetadata)),
         (TOOL_PAGE, "Closed sets", [*Effects, *RiskLevel, *Placement]),
         ("docs/reference/arguments-and-schemas.md", "Limits", fields(Limits)),
+        (FORMAT_PAGE, "Format", list(Format)),
+        (FORMAT_PAGE, "Reason", list(Reason)),
+        (FORMAT_PAGE, "ResolvedToolCall", fields(ResolvedToolCall)),
+        (FORMAT_PAGE, "UnresolvedToolCall", fields(UnresolvedToolCall)),
+        (FORMAT_PAGE, "FormatLimits", fields(FormatLimits)),
+        (FORMAT_PAGE, "FieldNames", fields(FieldNames)),
+        (FORMAT_PAGE, "parse_calls", parameters(parse_calls)),
+        (FORMAT_PAGE, "render_result", parameters(render_result)),
+        (FORMAT_PAGE, "render_message", parameters(render_message)),
+        (FORMAT_PAGE, "export_tools", parameters(export_tools)),
         (DIFF_PAGE, "DiffResult", [*fields(DiffResult), *public(DiffLine), *DiffType.__members__]),
         (DIFF_PAGE, "diff_text", parameters(diff_text)),
         (DIFF_PAGE, "diff_json", parameters(diff_json)),
@@ -106,6 +130,31 @@ def test_no_section_of_gate_is_about_a_method_that_is_gone() -> None:
 )
 def test_every_name_is_in_its_section(page: str, section: str, names: list[str]) -> None:
     assert missing_words(names, sections(page, 2)[section]) == []
+
+
+def test_every_name_of_the_tools_door_is_documented() -> None:
+    assert missing_words(tools.__all__, sections("docs/reference/tools.md", 2)["Names"]) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "owner"),
+    [
+        ("ToolExecutor", tools.ToolExecutor),
+        ("ToolRegistry", tools.ToolRegistry),
+        ("ApprovalService", tools.ApprovalService),
+        ("UndoStore", tools.UndoStore),
+    ],
+)
+def test_every_method_of_the_tools_door_is_documented(section: str, owner: type) -> None:
+    told = sections("docs/reference/tools.md", 2)[section]
+    aliases = {"register_tool", "can_execute", "discard", "gate"}
+    assert [name for name in public(owner) if name not in aliases and not re.search(rf"`[^`]*\b{name}\b", told)] == []
+
+
+def test_every_option_of_an_executor_is_documented() -> None:
+    told = sections("docs/reference/tools.md", 2)
+    assert missing_words(fields(tools.ToolExecutorConfig), told["ToolExecutorConfig"]) == []
+    assert missing_words(parameters(tools.ToolExecutor), told["ToolExecutor"]) == []
 
 
 def test_every_public_name_of_the_package_is_documented() -> None:

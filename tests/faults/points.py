@@ -18,7 +18,7 @@ from typing import Any
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.adapters.stores import sealing, sqlite, sqlite_file
 from toolgate.adapters.stores.sqlite_write import Writer
-from toolgate.pipeline.answers import Answers
+from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.recovery import Recovery
@@ -83,11 +83,12 @@ def install(points: Points) -> None:
 
     Writer.__init__ = watched  # type: ignore[method-assign]  # this process dies
     _before(points, Writer, "write", "commit.asked")
+    _before(points, Writer, "write_alone", "commit.asked")
     _before(points, sqlite, "_tell", "commit.told")
     _before(points, Driver, "_announce", "commit.announced")
     _around(points, InlineRunner, "run", "dispatch")
     _around(points, Performer, "_finish", "result")
-    _around(points, Answers, "decide", "decide")
+    _around(points, Deciding, "decide", "decide")
     _around(points, Recovery, "_take_over", "recover")
     _around(points, Recovery, "_reconcile", "reconcile")
 

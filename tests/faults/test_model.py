@@ -66,6 +66,7 @@ class Model(RuleBasedStateMachine):
         self.clock = FakeClock(FUTURE)
         self.runner = asyncio.Runner()
         self.release = threading.Event()
+        self.began = threading.Event()
         self.mode = "NORMAL"
         self.calls: dict[str, Expected] = {}
         self.gate: Gate | None = None
@@ -74,6 +75,7 @@ class Model(RuleBasedStateMachine):
         return self.runner.run(asyncio.wait_for(work, 20))
 
     def stuck(self, _given: ToolInput) -> ToolOutput:
+        self.began.set()
         self.release.wait(10)
         return ToolOutput.ok()
 
@@ -186,8 +188,14 @@ class Model(RuleBasedStateMachine):
         if self.mode == "LOCKDOWN":
             return
         id = f"stuck-{len(self.calls)}"
+        self.began.clear()
+        result = self.run(self.opened.call("stuck", {"n": id}, call_id=id))
+        if not self.began.is_set():  # a machine so busy that it had not begun: then it surely did nothing
+            self.calls[id] = Expected("stuck", Status.FAILED)
+            assert result.status is Status.FAILED
+            return
         self.calls[id] = Expected("stuck", Status.UNKNOWN)
-        assert self.run(self.opened.call("stuck", {"n": id}, call_id=id)).status is Status.UNKNOWN
+        assert result.status is Status.UNKNOWN
         self.release.set()
         self.run(until_told(self.opened, id, "tool.late_result"))
         self.release = threading.Event()

@@ -46,7 +46,8 @@ async def test_a_question_is_asked_and_nothing_runs_until_it_is_answered() -> No
     assert (question.payload, question.status) == ({"state": "new"}, ApprovalStatus.PENDING)
     assert isinstance(question.id, UUID)
     assert question.artifact.to_dict()["options"] == ["approve", "deny"]
-    assert (question.artifact.request_id, question.artifact.action_summary) == (question.id, {"state": "new"})
+    assert (question.artifact.request_id, question.artifact.arguments) == (str(question.id), {"state": "new"})
+    assert question.artifact.action_summary == 'put(state="new")'
     await asyncio.sleep(0.02)
     assert (shelf.runs, running.done()) == (0, False)
     await answer(True)

@@ -19,6 +19,7 @@ from toolgate.kernel.policy import Default, Policy
 from toolgate.tools import (
     Action,
     AdvancedToolExecutor,
+    ToolApprovalTimeoutError,
     ToolDefinition,
     ToolDeniedError,
     ToolExecutor,
@@ -240,8 +241,28 @@ async def test_the_policys_own_times_come_before_the_configurations() -> None:
     async with toolgate.open(tools=[], policy=policy) as gate:
         executor = ToolExecutor([], gate=gate, config=config)
         assert gate is executor.gate
-        adjusted = gate._driver.policy_of(executor.project)
+        adjusted = gate._driver.policy_of(executor.project).stance(ToolDefinition("echo", {}, echo))
         assert (adjusted.approval_timeout_s, adjusted.undo_ttl_s) == (60, 60)
+
+
+async def test_a_policy_file_governs_executors_too(tmp_path: Path) -> None:
+    path = tmp_path / "toolgate.yaml"
+    path.write_text(
+        "version: 1\ndefault: by_risk\ntools:\n  put:\n    forbidden_in_modes: [NORMAL]\n  ask:\n"
+        "    requires_approval_in_modes: [NORMAL]\n",
+        encoding="utf-8",
+    )
+    shelf = Shelf()
+    tools = [ToolDefinition(name, {}, shelf.put, risk_level="high") for name in ("put", "ask", "free")]
+    config = ToolExecutorConfig(require_approval_for_risky=False, approval_timeout_seconds=0.05)
+    async with toolgate.open(policy=path) as gate:
+        executor = ToolExecutor(tools, gate=gate, config=config)
+        with pytest.raises(ToolDeniedError, match="NORMAL"):
+            await executor.execute(act("put"))
+        with pytest.raises(ToolApprovalTimeoutError):
+            await executor.execute(act("ask"))
+        await executor.execute(act("free"))
+    assert shelf.runs == 1
 
 
 async def test_the_registry_runs_its_tools_through_the_gate_too() -> None:

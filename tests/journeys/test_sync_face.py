@@ -72,6 +72,9 @@ def test_every_method_has_a_plain_form(open_gate: Open) -> None:
         plain.extend(str(parked.approval_id), 60, by="ann")
         plain.decide(str(parked.approval_id), "approve", by="ann")
         assert plain.wait(parked.call_id).success
+        assert plain.answer(str(parked.approval_id)).decided_by == "ann"
+        assert plain.undo_data(parked.call_id) is not None
+        plain.adopt(UndoMetadata(parked.call_id, "write", {}))
         assert plain.record(parked.call_id).tool_name == "write"
         assert [call.id for call in plain.calls(CallQuery(run_id="r1"))] == [parked.call_id]
         assert names(plain.events(call_id=parked.call_id))[-1] == "tool.completed"

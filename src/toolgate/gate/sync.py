@@ -16,6 +16,7 @@ from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
@@ -88,6 +89,9 @@ class SyncGate:
     def respond(self, approval_id: str, response: Any, **said: Any) -> Result:
         return self._run(self._gate.respond(approval_id, response, **said))
 
+    def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
+        return self._run(self._gate.answer(approval_id, project=project))
+
     def extend(self, approval_id: str, seconds: float, *, by: str | Principal, project: str | None = None) -> Approval:
         return self._run(self._gate.extend(approval_id, seconds, by=by, project=project))
 
@@ -158,6 +162,12 @@ class SyncGate:
 
     def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         return self._run(self._gate.undo(call_id, context=context, force=force))
+
+    def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        return self._run(self._gate.undo_data(call_id, project=project))
+
+    def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
+        self._run(self._gate.adopt(metadata, context=context))
 
     def undo_run(
         self,

@@ -81,6 +81,11 @@ class Change(NamedTuple):
         """Return a copy with these fields changed."""
         return self._replace(**changes)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it moves a call and tells of it, and does nothing else: what `step` makes."""
+        return self[7:12] == _NOTHING_ELSE and self[13:] == _NOTHING_MORE
+
 
 _NOTHING_ELSE = ((), None, None, (), None)
 _NOTHING_MORE = (None, None, False)

@@ -53,6 +53,7 @@ class RiskWaiver:
     """Allow what nobody else has a word on, whatever its risk: a host's own choice, where risk would ask."""
 
     name: str = "risk_waived"
+    is_static: ClassVar[bool] = True
 
     def __call__(self, _call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
         return Verdict(Word.ALLOW, "the host does not ask for risk alone", self.name)

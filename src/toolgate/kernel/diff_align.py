@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 _EXACT_CELLS: Final = 400_000_000
 """Up to this many pairs of items the result has the fewest changed items possible; the search takes 50 MB."""
-_MAX_CELLS: Final = 10_000_000_000
-"""More pairs than this are searched only where few items changed; about two seconds of work."""
+_MAX_CELLS: Final = 20_000_000_000
+"""More pairs than this are searched only where few items changed; about three seconds of work."""
 _MAX_RUN: Final = 8
 """More differences than this in a row may be a shift."""
 _MAX_DISTINCT: Final = 0x110000

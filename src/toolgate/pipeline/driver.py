@@ -27,12 +27,16 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.pipeline.approve import DISPATCH_GRACE_S
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.relay import Relay
 from toolgate.pipeline.route import Route, lay_out
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import Store
+
+LONG_GRACE_S = 3600.0
+"""For approved calls of private projects whose owner is gone: nobody takes them, and looking costs a commit."""
 
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 _EXECUTING = Status.EXECUTING
@@ -141,6 +145,10 @@ class Driver:
         if own is not None:
             return own
         return _NOBODYS if project.startswith(PRIVATE) else self.home
+
+    def grace_s(self, project: str) -> float:
+        """How long an approved call waits before it is offered again: long, if nobody here could run it."""
+        return LONG_GRACE_S if self.realm(project) is _NOBODYS else DISPATCH_GRACE_S
 
     def relay(self, project: str) -> Relay | None:
         """Return what passes a project's events on, if there is anybody to pass them to."""

@@ -179,8 +179,8 @@ class Performer:
         writing = driver.write(claim)
         if writing is not None:
             await writing
-        if driver.has_realms and not await self._is_heard(call):
-            return await self._finish(job, _unheard(tool), 0.0)
+        if driver.has_realms and (unheard := await self._tell(job)) is not None:
+            return await self._finish(job, unheard, 0.0)
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
@@ -205,10 +205,15 @@ class Performer:
             raise outcome.cause  # on this thread it may be a person who stops the program; first it was written down
         return result
 
-    async def _is_heard(self, call: Call) -> bool:
-        """Tell the project's sink of the claim; False where nothing may run unheard and it would not listen."""
-        relay = self._driver.relay(call.project)
-        return relay is None or await relay.flush() or not relay.required
+    async def _tell(self, job: Job) -> Outcome | None:
+        """Tell the project's sink of the claim; how the call ends where the sink is required and will not listen."""
+        relay = self._driver.relay(job.call.project)
+        try:
+            if relay is None or await relay.flush() or not relay.required:
+                return None
+        except asyncio.CancelledError:  # nothing ran yet, and the claim is made: the end must be written down
+            return self._cut_short(job)
+        return _unheard(job.tool)
 
     def _cut_short(self, job: Job) -> Outcome:
         task = asyncio.current_task()

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolgate.kernel.policy import Policy
+from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.relay import Relay
 from toolgate.pipeline.route import Route
 from toolgate.ports.channel import Channel
@@ -20,6 +21,17 @@ Adjust = Callable[[Policy], Policy]
 
 def unchanged(policy: Policy) -> Policy:
     return policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjustedPolicy(Policy):
+    """Another policy whose word on every tool is adjusted; it keeps that policy's revision."""
+
+    base: Policy
+    change: Callable[[Stance], Stance]
+
+    def stance(self, tool: ToolDefinition) -> Stance:
+        return self.change(self.base.stance(tool))
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True, kw_only=True)

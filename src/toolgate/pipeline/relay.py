@@ -48,7 +48,7 @@ class Relay:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self.required = required
-        self._emit: Callable[..., Any] = getattr(sink, "try_emit", None) or sink.emit
+        self._emit = _way_in(sink)
         self._spawn = spawn
         self._render = render
         self._patience_s = patience_s
@@ -104,7 +104,9 @@ class Relay:
         while self._passed < goal:
             turn = self._take_turn()
             if turn is not None:
-                await asyncio.wait({asyncio.wrap_future(turn)})  # a wait that is cancelled leaves the turn alone
+                waiting = {asyncio.wrap_future(turn)}  # waited for this way, cancelling leaves the turn alone
+                if not (await asyncio.wait(waiting, timeout=2 * self._patience_s))[0]:
+                    return False  # whose turn it is hangs, or its loop was left standing
                 continue
             try:
                 if not await self._pass_on():
@@ -124,8 +126,8 @@ class Relay:
     def _end_turn(self) -> None:
         with self._lock:
             turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.set_result(None)
+        assert turn is not None  # it is ours
+        turn.set_result(None)
 
     async def _pass_on(self) -> bool:
         while self._spool:
@@ -135,10 +137,25 @@ class Relay:
                     said = self._emit(type=name, data=data)
                     if inspect.isawaitable(said):
                         await said
-            except Exception as error:  # noqa: BLE001  # whatever a sink raises, the event is kept for it
+            except (Exception, asyncio.CancelledError) as error:  # whatever it raises, the event is kept
+                if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 log.error("the event sink failed with %s on %s; it is kept and told again", type(error).__name__, name)
                 return False
             with self._lock:
                 self._spool.popleft()
                 self._passed += 1
         return True
+
+
+def _way_in(sink: Sink) -> Callable[..., Any]:
+    """Return a sink's own `try_emit`, else its `emit`; an object that answers to any name has none of its own."""
+    has_own = hasattr(type(sink), "try_emit") or "try_emit" in getattr(sink, "__dict__", {})
+    way: Callable[..., Any] = sink.try_emit if has_own else sink.emit  # type: ignore[attr-defined]  # looked for above
+    return way
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancels this task, rather than a sink raising what looks like it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -82,7 +82,7 @@ class Sweeper:
         now = self._driver.now()
         if call.status is Status.APPROVED:
             self._offer(call)
-            later = now + timedelta(seconds=approve.DISPATCH_GRACE_S)
+            later = now + timedelta(seconds=self._driver.grace_s(call.project))
             return Change.make(project=call.project, at=now, call=call.stay(due_at=later), expect=call.version)
         return self._leases.ended(call)
 

@@ -16,7 +16,6 @@ from toolgate.errors import (
     ToolError,
     ToolInputError,
     ToolNotFoundError,
-    ToolUndoError,
 )
 from toolgate.kernel.approval import Approval, digest_of
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
@@ -28,20 +27,19 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, tell
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import NOTHING
 from toolgate.kernel.record import build
 from toolgate.kernel.ruling import Ruling, look, show_facts
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
-from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
-from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.kernel.tool import Placement, ToolDefinition
+from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import approve, record
-from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
 from toolgate.pipeline.execute import claim, claim_at_birth, decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import rule_on
+from toolgate.pipeline.ready import not_undone, prepare, refresh
 from toolgate.pipeline.resolve import resolve
 from toolgate.pipeline.route import Route, assessed
 from toolgate.pipeline.validate import revalidate, validate
@@ -116,7 +114,7 @@ class Walk:
         if ruling is not None and ruling.denial is not None:
             return await self._deny(call, ruling, first)
         try:
-            call, prepared = await self._prepare(call, tool, now)
+            call, prepared = await prepare(driver, call, tool, now)
         except ToolError as error:
             return await self._refuse(call, error, first)
         return await self._proceed(call, route, driver.now(), first, prepared)
@@ -151,7 +149,7 @@ class Walk:
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
                 revalidate(tool, call.arguments)
-            fresh, undo = await self._refresh(call, tool)
+            fresh, undo = await refresh(driver, call, tool)
         except ToolError as error:
             return await self._refuse(call, error, ())
         changed = fresh.definition_hash != call.definition_hash or fresh.preconditions != call.preconditions
@@ -323,7 +321,7 @@ class Walk:
         if ruling.assessment is None:
             raise ToolDeniedError("; ".join(ruling.reasons), tool=tool.name)
         if tool.prepare is not None:
-            revised, _ = await self._prepare(revised, tool, now)
+            revised, _ = await prepare(driver, revised, tool, now)
         level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_LEVELS.index)
         asking = self._assessed(revised, ruling.assessment._replace(level=level))
         timeout = approve.timeout_s(call, tool, route.stance, level)
@@ -427,7 +425,7 @@ class Walk:
         if call.undo_of is not None:
             standing = await self._driver.store.call(call.project, call.id)
             if (0 if standing is None else standing.version) == call.version:
-                text = _not_undone(call, "another undo of it came first")
+                text = not_undone(call, "another undo of it came first")
                 return await self._end(call, Status.FAILED, "undo_failed", text, first)
         return await self._existing(call)
 
@@ -446,56 +444,6 @@ class Walk:
         found = await self._driver.store.approvals(query)
         return found[0] if found else None
 
-    async def _refresh(self, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:
-        """Return the call as the current definition and world would have it, with what is claimed along."""
-        fresh = call if call.definition_hash == tool.hash else call.evolve(definition_hash=tool.hash)
-        if call.undo_of is not None:
-            undo = await self._driver.store.undo(call.project, call.undo_of)
-            if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(self._driver.now()):
-                raise ToolUndoError(_not_undone(call, "it can no longer be undone"), tool=tool.name)
-            if undo.fingerprint is not None and not call.forced and not await is_unchanged(tool, undo):
-                conflict = ToolUndoError(_not_undone(call, "the state has changed since"), tool=tool.name)
-                conflict.code = "undo_conflict"
-                raise conflict
-            return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
-        if tool.prepare is None:
-            return fresh, None
-        return await self._prepare(fresh, tool, self._driver.now())
-
-    async def _prepare(self, call: Call, tool: ToolDefinition, now: datetime) -> tuple[Call, UndoRecord | None]:
-        """Run the pure `prepare` hook; its failure ends the call before anybody is asked."""
-        driver = self._driver
-        assert tool.prepare is not None
-        try:
-            async with asyncio.timeout(tool.timeout_seconds):
-                found = (
-                    tool.prepare(input_of(call))
-                    if is_async(tool.prepare)
-                    else asyncio.to_thread(tool.prepare, input_of(call))
-                )
-                prepared = await found
-            if not isinstance(prepared, Prepared):
-                raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-            preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
-            preconditions = encode(prepared.preconditions, what="preconditions")
-            undo_data = (
-                None
-                if prepared.undo_data is None or not tool.undoable
-                else encode(prepared.undo_data, what="undo data")
-            )
-        except ToolDeniedError:
-            raise
-        except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-            why = driver.veil(call).text(str(error)) or type(error).__name__
-            failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
-            failure.code = "prepare_failed"
-            raise failure from error
-        ready = call.evolve(preview=preview, preconditions=preconditions)
-        if undo_data is None or not driver.realm(call.project).keeps_undo:
-            return ready, None
-        ttl_s = driver.undo_ttl(tool, call.project)
-        return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
-
 
 def _is_text(value: object) -> bool:
     return value is None or (type(value) is str and value.isascii())
@@ -506,10 +454,6 @@ def _no_runner(call: Call) -> str:
         f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
         "nothing ran. Configure the runner or change the tool's placement."
     )
-
-
-def _not_undone(call: Call, reason: str) -> str:
-    return f"Call {call.undo_of} (`{call.tool_name}`) was not undone: {reason}."
 
 
 def _denied(call: Call, reason: str, rule: str) -> str:

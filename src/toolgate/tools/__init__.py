@@ -2,6 +2,10 @@
 
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
+from toolgate.kernel.formats import Format, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
+from toolgate.kernel.formats_results import render_message, render_result
+from toolgate.kernel.formats_schemas import export_tools
+from toolgate.kernel.response import ToolResponse
 from toolgate.tools.approval import (
     ApprovalArtifact,
     ApprovalDecision,
@@ -74,7 +78,11 @@ __all__ = [
     "DiffLine",
     "DiffResult",
     "DiffType",
+    "Format",
+    "FormatLimits",
     "GovernedTool",
+    "Reason",
+    "ResolvedToolCall",
     "Tool",
     "ToolApprovalDeniedError",
     "ToolApprovalTimeoutError",
@@ -96,6 +104,7 @@ __all__ = [
     "ToolNotFoundError",
     "ToolOutput",
     "ToolRegistry",
+    "ToolResponse",
     "ToolStartedEvent",
     "ToolTimeoutError",
     "ToolUndoError",
@@ -104,6 +113,7 @@ __all__ = [
     "UndoHandler",
     "UndoMetadata",
     "UndoStore",
+    "UnresolvedToolCall",
     "clear_approval_service",
     "clear_tool_registry",
     "clear_undo_store",
@@ -111,10 +121,13 @@ __all__ = [
     "diff_structured",
     "diff_text",
     "event_of",
+    "export_tools",
     "get_approval_service",
     "get_tool_registry",
     "get_undo_store",
     "register_tool",
+    "render_message",
+    "render_result",
     "set_approval_service",
     "set_tool_registry",
     "set_undo_store",

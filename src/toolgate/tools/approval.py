@@ -18,13 +18,13 @@ from toolgate.bootstrap import open as open_gate
 from toolgate.errors import DecisionConflictError, NotFoundError, ToolApprovalTimeoutError
 from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.artifact import ApprovalArtifact, summary_of
 from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.store import ApprovalQuery
-from toolgate.tools.artifact import ApprovalArtifact
 from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action
 
@@ -67,8 +67,9 @@ class ApprovalRequest:
     @property
     def artifact(self) -> ApprovalArtifact:
         """What a client shows the person who is asked."""
+        summary, arguments = summary_of(self.tool_name, self.payload), dict(self.payload)
         return ApprovalArtifact(
-            self.id or "", self.tool_name, self.message, summary=dict(self.payload), action_id=self.action_id
+            str(self.id or ""), self.tool_name, self.message, action_summary=summary, arguments=arguments
         )
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
-from toolgate.tools.artifact import ApprovalArtifact
+from toolgate.kernel.artifact import ApprovalArtifact, summary_of
 
 Id = UUID | str
 
@@ -171,8 +171,27 @@ def render(name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]] | None
         # The one who waited went away. The documents know no such end, only one that is not a success.
         return "tool.failed", {**data, "error_code": "cancelled", "error_message": data["message"]}
     if name == "approval.requested":
-        return name, {**data, "approval_message": data["message"], "artifact": ApprovalArtifact.of(data).to_dict()}
+        return name, {**data, "approval_message": data["message"], "artifact": _artifact(data)}
     return (name, data) if name in _CLASSES or name in _BEYOND else None
+
+
+def _artifact(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a client shows the person who is asked, made of an `approval.requested` event."""
+    arguments = asked["payload_summary"]
+    return ApprovalArtifact(
+        request_id=asked["request_id"],
+        tool_name=asked["tool_name"],
+        message=asked["message"],
+        action_summary=summary_of(asked["tool_name"], arguments),
+        arguments=arguments,
+        run_id=asked["pipeline_run_id"],
+        level=asked["level"],
+        risk=asked["risk_level"],
+        reasons=tuple(asked["reasons"]),
+        confidence=asked["confidence"],
+        expires_at=datetime.fromisoformat(asked["expires_at"]),
+        digest=asked["digest"],
+    ).to_dict()
 
 
 def render_all(name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:

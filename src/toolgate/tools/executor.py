@@ -19,6 +19,7 @@ from toolgate.errors import (
     ToolExecutionError,
     ToolgateError,
     ToolUndoError,
+    UsageError,
 )
 from toolgate.gate import Gate
 from toolgate.kernel.call import Status
@@ -26,10 +27,10 @@ from toolgate.kernel.context import DEFAULT_PROJECT, PRIVATE, Context
 from toolgate.kernel.demands import RiskWaiver
 from toolgate.kernel.output import Result
 from toolgate.kernel.payload import jsonable
-from toolgate.kernel.policy import Default, Policy
+from toolgate.kernel.policy import Default, Policy, Stance
 from toolgate.kernel.registry import ToolRegistry as KernelRegistry
 from toolgate.kernel.response import ToolResponse
-from toolgate.pipeline.realm import Realm
+from toolgate.pipeline.realm import AdjustedPolicy, Realm
 from toolgate.ports.sink import Sink
 from toolgate.tools.approval import ApprovalService, as_id, get_approval_service
 from toolgate.tools.context import behavior_of, context_of
@@ -62,6 +63,14 @@ class ToolExecutorConfig:
     approval_timeout_seconds: float | None = None
     undo_ttl_seconds: float | None = None
     on_sink_failure: Literal["spool", "refuse"] = "spool"
+
+    def __post_init__(self) -> None:
+        if self.on_sink_failure not in ("spool", "refuse"):
+            raise UsageError(f'on_sink_failure is "spool" or "refuse", not {str(self.on_sink_failure)[:40]!r}.')
+        for name in ("approval_timeout_seconds", "undo_ttl_seconds"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(f"{name} must be a positive number of seconds, or None.")
 
 
 class _Seat(NamedTuple):
@@ -138,13 +147,16 @@ class ToolExecutor:
 
     def _adjust(self, policy: Policy) -> Policy:
         """Return this executor's policy: the gate's, with what the configuration adds where the gate's is silent."""
+        return AdjustedPolicy(base=policy, change=self._adjust_stance, revision=policy.revision)
+
+    def _adjust_stance(self, stance: Stance) -> Stance:
         config = self.config
-        changes: dict[str, Any] = {"undo_ttl_s": policy.undo_ttl_s or config.undo_ttl_seconds or self._keeping.ttl_s}
-        if policy.approval_timeout_s is None:
+        changes: dict[str, Any] = {"undo_ttl_s": stance.undo_ttl_s or config.undo_ttl_seconds or self._keeping.ttl_s}
+        if stance.approval_timeout_s is None:
             changes["approval_timeout_s"] = config.approval_timeout_seconds
-        if not config.require_approval_for_risky and policy.default is Default.BY_RISK:
-            changes["rules"] = (*policy.rules, RiskWaiver())
-        return policy.evolve(**changes)
+        if not config.require_approval_for_risky and stance.default is Default.BY_RISK:
+            changes["rules"] = (*stance.rules, RiskWaiver())
+        return stance.evolve(**changes)
 
     async def execute(self, action: Any, ctx: Any = None) -> ToolOutput:
         """Run an action's tool and return what it returned, a failing ToolOutput included.
@@ -211,7 +223,8 @@ class ToolExecutor:
     async def _keep(self, action: Action, result: Result) -> None:
         tool = self.registry.find(result.tool_name)
         if tool is not None and tool.undoable:
-            await self._keeping.keep(self.gate, self.project, action.id, tool.undo_ttl_seconds)
+            ttl_s = tool.undo_ttl_seconds or self.config.undo_ttl_seconds
+            await self._keeping.keep(self.gate, self.project, action.id, ttl_s)
 
     async def _output_of(self, result: Result) -> ToolOutput | None:
         """What the handler returned: itself where it ran for us, else as recorded; None where it did not return."""

@@ -7,6 +7,9 @@ be undone; where it cannot be reached, the gate's own data stands in for it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from typing import Any
 from uuid import UUID
 
 from toolgate.errors import NotFoundError
@@ -46,12 +49,8 @@ class Keeping:
         if found is None:
             return
         metadata = UndoMetadata(action_id, found.tool_name, found.undo_data, found.created_at)
-        keeper = self._keeper
         try:
-            if isinstance(keeper, UndoStore):
-                await keeper.store(metadata, ttl_seconds=ttl_s)
-            else:
-                await keeper.store(metadata)
+            await _store(self._keeper, metadata, ttl_s)
         except Exception as error:  # noqa: BLE001  # whatever it is, the action is done and must not look failed
             self._missed.add(str(action_id))
             log.error(
@@ -84,7 +83,10 @@ class Keeping:
 
     async def _fetch(self, action_id: UUID | str) -> tuple[UndoMetadata | None, bool]:
         try:
-            return await self._keeper.get(action_id), True
+            kept: Any = await self._keeper.get(action_id)
+            if isinstance(kept, Mapping):  # it keeps the bare data; whose it is the gate knows
+                kept = UndoMetadata(action_id, "", dict(kept))
+            return kept, True
         except Exception as error:  # noqa: BLE001  # a store that is down leaves the gate's own data
             log.error("the undo store failed with %s; the gate's own data is used", error_name(error))
             return None, False
@@ -109,11 +111,29 @@ class Keeping:
         try:
             if done:
                 self._missed.discard(str(action_id))
-                await keeper.delete(action_id)
+                forget = getattr(keeper, "delete", None) or keeper.remove  # type: ignore[attr-defined]  # either name
+                await forget(action_id)
             elif was_kept and isinstance(keeper, UndoStore):
                 await keeper.release(action_id)
         except Exception as error:  # noqa: BLE001  # the gate knows what was undone, whatever the store says
             log.error("the undo store failed with %s after the undo of action %s", error_name(error), action_id)
+
+
+async def _store(keeper: UndoKeeper, metadata: UndoMetadata, ttl_s: float | None) -> None:
+    """Store in the shape a keeper takes: what document 001 gives it, or the two arguments of document 000."""
+    if isinstance(keeper, UndoStore) and ttl_s is not None:
+        await keeper.store(metadata, ttl_seconds=ttl_s)
+    elif isinstance(keeper, UndoStore) or _required(keeper.store) < 2:
+        await keeper.store(metadata)
+    else:
+        await keeper.store(metadata.action_id, metadata.undo_data)  # type: ignore[call-arg]  # the other shape
+
+
+def _required(method: Callable[..., Any]) -> int:
+    """How many arguments a method cannot do without."""
+    places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    given = signature(method).parameters.values()
+    return sum(one.kind in places and one.default is Parameter.empty for one in given)
 
 
 def error_name(error: BaseException) -> str:

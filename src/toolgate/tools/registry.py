@@ -8,10 +8,21 @@ from __future__ import annotations
 import builtins
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Mode
+from toolgate.kernel.formats import DEFAULT_LIMITS as DEFAULT_FORMAT_LIMITS
+from toolgate.kernel.formats import (
+    FieldNames,
+    Format,
+    FormatLimits,
+    ResolvedToolCall,
+    UnresolvedToolCall,
+    parse_calls,
+)
+from toolgate.kernel.formats_schemas import export_tools
 from toolgate.kernel.registry import ToolRegistry as KernelRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.tools.definitions import Action, ToolInput, ToolOutput, action_of, definition_of
@@ -123,6 +134,29 @@ class ToolRegistry(KernelRegistry):
         registered = self.get(definition.name)
         whole = all(hasattr(registered, name) for name in ("name", "description", "input_schema"))
         return registered if whole else self.governed(definition.name)
+
+    def parse_and_resolve(
+        self,
+        tool_calls: Any,
+        *,
+        id_field: str = "id",
+        name_field: str = "name",
+        arguments_field: str = "arguments",
+        function_wrapper: str | None = "function",
+        limits: FormatLimits = DEFAULT_FORMAT_LIMITS,
+    ) -> tuple[builtins.list[ResolvedToolCall], builtins.list[UnresolvedToolCall]]:
+        """Return a model's tool calls: those that can run, whose `tool.execute` passes the gate, and those that cannot.
+
+        Understands a response, a message, a list of calls or one call of any known provider, as dicts or SDK
+        objects. With field names of your own every call is read by these alone. Nothing raises and nothing runs.
+        """
+        names = FieldNames(id_field, name_field, arguments_field, function_wrapper)
+        resolved, unresolved = parse_calls(tool_calls, self.find, names=names, limits=limits)
+        return [replace(call, tool=self.governed(call.tool.name)) for call in resolved], unresolved
+
+    def export(self, format: Format | str, *, strict: bool = False) -> builtins.list[dict[str, Any]]:
+        """Return all tools as a provider's `tools` parameter takes them."""
+        return export_tools(self, format, strict=strict)
 
     async def execute(self, action: Any, ctx: Any = None) -> ToolOutput:
         """Run an action's tool through the gate, as ToolExecutor.execute does, in a project of this registry's own."""

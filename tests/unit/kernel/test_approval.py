@@ -52,6 +52,7 @@ NOT_COVERED: dict[str, Any] = {
     "approved_by": "ann",
     "approved_at": LATER,
     "preview": "diff",
+    "hides": True,
     "owner": "boot",
     "attempt": 2,
     "fence": "f",

@@ -54,6 +54,12 @@ def test_a_change_has_these_fields_and_no_others() -> None:
     assert {"project", "at", *PLAIN, *MORE} == set(Change._fields)
 
 
+@pytest.mark.parametrize("field", [*PLAIN, *MORE])
+def test_a_plain_change_moves_a_call_and_does_nothing_else(field: str) -> None:
+    change = Change(project="p", at=NOW).evolve(**{field: (PLAIN | MORE)[field]})
+    assert change.is_plain is (field in PLAIN or field == "lasting")
+
+
 @pytest.mark.parametrize(("expect", "mode"), list(itertools.product([None, 3], [None, Mode.ALERT])))
 def test_a_step_is_the_plain_change_of_one_call(expect: int | None, mode: Mode | None) -> None:
     call, events = a_call(project="q"), (("tool.started", "c1", {"attempt": 1}),)

@@ -197,3 +197,22 @@ def test_many_threads_use_one_sink() -> None:
     for thread in threads:
         thread.join()
     assert sorted(told) == list(range(8))
+
+
+async def test_a_sink_that_raises_a_cancellation_of_its_own_is_a_failing_sink() -> None:
+    class Confused(Sink):
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            raise asyncio.CancelledError
+
+    relay = Relay(Confused(), nowhere)
+    relay.take(change("a"))
+    assert not await relay.flush()
+
+
+async def test_nobody_waits_for_ever_for_a_turn_that_never_ends() -> None:
+    relay = Relay(Sink(), nowhere, patience_s=0.01)
+    assert relay._take_turn() is None  # a loop that was left standing
+    relay.take(change("a"))
+    assert not await relay.flush()
+    relay._end_turn()
+    assert await relay.flush()

@@ -7,11 +7,13 @@ import json
 import logging
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import UUID, uuid4
 
 import pytest
 from tests.unit.tools.scene import PERSON, Shelf, Sink, act, answer, asked, echo
 
+from toolgate.errors import UsageError
 from toolgate.tools import (
     EVENT_TYPES,
     AdvancedToolExecutor,
@@ -133,7 +135,7 @@ async def test_approval_is_told_between_invoked_and_started() -> None:
     assert requested["correlation_request_id"] == decided["correlation_request_id"] == "r-1"
     assert (decided["decision"], decided["decided_by"]) == ("approved", str(PERSON))
     artifact = requested["artifact"]
-    assert (artifact["options"], artifact["message"], artifact["action_summary"]) == (
+    assert (artifact["options"], artifact["message"], artifact["arguments"]) == (
         ["approve", "deny"],
         "Really?",
         {},
@@ -270,3 +272,42 @@ async def test_what_a_sink_is_told_fits_its_class() -> None:
     assert [event.type for event in events] == sink.types
     assert set(sink.types) <= set(EVENT_TYPES)
     assert len(EVENT_TYPES) == 9
+
+
+async def test_a_stand_in_for_a_sink_is_told_through_emit() -> None:
+    sink = AsyncMock()
+    await AdvancedToolExecutor([ToolDefinition("echo", {}, echo)], event_sink=sink).execute(act("echo"))
+    assert [told.kwargs["type"] for told in sink.emit.await_args_list] == [
+        "tool.invoked",
+        "tool.started",
+        "tool.completed",
+    ]
+
+
+async def test_leaving_while_the_sink_is_told_ends_the_call_before_it_runs() -> None:
+    shelf, telling = Shelf(), asyncio.Event()
+
+    class Slow(Sink):
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            telling.set()
+            await asyncio.sleep(0.05)
+            await super().emit(type=type, data=data)
+
+    sink = Slow()
+    executor = AdvancedToolExecutor([ToolDefinition("put", {}, shelf.put)], event_sink=sink)
+    action = act("put")
+    running = asyncio.ensure_future(executor.execute(action))
+    await telling.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (shelf.runs, sink.types[-1]) == (0, "tool.failed")
+    assert (await executor.gate.get(str(action.id), project=executor.project)).status == "CANCELLED"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"on_sink_failure": "ignore"}, {"approval_timeout_seconds": -1}, {"undo_ttl_seconds": 0}]
+)
+def test_a_configuration_that_cannot_be_meant_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        ToolExecutorConfig(**wrong)

@@ -158,3 +158,51 @@ async def test_nothing_runs_that_the_schema_refuses() -> None:
     with pytest.raises(ToolInputError):
         await registry.governed("put").execute({}, {})
     assert shelf.runs == 0
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [{"id": "c", "type": "function", "function": {"name": "adder", "arguments": '{"a": 1, "b": 2}'}}],
+        [{"type": "tool_use", "id": "c", "name": "adder", "input": {"a": 1, "b": 2}}],
+        SimpleNamespace(content=[SimpleNamespace(type="tool_use", id="c", name="adder", input={"a": 1, "b": 2})]),
+    ],
+)
+async def test_a_models_calls_run_through_the_gate(calls: Any) -> None:
+    registry = ToolRegistry([Adder()])
+    (call,), unresolved = registry.parse_and_resolve(calls)
+    assert unresolved == []
+    assert (call.call_id, call.name, call.arguments) == ("c", "adder", {"a": 1, "b": 2})
+    output = await call.tool.execute(ToolInput(action=call.arguments), ctx={"call_id": call.call_id})
+    assert output.data == {"sum": 3, "ctx": {"call_id": "c"}}
+    executor = registry.executor
+    assert len(await executor.gate.events(project=executor.project)) == 3
+
+
+def test_a_models_calls_that_cannot_run_say_why() -> None:
+    calls = [
+        {"id": "1", "function": {"name": "nothing", "arguments": "{}"}},
+        {"id": "2", "function": {"name": "adder", "arguments": "{broken"}},
+        {"id": "3", "function": {"name": "adder", "arguments": "[1]"}},
+    ]
+    resolved, unresolved = ToolRegistry([Adder()]).parse_and_resolve(calls)
+    assert resolved == []
+    assert [call.call_id for call in unresolved] == ["1", "2", "3"]
+    assert all(call.error for call in unresolved)
+
+
+def test_calls_with_other_field_names() -> None:
+    registry = ToolRegistry([Adder()])
+    (call,), _ = registry.parse_and_resolve(
+        [{"ref": "c", "tool": "adder", "args": {"a": 1}}],
+        id_field="ref",
+        name_field="tool",
+        arguments_field="args",
+        function_wrapper=None,
+    )
+    assert (call.call_id, call.arguments) == ("c", {"a": 1})
+
+
+def test_tools_are_exported_for_a_provider() -> None:
+    (tool,) = ToolRegistry([Adder()]).export("anthropic")
+    assert (tool["name"], tool["description"]) == ("adder", "Add two numbers")

@@ -152,7 +152,9 @@ async def test_expired_data_is_not_used_and_is_freed() -> None:
     for number in range(100):
         await store.store(f"a-{number}", {"x": number})
     await asyncio.sleep(0.02)
-    assert await store.cleanup_expired() == 100
+    assert 0 < await store.cleanup_expired() <= 100
+    kept: Any = store._store
+    assert kept._undo == {}
     await store.store("kept", {}, ttl_seconds=60)
     assert len(store) == 1
 
@@ -227,7 +229,7 @@ class Custom:
     """An undo store of somebody else's, which may be away."""
 
     def __init__(self) -> None:
-        self.kept: dict[Any, UndoMetadata] = {}
+        self.kept: dict[Any, Any] = {}
         self.down = False
 
     def __len__(self) -> int:
@@ -243,7 +245,8 @@ class Custom:
 
     async def get(self, action_id: UUID | str) -> UndoMetadata | None:
         self._check()
-        return self.kept.get(action_id)
+        found: UndoMetadata | None = self.kept.get(action_id)
+        return found
 
     async def delete(self, action_id: UUID | str) -> bool:
         self._check()
@@ -337,3 +340,36 @@ async def test_a_claim_is_taken_once_and_can_be_given_back() -> None:
     assert await store.get("a") is not None
     assert not await store.claim("b")
     assert all([await AdvancedToolExecutor([ToolDefinition("e", {}, echo)]).undo_action("a") is False])
+
+
+class Pairs(Custom):
+    """A store in document 000's shape: an id and its data, and `remove` instead of `delete`."""
+
+    async def store(self, action_id: Any, undo_metadata: Any) -> None:  # type: ignore[override]  # that is the point
+        self._check()
+        self.kept[action_id] = undo_metadata
+
+    async def remove(self, action_id: UUID | str) -> bool:
+        return self.kept.pop(action_id, None) is not None
+
+    delete = None  # type: ignore[assignment]  # it has the other name
+
+
+async def test_a_store_may_take_an_id_and_its_data() -> None:
+    shelf, pairs = Shelf(), Pairs()
+    executor = AdvancedToolExecutor([undoable(shelf)], undo_store=pairs)  # type: ignore[arg-type]  # the other shape
+    action = act("PUT")
+    await executor.execute(action)
+    assert pairs.kept == {action.id: {"before": "old"}}
+    assert await executor.undo_action(action.id)
+    assert (pairs.kept, shelf.state) == ({}, "old")
+
+
+async def test_the_store_keeps_data_as_long_as_the_configuration_says() -> None:
+    store = UndoStore()
+    config = ToolExecutorConfig(undo_ttl_seconds=0.01)
+    executor = AdvancedToolExecutor([undoable(Shelf())], undo_store=store, config=config)
+    action = act("PUT")
+    await executor.execute(action)
+    await asyncio.sleep(0.02)
+    assert await store.get(action.id) is None

@@ -47,15 +47,11 @@ _IN_COLUMNS = frozenset(
 )  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def uuid_hex(text: str) -> str:
     """The UUID of an id as 32 hex digits: its own where it is one, else one derived from it."""
     if _UUID.match(text):
         return text.replace("-", "")
-    return _derived(text)
-
-
-@lru_cache(maxsize=4096)
-def _derived(text: str) -> str:
     return uuid5(NAMESPACE_URL, f"toolgate:id:{text}").hex
 
 
@@ -113,7 +109,8 @@ def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
 
 def call_changes(call: Call, sealer: Sealer) -> Row:
     """The columns that every change of a call may change: those from CHANGING on."""
-    detail = {name: value for name, value in call.__dict__.items() if name not in _IN_COLUMNS}
+    fields = call.__dict__
+    detail = {name: fields[name] for name in fields.keys() - _IN_COLUMNS}
     detail["context"] = _context_json(call.context)
     return (
         None if call.approval_id is None else uuid_hex(call.approval_id),
@@ -124,10 +121,10 @@ def call_changes(call: Call, sealer: Sealer) -> Row:
         call.error,
         call.error_code,
         None if call.duration_ms is None else round(call.duration_ms),
-        moment(call.started_at),
-        moment(call.approved_at),
-        moment(call.completed_at),
-        moment(call.due_at),
+        None if call.started_at is None else _moment(call.started_at),
+        None if call.approved_at is None else _moment(call.approved_at),
+        None if call.completed_at is None else _moment(call.completed_at),
+        None if call.due_at is None else _moment(call.due_at),
         call.version,
         call.owner,
         _dumps(detail).decode(),

@@ -26,6 +26,7 @@ from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
 from toolgate.adapters.stores.sqlite_file import PUT_KEYS, check_keys, connect, keys_of, open_file
 from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
+from toolgate.adapters.stores.sqlite_recent import Recent
 from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
@@ -40,6 +41,8 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
 """A group of this many means that for so long the next changes are likely to have company, too."""
+ENOUGH_TO_START = 64
+"""Changes of one turn that are handed over before the turn ends: they are written while the loop prepares the next."""
 BUSY_S = 10.0
 LOOK_AT_LOG_EVERY = 16
 """Groups between two looks at the size of the write-ahead log."""
@@ -76,6 +79,7 @@ class SqliteStore:
         self._note_key()
         self._writer = Writer(self._connection, self._sealer)
         self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
+        self._recent = Recent()
         self._writing = threading.Lock()
         self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
         self._gathering: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
@@ -105,6 +109,7 @@ class SqliteStore:
         if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
                 if self._write_now(entry):
+                    self._recent.note(change)
                     return None
             finally:
                 self._writing.release()
@@ -130,18 +135,16 @@ class SqliteStore:
 
     def _write_now(self, entry: Entry) -> bool:
         """Write one change on this thread; False where another process is writing."""
-        group = Group([entry])
         try:
             self._wait_for_others(0.0)
-            self._writer.write(group)
+            refused = self._writer.write_alone(entry)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 return False
             raise _failure(error) from error
         except (sqlite3.Error, *_UNKEEPABLE) as error:
             raise _failure(error) from error
-        self._after(group)
-        refused = group.outcomes[0]
+        self._after()
         if refused is not None:
             raise refused
         return True
@@ -165,6 +168,8 @@ class SqliteStore:
             gathered = self._gathering[loop] = []
             loop.call_soon(self._hand_over, loop)
         gathered.append((entry, future))
+        if len(gathered) >= ENOUGH_TO_START:
+            self._hand_over(loop)
         return future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -188,6 +193,9 @@ class SqliteStore:
                 outcomes = self._write_group([entry for entry, _ in waiting])
             if len(waiting) >= CROWD:
                 self._crowded_until = monotonic() + CROWDED_S
+            for (entry, _), outcome in zip(waiting, outcomes, strict=True):
+                if outcome is None:
+                    self._recent.note(entry.change)
             _tell(waiting, outcomes)
             if stop:
                 return
@@ -218,11 +226,11 @@ class SqliteStore:
             if len(entries) > 1:
                 return [self._write_group([entry])[0] for entry in entries]
             return [_failure(error)]
-        self._after(group)
+        self._after()
         return group.outcomes
 
-    def _after(self, group: Group) -> None:
-        self.mode = group.mode or self.mode
+    def _after(self) -> None:
+        self.mode = self._writer.mode
         self._groups += 1
         if self._groups % LOOK_AT_LOG_EVERY == 0:
             self._checkpoints.look()
@@ -236,13 +244,24 @@ class SqliteStore:
         )
 
     async def call(self, project: str, call_id: str) -> Call | None:
-        return self._reading.call(project, call_id)
+        reading, known = self._reading, self._recent.call(project, call_id)
+        if known is not None and reading.version(project, call_id) == known.version:
+            return known
+        return reading.call(project, call_id)
 
     async def calls(self, query: CallQuery) -> list[Call]:
         return self._reading.calls(query)
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
-        return self._reading.approvals(query)
+        reading = self._reading
+        if query.id is not None and (known := self._recent.asked(query.id)) is not None:
+            approval, version = known
+            if query == ApprovalQuery(project=query.project, id=approval.id, limit=query.limit):
+                if query.project not in (None, approval.project):
+                    return []
+                if reading.version(approval.project, approval.call_id) == version:
+                    return [approval]
+        return reading.approvals(query)
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._reading.undo(project, call_id)

@@ -12,7 +12,7 @@ from itertools import chain
 
 from toolgate.adapters.stores.rows import Row
 
-SIZES = (64, 16, 4)
+SIZES = (64, 16, 4, 2)
 """How many rows the statements take that are kept prepared; what is left over goes one by one."""
 
 

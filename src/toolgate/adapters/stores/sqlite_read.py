@@ -33,6 +33,7 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 _CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
+_VERSION = "SELECT version FROM tool_executions WHERE project_id=? AND id=?"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
 
@@ -58,6 +59,11 @@ class Reader:
             (project, uuid_hex(call_id), call_id),
         )
         return call_of(found[0], self._sealer) if found else None
+
+    def version(self, project: str, call_id: str) -> int | None:
+        """How often a call was changed; None where there is no such call."""
+        found = self._all(_VERSION, (project, uuid_hex(call_id)))
+        return found[0][0] if found else None
 
     def calls(self, query: CallQuery) -> list[Call]:
         where: list[str] = ["1=1"]

@@ -49,11 +49,10 @@ _FAULTY = (UnicodeError, OverflowError, sqlite3.ProgrammingError, sqlite3.Interf
 
 @dataclass(slots=True)
 class Group:
-    """One transaction's worth of changes, what became of each, and the mode that then held."""
+    """One transaction's worth of changes, and what became of each."""
 
     entries: list[Entry]
     outcomes: list[Outcome] = field(default_factory=list)
-    mode: Mode | None = None
 
     @property
     def durability(self) -> Durability:
@@ -144,6 +143,63 @@ class Writer:
             group.outcomes.clear()
             self._transact(group, in_turn=True)
 
+    @property
+    def mode(self) -> Mode:
+        """The mode that held in the latest transaction."""
+        return self._mode or Mode.NORMAL
+
+    def write_alone(self, entry: Entry) -> Outcome:
+        """Write one change in a transaction of its own and return what became of it."""
+        change = entry.change
+        if entry.rest is not None or not change.is_plain:
+            group = Group([entry])
+            self.write(group)
+            return group.outcomes[0]
+        self._set_durability(change.durability)
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            before = self._catch_up()
+            outcome = self._put_alone(entry)
+            if outcome is None:
+                connection.execute("COMMIT")
+                self._remember(before)
+            else:
+                self._take_back()
+        except _FAULTY as error:
+            outcome = _unkeepable(error)
+            self._take_back()
+        except BaseException:
+            self._take_back()
+            raise
+        return outcome
+
+    def _put_alone(self, entry: Entry) -> Outcome:
+        change, insert, update, _ = entry
+        if change.mode_seen is not None and change.mode_seen is not self._mode:
+            return ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
+        batch = _Batch()
+        try:
+            self._chain(change, batch)
+        except Exception as error:  # noqa: BLE001  # refused before its first row: the error is its outcome
+            return error
+        connection = self._connection
+        if insert is not None and INSERT_CALL.write(connection, [insert]) != 1:
+            return _outdated(change)
+        if update is not None and UPDATE_CALL.write(connection, [update]) != 1:
+            return _outdated(change)
+        if batch.events:
+            INSERT_EVENT.write(connection, batch.events)
+            self._put_head(change.project, batch.heads[change.project])
+            self._position = (self._position or 0) + len(batch.events)
+            self._heads.update(batch.heads)
+        return None
+
+    def _take_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._version = -1
+
     def _transact(self, group: Group, *, in_turn: bool) -> None:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
@@ -155,11 +211,8 @@ class Writer:
                 group.outcomes += self._write_all(group.entries)
             connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            self._version = -1
+            self._take_back()
             raise
-        group.mode = self._mode
         self._remember(before)
 
     def _set_durability(self, wanted: Durability) -> None:
@@ -198,10 +251,9 @@ class Writer:
         try:
             outcome = self._write_all([entry])[0]
         except _RefusedError:
-            assert entry.change.call is not None
-            outcome = ConflictError(f"Call {entry.change.call.id} was changed by somebody else.")
+            outcome = _outdated(entry.change)
         except _FAULTY as error:
-            outcome = StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")
+            outcome = _unkeepable(error)
         if outcome is not None:
             connection.execute("ROLLBACK TO change")
         connection.execute("RELEASE change")
@@ -312,3 +364,12 @@ class Writer:
     def _put_head(self, project: str, head: tuple[int, bytes]) -> None:
         if self._connection.execute(_UPDATE_HEAD, (*head, project)).rowcount != 1:
             self._connection.execute(_INSERT_HEAD, (*head, project))
+
+
+def _outdated(change: Change) -> ConflictError:
+    assert change.call is not None
+    return ConflictError(f"Call {change.call.id} was changed by somebody else.")
+
+
+def _unkeepable(error: Exception) -> StoreError:
+    return StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from toolgate.interfaces.cli import audit, db, policy, policy_change, recover, serve, setup, token
+from toolgate.interfaces.cli import (
+    audit,
+    db,
+    grants,
+    history,
+    inbox,
+    people,
+    policy,
+    policy_change,
+    recover,
+    serve,
+    setup,
+    token,
+    undoing,
+)
 
 app = typer.Typer(
     name="toolgate",
@@ -15,6 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(audit.app, name="audit", help="Check the audit log.")
 app.add_typer(db.app, name="db", help="Look after a database.")
+app.add_typer(grants.app, name="grants", help="List and revoke remembered approvals.")
 policy.app.command("test")(policy_change.check_calls)
 policy.app.command("simulate")(policy_change.simulate)
 policy.app.command("diff")(policy_change.diff)
@@ -24,6 +39,15 @@ app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
+app.command("inbox")(inbox.inbox)
+app.command("show")(people.show)
+app.command("approve")(people.approve)
+app.command("deny")(people.deny)
+app.command("edit")(people.edit)
+app.command("undo")(undoing.undo)
+app.command("undo-run")(undoing.undo_run)
+app.command("history")(history.history)
+app.command("watch")(history.watch)
 
 
 @app.callback(invoke_without_command=True)

@@ -214,11 +214,13 @@ class StoreConformance(EventLaws, GrantLaws, LimitLaws):
         assert kept == an_undo(data=b'{"new":2}')
 
     async def test_approvals_are_found_by_project_status_call_and_id(self, store: Store) -> None:
-        closed = an_approval("a2", status=ApprovalStatus.APPROVED)
-        elsewhere = an_approval("a3", project="other")
+        later = [NOON + timedelta(seconds=number) for number in range(4)]
+        closed = an_approval("a2", status=ApprovalStatus.APPROVED, created_at=later[1])
+        elsewhere = an_approval("a3", project="other", created_at=later[2])
+        last = an_approval("a4", call_id="c9", created_at=later[3])
         await commit(store, insert(a_call(), approvals=(an_approval("a1"), closed)))
         await commit(store, insert(a_call(project="other"), approvals=(elsewhere,)))
-        await commit(store, insert(a_call("c9"), approvals=(an_approval("a4", call_id="c9"),)))
+        await commit(store, insert(a_call("c9"), approvals=(last,)))
         assert await _ids(store, project=PROJECT) == ["a1", "a2", "a4"]
         assert await _ids(store, status=ApprovalStatus.PENDING) == ["a1", "a3", "a4"]
         assert await _ids(store, project=PROJECT, status=ApprovalStatus.APPROVED) == ["a2"]

@@ -77,24 +77,21 @@ async def test_a_yes_is_theirs(person: Person) -> None:
     answer = await ask(person, "a", arguments={"path": "x"})
     assert answer is not None
     assert (answer.decision, answer.by.name) == (Decision.APPROVE, "ann")
-    assert "Run write?" in person.seen
-    assert "\x1b[1m" in person.seen
+    await until(lambda: "Run write?" in person.seen and "\x1b[1m" in person.seen)
 
 
 async def test_a_no_takes_its_reason(person: Person) -> None:
     answer = await ask(person, "what", "d", "", "d", "too risky", requires_reason=True)
     assert answer is not None
     assert (answer.decision, answer.reason) == (Decision.DENY, "too risky")
-    assert "Press a, d, x or s." in person.seen
-    assert "needs a reason" in person.seen
+    await until(lambda: "Press a, d, x or s." in person.seen and "needs a reason" in person.seen)
 
 
 async def test_what_is_hidden_must_be_expanded_before_approving(person: Person) -> None:
     arguments = {"text": "y" * 3000 + "MIDDLE" + "y" * 3000}
     answer = await ask(person, "a", "x", "a", arguments=arguments)
     assert answer is not None
-    assert "Press x to see all of it" in person.seen
-    await until(lambda: "MIDDLE" in person.seen)
+    await until(lambda: "Press x to see all of it" in person.seen and "MIDDLE" in person.seen)
 
 
 async def test_a_skipped_question_is_left_to_others(person: Person) -> None:

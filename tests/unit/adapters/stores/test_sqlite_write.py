@@ -98,7 +98,7 @@ def test_what_another_process_wrote_is_noticed_before_the_next_group(writer: Wri
     group = Group([new_call("late", mode_seen=Mode.NORMAL), new_call("fine", mode_seen=Mode.LOCKDOWN)])
     writer.write(group)
     assert isinstance(group.outcomes[0], ModeChangedError)
-    assert group.mode is Mode.LOCKDOWN
+    assert writer.mode is Mode.LOCKDOWN
     assert stored(path)[1] == [(1, "mine"), (2, "theirs"), (3, "fine")]
     assert upkeep.verify_chains(path)[0].problem is None
 

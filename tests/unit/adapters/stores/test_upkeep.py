@@ -15,7 +15,7 @@ import pytest
 
 from toolgate.adapters.stores import upkeep
 from toolgate.adapters.stores.sqlite import SqliteStore
-from toolgate.adapters.stores.sqlite_file import HEAD, connect
+from toolgate.adapters.stores.sqlite_file import HEAD, PAGE_BYTES, connect
 from toolgate.adapters.stores.upkeep import (
     ChainReport,
     backup_to,
@@ -190,9 +190,9 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(used: Path, tmp_path: Pa
 
 def test_a_damaged_database_is_not_passed_off_as_a_backup(used: Path, tmp_path: Path) -> None:
     with used.open("r+b") as file:
-        file.seek(4096 * 3)
-        file.write(b"\xff" * 4096 * 8)
-    with pytest.raises(StoreError, match=r"not sound|could not|cannot"):
+        file.seek(PAGE_BYTES * 6)
+        file.write(b"\xff" * PAGE_BYTES * 16)
+    with pytest.raises(StoreError, match=r"not sound|not a usable|could not|cannot"):
         backup_to(used, tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
 

@@ -1,0 +1,70 @@
+"""What this process wrote last about calls that wait for somebody, so that reading it again is cheap.
+
+A row is only as good as its version: whoever reads asks the database for that number first, and what
+another process wrote meanwhile has another one. Ended calls are not kept, since retention may change
+those without a new version.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import orjson
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
+
+MOST = 1024
+_WAITING = (Status.AWAITING_APPROVAL, Status.APPROVED)
+
+
+class Recent:
+    """The latest calls and approvals written here, the oldest forgotten first. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[tuple[str, str], tuple[Call, Approval | None]] = {}
+        self._asked: dict[str, tuple[str, str]] = {}
+
+    def note(self, change: Change) -> None:
+        """Remember what a change that was committed says of a waiting call; forget one that goes on."""
+        call = change.call
+        if call is None or call.approval_id is None:
+            return
+        key = (call.project, call.id)
+        with self._lock:
+            self._forget(key)
+            if call.status not in _WAITING:
+                return
+            if len(self._calls) >= MOST:
+                self._forget(next(iter(self._calls)))
+            if call.context.host is not None:  # the host's own object is not stored, so nobody reads it back
+                call = call.evolve(context=call.context.evolve(host=None))
+            approval = next((one for one in change.approvals if one.id == call.approval_id), None)
+            self._calls[key] = (call, approval)
+            if approval is not None:
+                self._asked[approval.id] = key
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        _, approval = self._calls.pop(key, (None, None))
+        if approval is not None:
+            self._asked.pop(approval.id, None)
+
+    def call(self, project: str, call_id: str) -> Call | None:
+        """The call as it was last written here, with copies of what people are shown of it."""
+        call, _ = self._calls.get((project, call_id), (None, None))
+        if call is None:
+            return None
+        return call.evolve(shown=_copy(call.shown), preview=_copy(call.preview))
+
+    def asked(self, approval_id: str) -> tuple[Approval, int] | None:
+        """An approval, and the version of its call at which it was so."""
+        call, approval = self._calls.get(self._asked.get(approval_id, ("", "")), (None, None))
+        if call is None or approval is None:
+            return None
+        return approval.evolve(arguments=_copy(approval.arguments), preview=_copy(approval.preview)), call.version
+
+
+def _copy(value: object) -> object:
+    return None if value is None else orjson.loads(orjson.dumps(value))

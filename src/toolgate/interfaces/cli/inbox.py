@@ -1,0 +1,221 @@
+"""`toolgate inbox`: the questions that wait, live, answered with single keys.
+
+This file owns what is shown and what a key does; `inbox_screen` owns the terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.session import By, Database, Json, Project, Role, gate_on, person
+from toolgate.interfaces.cli.show import as_json, printable
+from toolgate.kernel.rendering import reveal
+
+if TYPE_CHECKING:
+    from toolgate.kernel.approval import Approval
+
+LIST_KEYS = "up/down move   enter look   q quit"
+LOOK_KEYS = "a approve  d deny  e edit  r respond  c comment  + more time  x expand  esc back"
+MARGIN = "\x1b[2m  | \x1b[0m"
+
+
+def inbox(database: Database, by: By = None, role: Role = None, project: Project = None, json: Json = False) -> None:
+    """Answer the questions that wait, live. With --json, list them once."""
+    from toolgate.kernel.artifact import artifact_of
+
+    with gate_on(database) as gate:
+        if json:
+            waiting = [artifact_of(approval).to_dict() for approval in gate.sync.pending(project=project)]
+            as_json({"pending": waiting})
+            return
+        import sys
+
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("The inbox needs a terminal; use --json to list what waits.")
+        from toolgate.interfaces.cli.inbox_screen import run
+
+        run(gate, person(by, role), project)
+
+
+class Wish(StrEnum):
+    """What the person wants done; the screen asks for words where they are needed."""
+
+    QUIT = "quit"
+    APPROVE = "approve"
+    DENY = "deny"
+    EDIT = "edit"
+    RESPOND = "respond"
+    COMMENT = "comment"
+    EXTEND = "extend"
+
+
+_WISHES = {"a": Wish.APPROVE, "d": Wish.DENY, "e": Wish.EDIT, "r": Wish.RESPOND, "c": Wish.COMMENT, "+": Wish.EXTEND}
+
+
+@dataclass(slots=True)
+class Inbox:
+    """What is on the screen: the list of questions, or one of them."""
+
+    waiting: list[Approval] = field(default_factory=list)
+    place: int = 0
+    looking: Approval | None = None
+    expanded: bool = False
+    scroll: int = 0
+    note: str = ""
+
+    def refresh(self, waiting: list[Approval]) -> None:
+        """Take the questions that wait now; the chosen one stays chosen, and one that was answered is left."""
+        chosen = self.waiting[self.place].id if self.waiting else None
+        self.waiting = waiting
+        ids = [approval.id for approval in waiting]
+        self.place = ids.index(chosen) if chosen in ids else min(self.place, max(0, len(ids) - 1))
+        if self.looking is not None:
+            if self.looking.id not in ids:
+                self.note = "Somebody answered it, or its time was over."
+                self._back()
+            else:
+                self.looking = waiting[ids.index(self.looking.id)]
+
+    def press(self, key: str) -> Wish | None:
+        """Do what a key means here; return what the person wants done to the question."""
+        self.note = ""
+        return self._press_list(key) if self.looking is None else self._press_look(key)
+
+    def _press_list(self, key: str) -> Wish | None:
+        if key == "q":
+            return Wish.QUIT
+        if key in ("up", "k"):
+            self.place = max(0, self.place - 1)
+        elif key in ("down", "j"):
+            self.place = min(max(0, len(self.waiting) - 1), self.place + 1)
+        elif key in ("enter", "right") and self.waiting:
+            self.looking, self.expanded, self.scroll = self.waiting[self.place], False, 0
+        elif key in _WISHES and self.waiting:
+            self.note = "Look at it first: press enter."
+        return None
+
+    def _press_look(self, key: str) -> Wish | None:
+        if key in ("esc", "left", "q"):
+            self._back()
+        elif key == "x":
+            self.expanded, self.scroll = True, 0
+        elif key in ("up", "k"):
+            self.scroll = max(0, self.scroll - 1)
+        elif key in ("down", "j"):
+            self.scroll += 1
+        elif key in ("pagedown", " "):
+            self.scroll += 10
+        elif key == "pageup":
+            self.scroll = max(0, self.scroll - 10)
+        else:
+            return self._wish(_WISHES.get(key))
+        return None
+
+    def _wish(self, wish: Wish | None) -> Wish | None:
+        if wish in (Wish.APPROVE, Wish.EDIT) and not self.expanded and self._must_expand():
+            self.note = "Part of it is hidden. Press x to see all of it first."
+            return None
+        return wish
+
+    def _must_expand(self) -> bool:
+        from toolgate.kernel.artifact import artifact_of
+
+        assert self.looking is not None
+        return artifact_of(self.looking).must_expand
+
+    def tell(self, note: str, *, leave: bool) -> None:
+        """Say what became of an answer, and leave the question if it was answered."""
+        if leave:
+            self._back()
+        self.note = note
+
+    def _back(self) -> None:
+        self.looking, self.expanded, self.scroll = None, False, 0
+
+    def lines(self, *, width: int, height: int, now: datetime | None = None) -> list[str]:
+        """Return what the screen shows, each line at most as wide as it is."""
+        now = now or datetime.now(UTC)
+        body = self._list(now) if self.looking is None else self._look(width, height - 3)
+        keys = LIST_KEYS if self.looking is None else LOOK_KEYS
+        room = body[: height - 2] + [""] * (height - 2 - len(body))
+        note = f"\x1b[33m{self.note[:width]}\x1b[0m" if self.note else ""
+        return [*room, note, f"\x1b[7m{f' {keys} '[:width]}\x1b[0m"]
+
+    def _list(self, now: datetime) -> list[str]:
+        if not self.waiting:
+            return ["\x1b[1mInbox\x1b[0m", "", "  Nothing waits for you."]
+        lines = [f"\x1b[1mInbox: {len(self.waiting)} waiting\x1b[0m", ""]
+        for number, approval in enumerate(self.waiting):
+            mark = "\x1b[7m>\x1b[0m" if number == self.place else " "
+            lines.append(f"{mark} {_left(approval, now):>8}  {approval.risk:<6}  {_one_line(approval)}")
+        return lines
+
+    def _look(self, width: int, height: int) -> list[str]:
+        from toolgate.kernel.artifact import artifact_of
+        from toolgate.kernel.surfaces import to_terminal
+
+        assert self.looking is not None
+        drawn = wrap(to_terminal(artifact_of(self.looking), full=self.expanded), width)
+        self.scroll = min(self.scroll, max(0, len(drawn) - height))
+        rest = len(drawn) - self.scroll - height
+        shown = drawn[self.scroll : self.scroll + height]
+        return [*shown, f"\x1b[2m... {rest} more lines below\x1b[0m"] if rest > 0 else shown
+
+
+def _one_line(approval: Approval) -> str:
+    from toolgate.kernel.artifact import summary_of
+
+    asked = reveal(approval.user or approval.requester).text
+    return printable(f"{summary_of(approval.tool_name, approval.arguments, width=60)}  for {asked}")
+
+
+def _left(approval: Approval, now: datetime) -> str:
+    seconds = max(0, int((approval.expires_at - now).total_seconds()))
+    if seconds >= 3600:
+        return f"{seconds // 3600}h{seconds % 3600 // 60:02}m"
+    return f"{seconds // 60}m{seconds % 60:02}s"
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break drawn lines at the width of the screen, counting what letters really take.
+
+    What others wrote keeps its margin on every line, so that no line of theirs looks like one of ours.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.text import Text
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        margin = MARGIN if line.startswith(MARGIN) else ""
+        room = max(8, width - 4 if margin else width)
+        console = Console(
+            file=StringIO(), force_terminal=True, color_system="standard", width=room, legacy_windows=False
+        )
+        with console.capture() as captured:
+            console.print(Text.from_ansi(line.removeprefix(margin), overflow="fold"))
+        lines += [f"{margin}{part}" for part in captured.get().removesuffix("\n").split("\n")]
+    return lines
+
+
+def answer(gate: Any, wish: Wish, approval: Approval, *, by: Any, words: str | None) -> str:
+    """Do what the person wants and return what to tell them."""
+    said = {"by": by, "project": approval.project}
+    seen = {**said, "digest": approval.digest}
+    if wish is Wish.EXTEND:
+        gate.sync.extend(approval.id, 600, **said)
+        return "Ten minutes from now."
+    if wish is Wish.COMMENT:
+        gate.sync.comment(approval.id, words or "", **said)
+        return "Your words stand beside it."
+    if wish is Wish.RESPOND:
+        return f"The call is {gate.sync.respond(approval.id, words, **seen).status}."
+    if wish is Wish.EDIT:
+        return f"The call is {gate.sync.edit(approval.id, words or '', **seen).status}."
+    decision = "approve" if wish is Wish.APPROVE else "deny"
+    return f"The call is {gate.sync.decide(approval.id, decision, reason=words or None, **seen).status}."

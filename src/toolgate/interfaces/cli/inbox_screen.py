@@ -1,0 +1,116 @@
+"""The inbox's terminal: raw keys in, whole screens out, and a line of words where an answer needs them."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from toolgate.errors import ToolgateError
+from toolgate.interfaces.cli.inbox import Inbox, Wish, answer
+from toolgate.interfaces.cli.people import edited
+from toolgate.interfaces.cli.show import printable
+
+LOOK_AGAIN_S = 0.5
+_ESCAPES = {
+    b"\x1b[A": "up", b"\x1b[B": "down", b"\x1b[C": "right", b"\x1b[D": "left", b"\x1b[5~": "pageup",
+    b"\x1b[6~": "pagedown", b"\x1b": "esc", b"\r": "enter", b"\n": "enter",
+}  # fmt: skip
+_QUESTIONS = {
+    Wish.APPROVE: "Reason (may be empty): ",
+    Wish.DENY: "Reason: ",
+    Wish.RESPOND: "Tell the agent: ",
+    Wish.COMMENT: "Comment: ",
+}
+
+
+def run(gate: Any, by: Any, project: str | None) -> None:
+    """Show the inbox until the person quits."""
+    state = Inbox()
+    with _raw() as settings:
+        while True:
+            state.refresh(gate.sync.pending(project=project))
+            _draw(state)
+            key = _key()
+            wish = None if key is None else state.press(key)
+            if wish is Wish.QUIT:
+                return
+            if wish is not None and state.looking is not None:
+                with _cooked(settings):
+                    _do(gate, wish, state, by)
+
+
+def _do(gate: Any, wish: Wish, state: Inbox, by: Any) -> None:
+    approval = state.looking
+    assert approval is not None
+    words = edited(approval.arguments) if wish is Wish.EDIT else _words(wish)
+    if words is None:
+        state.tell("Nothing was done.", leave=False)
+        return
+    try:
+        said = answer(gate, wish, approval, by=by, words=words)
+    except ToolgateError as error:
+        state.tell(printable(str(error)), leave=False)
+    else:
+        state.tell(said, leave=wish not in (Wish.COMMENT, Wish.EXTEND))
+
+
+def _words(wish: Wish) -> str | None:
+    question = _QUESTIONS.get(wish)
+    if question is None:
+        return ""
+    sys.stdout.write(f"\n{question}")
+    sys.stdout.flush()
+    line = sys.stdin.readline()
+    return line.strip() if line else None
+
+
+def _draw(state: Inbox) -> None:
+    size = shutil.get_terminal_size()
+    lines = state.lines(width=size.columns, height=size.lines)
+    sys.stdout.write("\x1b[H\x1b[2J" + "\r\n".join(lines))
+    sys.stdout.flush()
+
+
+def _key() -> str | None:
+    """Return the next key; None where none came in time."""
+    fd = sys.stdin.fileno()
+    if not select.select([fd], [], [], LOOK_AGAIN_S)[0]:
+        return None
+    pressed = os.read(fd, 8)
+    if not pressed or pressed == b"\x03":
+        return "q"
+    return _ESCAPES.get(pressed) or pressed[:1].decode(errors="replace")
+
+
+@contextmanager
+def _raw() -> Iterator[list[Any]]:
+    fd = sys.stdin.fileno()
+    settings = termios.tcgetattr(fd)
+    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    tty.setcbreak(fd)
+    try:
+        yield settings
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, settings)
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+
+
+@contextmanager
+def _cooked(settings: list[Any]) -> Iterator[None]:
+    """Give the terminal back for a line of words or an editor."""
+    fd = sys.stdin.fileno()
+    termios.tcsetattr(fd, termios.TCSADRAIN, settings)
+    sys.stdout.write("\x1b[?25h")
+    try:
+        yield
+    finally:
+        tty.setcbreak(fd)
+        sys.stdout.write("\x1b[?25l")

@@ -1,0 +1,160 @@
+"""`toolgate show`, `approve`, `deny` and `edit`: one question, one answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.age import seconds_of
+from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role, full_id, gate_on, person
+from toolgate.interfaces.cli.show import as_json, printable
+
+if TYPE_CHECKING:
+    from toolgate.gate import Gate
+    from toolgate.kernel.grant import Remember
+    from toolgate.kernel.output import Result
+
+Reason = Annotated[str | None, typer.Option("--reason", help="Why; some tools want one for a rejection.")]
+Digest = Annotated[
+    str | None, typer.Option("--digest", help="The digest you were shown; another one is refused. Proves what you saw.")
+]
+Uses = Annotated[int | None, typer.Option("--remember", help="Also allow the same call this many times.")]
+For = Annotated[str, typer.Option("--for", help="How long a remembered yes counts, such as 30m, 12h.")]
+
+
+def show(
+    database: Database,
+    approval_id: ApprovalId,
+    full: Annotated[bool, typer.Option("--full", help="Leave nothing out.")] = False,
+    project: Project = None,
+    json: Json = False,
+) -> None:
+    """Show everything an approver must see of one question."""
+    from toolgate.kernel.surfaces import to_plain, to_terminal
+
+    with gate_on(database) as gate:
+        artifact = gate.sync.artifact(full_id(gate, approval_id, project), project=project)
+    if json:
+        as_json(artifact.to_dict())
+        return
+    import sys
+
+    draw = to_terminal if sys.stdout.isatty() else to_plain
+    typer.echo(draw(artifact, full=full))
+
+
+def approve(
+    database: Database,
+    approval_id: ApprovalId,
+    by: By = None,
+    role: Role = None,
+    reason: Reason = None,
+    digest: Digest = None,
+    remember: Uses = None,
+    remember_for: For = "1h",
+    project: Project = None,
+    json: Json = False,
+) -> None:
+    """Approve a call. What is too long to show at first must be looked at in full, and its digest given."""
+    with gate_on(database) as gate:
+        whole = full_id(gate, approval_id, project)
+        _must_have_seen(gate, whole, digest, project)
+        result = gate.sync.decide(
+            whole,
+            "approve",
+            by=person(by, role),
+            reason=reason,
+            digest=digest,
+            project=project,
+            remember=_remember(remember, remember_for),
+        )
+        _tell(result, json)
+
+
+def deny(
+    database: Database,
+    approval_id: ApprovalId,
+    by: By = None,
+    role: Role = None,
+    reason: Reason = None,
+    digest: Digest = None,
+    project: Project = None,
+    json: Json = False,
+) -> None:
+    """Reject a call. It is final."""
+    with gate_on(database) as gate:
+        whole = full_id(gate, approval_id, project)
+        who = person(by, role)
+        _tell(gate.sync.decide(whole, "deny", by=who, reason=reason, digest=digest, project=project), json)
+
+
+def edit(
+    database: Database,
+    approval_id: ApprovalId,
+    arguments: Annotated[
+        str | None,
+        typer.Option("--arguments", help="The new arguments as JSON, or @FILE; without it, your editor opens."),
+    ] = None,
+    by: By = None,
+    role: Role = None,
+    reason: Reason = None,
+    digest: Digest = None,
+    project: Project = None,
+    json: Json = False,
+) -> None:
+    """Approve a call with other arguments. A hidden value that is left as it is shown stays what it is."""
+    with gate_on(database) as gate:
+        whole = full_id(gate, approval_id, project)
+        _must_have_seen(gate, whole, digest, project)
+        approval = gate.sync.approval(whole, project=project)
+        changed = edited(approval.arguments) if arguments is None else _read(arguments)
+        if changed is None:
+            raise UsageError("Nothing was changed; use `toolgate approve` to approve it as it is.")
+        who = person(by, role)
+        shown = digest or approval.digest
+        _tell(gate.sync.edit(whole, changed, by=who, reason=reason, digest=shown, project=project), json)
+
+
+def edited(arguments: Any) -> str | None:
+    """Open the editor on arguments and return what was saved; None where nothing was."""
+    import click
+    import orjson
+
+    before = orjson.dumps(arguments, option=orjson.OPT_INDENT_2).decode() + "\n"
+    after = click.edit(before, extension=".json")
+    return None if after is None or after == before else after
+
+
+def _read(given: str) -> str:
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The arguments cannot be read from {given[1:]}: {error}.") from error
+
+
+def _must_have_seen(gate: Gate, approval_id: str, digest: str | None, project: str | None) -> None:
+    if digest is None and gate.sync.artifact(approval_id, project=project).must_expand:
+        raise UsageError(
+            "Part of what would run is too long to be shown at first. Look at all of it with "
+            "`toolgate show DATABASE APPROVAL --full`, and repeat with the --digest it shows."
+        )
+
+
+def _remember(uses: int | None, age: str) -> Remember | None:
+    from toolgate.kernel.grant import Remember
+
+    return None if uses is None else Remember(uses=uses, seconds=seconds_of(age))
+
+
+def _tell(result: Result, json: bool) -> None:
+    if json:
+        told = {"call_id": result.call_id, "status": result.status.value, "approval_id": result.approval_id}
+        as_json({**told, "approved_by": result.approved_by, "error": result.error})
+    else:
+        more = f": {result.error}" if result.error else ""
+        typer.echo(f"{printable(result.tool_name)} ({result.call_id}) is {result.status} now{printable(more)}")

@@ -1,0 +1,80 @@
+"""What the commands for people share: opening a database as somebody, and loading the tools an undo needs."""
+
+from __future__ import annotations
+
+import getpass
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.show import existing
+
+if TYPE_CHECKING:
+    from toolgate.gate import Gate
+    from toolgate.kernel.context import Principal
+    from toolgate.kernel.tool import ToolDefinition
+
+Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
+ApprovalId = Annotated[str, typer.Argument(help="The approval; the beginning of its id is enough.")]
+By = Annotated[str | None, typer.Option("--by", help="Who you are; your login name where it is left out.")]
+Role = Annotated[list[str] | None, typer.Option("--role", help="A role you hold; may be repeated.")]
+Project = Annotated[str | None, typer.Option("--project", help="Only this project.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Tools = Annotated[
+    list[str] | None, typer.Option("--tools", help="A Python module whose tools are loaded; may be repeated.")
+]
+
+
+@contextmanager
+def gate_on(database: Path, *, tools: Iterable[ToolDefinition] = ()) -> Iterator[Gate]:
+    """Open an existing database for the time of one command."""
+    import toolgate
+
+    gate = toolgate.open(f"sqlite:///{existing(database).resolve()}", tools=tools)
+    try:
+        yield gate
+    finally:
+        gate.close()
+
+
+def person(by: str | None, roles: list[str] | None = None) -> Principal:
+    """Return the person who gives a command."""
+    from toolgate.kernel.context import Principal
+
+    named = Principal.of(by or getpass.getuser())
+    return Principal(name=named.name, kind=named.kind, roles=frozenset(roles or ()))
+
+
+def load_tools(modules: list[str] | None) -> list[ToolDefinition]:
+    """Return the tools defined in these modules; modules beside the current directory are found too."""
+    from toolgate.kernel.tool import ToolDefinition
+
+    sys.path.insert(0, os.getcwd())
+    found: dict[str, ToolDefinition] = {}
+    for name in modules or ():
+        try:
+            module = importlib.import_module(name)
+        except ImportError as error:
+            raise UsageError(f"The module {name!r} cannot be imported: {error}.") from error
+        for value in vars(module).values():
+            tool = getattr(value, "_hitl_definition", value)
+            if isinstance(tool, ToolDefinition):
+                found[tool.name] = tool
+    return list(found.values())
+
+
+def full_id(gate: Gate, given: str, project: str | None = None) -> str:
+    """Return the id of the one open approval that begins so; an id that is whole is returned as it is."""
+    begun = [approval.id for approval in gate.sync.pending(project=project) if approval.id.startswith(given)]
+    if given in begun or not begun:
+        return given
+    if len(begun) > 1:
+        raise UsageError(f"{len(begun)} open approvals begin with {given!r}; write more of the id.")
+    return begun[0]

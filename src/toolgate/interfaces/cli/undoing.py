@@ -1,0 +1,74 @@
+"""`toolgate undo` and `undo-run`: take back what a call or a whole run did, where its tools can be loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.interfaces.cli.session import By, Database, Json, Tools, gate_on, load_tools, person
+from toolgate.interfaces.cli.show import as_json, printable, table
+
+if TYPE_CHECKING:
+    from toolgate.kernel.context import Context
+
+Force = Annotated[bool, typer.Option("--force", help="Undo although the state has changed since.")]
+InProject = Annotated[str, typer.Option("--project", help="The project of the call.")]
+
+
+def undo(
+    database: Database,
+    call_id: Annotated[str, typer.Argument(help="The call to undo.")],
+    tools: Tools = None,
+    by: By = None,
+    force: Force = False,
+    project: InProject = "default",
+    json: Json = False,
+) -> None:
+    """Take one call's effect back. Exit code 1 where it was not undone."""
+    with gate_on(database, tools=load_tools(tools)) as gate:
+        result = gate.sync.undo(call_id, context=_context(by, project), force=force)
+    if json:
+        told = {"call_id": call_id, "undo_call_id": result.call_id, "undone": result.success}
+        as_json({**told, "status": result.status.value, "error": result.error})
+    else:
+        typer.echo(f"{call_id} was undone." if result.success else printable(result.error or result.status))
+    if not result.success:
+        raise typer.Exit(1)
+
+
+def undo_run(
+    database: Database,
+    run_id: Annotated[str, typer.Argument(help="The run to undo.")],
+    tools: Tools = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Change nothing; say what would happen.")] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Go on past what cannot be undone.")] = False,
+    by: By = None,
+    force: Force = False,
+    project: InProject = "default",
+    json: Json = False,
+) -> None:
+    """Take back what a run did, last effect first. Exit code 1 where an effect is left."""
+    with gate_on(database, tools=load_tools(tools)) as gate:
+        report = gate.sync.undo_run(
+            run_id, context=_context(by, project), force=force, skip_failures=skip, preview=preview
+        )
+    steps = [
+        {"call_id": step.call_id, "tool": step.tool_name, "step": step.step.value, "reason": step.reason}
+        for step in report.steps
+    ]
+    if json:
+        as_json({"run_id": run_id, "preview": preview, "success": report.success, "steps": steps})
+    elif not steps:
+        typer.echo(f"Run {printable(run_id)} has no call that did anything.")
+    else:
+        table(("call", "tool", "outcome", "why"), [tuple(step.values()) for step in steps])
+    if not report.success:
+        raise typer.Exit(1)
+
+
+def _context(by: str | None, project: str) -> Context:
+    from toolgate.kernel.context import Context
+
+    who: Any = person(by)
+    return Context(principal=who.name, user=who.name, project=project)

@@ -1,0 +1,70 @@
+"""Getting a call ready: what its tool prepares before anybody is asked, and again before it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError
+from toolgate.kernel.call import Call
+from toolgate.kernel.payload import encode
+from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
+from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.pipeline import record
+from toolgate.pipeline.binding import input_of, is_unchanged
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.execute import decode
+
+
+async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:
+    """Return the call as the current definition and world would have it, with what is claimed along."""
+    fresh = call if call.definition_hash == tool.hash else call.evolve(definition_hash=tool.hash)
+    if call.undo_of is not None:
+        undo = await driver.store.undo(call.project, call.undo_of)
+        if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(driver.now()):
+            raise ToolUndoError(not_undone(call, "it can no longer be undone"), tool=tool.name)
+        if undo.fingerprint is not None and not call.forced and not await is_unchanged(tool, undo):
+            conflict = ToolUndoError(not_undone(call, "the state has changed since"), tool=tool.name)
+            conflict.code = "undo_conflict"
+            raise conflict
+        return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
+    if tool.prepare is None:
+        return fresh, None
+    return await prepare(driver, fresh, tool, driver.now())
+
+
+async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetime) -> tuple[Call, UndoRecord | None]:
+    """Run the pure `prepare` hook; its failure ends the call before anybody is asked."""
+    assert tool.prepare is not None
+    try:
+        async with asyncio.timeout(tool.timeout_seconds):
+            found = (
+                tool.prepare(input_of(call))
+                if is_async(tool.prepare)
+                else asyncio.to_thread(tool.prepare, input_of(call))
+            )
+            prepared = await found
+        if not isinstance(prepared, Prepared):
+            raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
+        preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
+        preconditions = encode(prepared.preconditions, what="preconditions")
+        undo_data = (
+            None if prepared.undo_data is None or not tool.undoable else encode(prepared.undo_data, what="undo data")
+        )
+    except ToolDeniedError:
+        raise
+    except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
+        why = driver.veil(call).text(str(error)) or type(error).__name__
+        failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
+        failure.code = "prepare_failed"
+        raise failure from error
+    ready = call.evolve(preview=preview, preconditions=preconditions)
+    if undo_data is None or not driver.realm(call.project).keeps_undo:
+        return ready, None
+    ttl_s = driver.undo_ttl(tool, call.project)
+    return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+
+
+def not_undone(call: Call, reason: str) -> str:
+    """Say that an undo call did not undo its original, and why."""
+    return f"Call {call.undo_of} (`{call.tool_name}`) was not undone: {reason}."

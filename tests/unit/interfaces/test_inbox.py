@@ -1,0 +1,93 @@
+"""What the inbox shows and what its keys mean, without a terminal."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from toolgate.interfaces.cli.inbox import MARGIN, Inbox, Wish, wrap
+from toolgate.testing.clock import NOON
+from toolgate.testing.conformance.rows import an_approval
+
+
+def inbox(*ids: str, **fields: Any) -> Inbox:
+    state = Inbox()
+    state.refresh([an_approval(id, arguments={"to": id}, **fields) for id in ids])
+    return state
+
+
+def press(state: Inbox, *keys: str) -> Wish | None:
+    wish = None
+    for key in keys:
+        wish = state.press(key)
+    return wish
+
+
+def test_keys_move_within_the_list() -> None:
+    state = inbox("a1", "a2", "a3")
+    press(state, "down", "down", "down", "up")
+    assert state.place == 1
+    assert press(state, "q") is Wish.QUIT
+    assert press(inbox(), "down", "enter", "a") is None
+
+
+def test_a_question_is_looked_at_before_it_is_answered() -> None:
+    state = inbox("a1")
+    assert press(state, "a") is None
+    assert "Look at it first" in state.note
+    assert [press(state, "enter", key) for key in "adrc+e"] == [
+        Wish.APPROVE, Wish.DENY, Wish.RESPOND, Wish.COMMENT, Wish.EXTEND, Wish.EDIT,
+    ]  # fmt: skip
+    assert press(state, "z") is None
+    press(state, "esc")
+    assert state.looking is None
+
+
+def test_what_is_hidden_is_expanded_before_it_is_approved() -> None:
+    state = inbox("a1", claim="x" * 2000)
+    assert press(state, "enter", "a") is None
+    assert "Press x" in state.note
+    assert press(state, "d") is Wish.DENY
+    assert press(state, "x", "a") is Wish.APPROVE
+
+
+def test_the_screen_fits_and_scrolls() -> None:
+    state = inbox("a1", claim="\n".join(f"line {number}" for number in range(60)))
+    press(state, "enter", "x", "down", " ", "pageup", "up", "pagedown")
+    lines = state.lines(width=60, height=20, now=NOON)
+    assert len(lines) == 20
+    assert "more lines below" in lines[17]
+    press(state, *["pagedown"] * 50)
+    state.lines(width=60, height=20, now=NOON)
+    assert "line 59" in "\n".join(state.lines(width=60, height=20, now=NOON))
+
+
+def test_the_list_says_how_long_is_left_and_what_waits() -> None:
+    state = inbox("a1", expires_at=NOON + timedelta(hours=2, minutes=5), risk="high", user="ann")
+    (line,) = [line for line in state.lines(width=100, height=10, now=NOON) if "write(" in line]
+    assert "2h05m" in line
+    assert "high" in line
+    assert "for ann" in line
+    assert "0m00s" in "\n".join(inbox("a1").lines(width=100, height=10, now=NOON + timedelta(days=1)))
+
+
+def test_the_chosen_question_stays_chosen_and_an_answered_one_is_left() -> None:
+    state = inbox("a1", "a2")
+    press(state, "down", "enter")
+    state.refresh([an_approval("a0"), an_approval("a2")])
+    assert (state.place, state.looking and state.looking.id) == (1, "a2")
+    state.refresh([an_approval("a0")])
+    assert (state.looking, state.place) == (None, 0)
+    assert "Somebody answered" in state.note
+    state.tell("done", leave=True)
+    assert state.note == "done"
+
+
+@pytest.mark.parametrize("width", [20, 60])
+def test_wrapped_lines_of_others_keep_their_margin(width: int) -> None:
+    lines = wrap(f"Title\n{MARGIN}" + "日本 word " * 30, width)
+    assert lines[0] == "Title"
+    assert len(lines) > 3
+    assert all(line.startswith(MARGIN) for line in lines[1:])

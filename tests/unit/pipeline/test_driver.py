@@ -1,0 +1,67 @@
+"""Who hears of a commit: those who wait, those who count, those who listen."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import toolgate
+from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.runners.inline import InlineRunner
+from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.kernel.context import PRIVATE, Context
+from toolgate.kernel.registry import ToolRegistry
+
+
+@toolgate.tool(effects="read")
+async def look() -> str:
+    return "seen"
+
+
+@pytest.mark.parametrize("counts", [True, False])
+async def test_a_tally_hears_of_every_change_but_claims(counts: bool) -> None:
+    heard: list[str] = []
+    gate = toolgate.Gate(
+        store=MemoryStore(),
+        bus=MemoryBus(),
+        runners={"inline": InlineRunner()},
+        tools=[look],
+        tally=(lambda change: heard.append(change.call.status)) if counts else None,  # type: ignore[union-attr]  # each has a call
+    )
+    await gate.call("look")
+    gate._driver.listeners.append(lambda _change: None)
+    await gate.call("look")
+    assert heard == ["COMPLETED", "COMPLETED"] * counts
+    await gate.aclose()
+
+
+async def test_a_loop_that_ends_while_the_sink_is_told_leaves_a_call_that_did_not_run() -> None:
+    telling, ran = asyncio.Event(), []
+
+    class Slow:
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            if not telling.is_set():
+                telling.set()
+                await asyncio.sleep(60)
+
+    @toolgate.tool
+    async def touch() -> None:
+        ran.append(1)
+
+    async with toolgate.open() as gate:
+        realm = gate.attach("mine", ToolRegistry([touch]), sink=Slow())
+        waiting = asyncio.ensure_future(gate.call("touch", context=Context(project="mine"), call_id="c"))
+        await telling.wait()
+        for task in asyncio.all_tasks() - {asyncio.current_task(), waiting}:  # as the end of `asyncio.run` does
+            task.cancel()
+        assert (await waiting).status == "CANCELLED"
+        assert (ran, realm.relay is not None) == ([], True)
+
+
+def test_what_nobody_here_can_run_is_seldom_offered() -> None:
+    gate = toolgate.open(tools=[look])
+    driver = gate._driver
+    assert driver.grace_s("default") < driver.grace_s(f"{PRIVATE}gone")
+    gate.close()
