@@ -84,7 +84,7 @@ async def measure_reads(rounds: int, workspace: Path) -> dict[str, float]:
         return None
 
     target = workspace / "small.txt"
-    target.write_text("x" * 1000)
+    target.write_text("def main() -> None:\n    print('hello')\n")
     count = 200
     found: dict[str, list[float]] = {"read": [], "no_op": [], "plain": []}
     async with toolgate.open("memory://", tools=[nothing], workspace=workspace, built_in_tools=True) as gate:
@@ -144,9 +144,7 @@ def main() -> None:
         found |= asyncio.run(measure_writes(rounds, workspace))
     finally:
         shutil.rmtree(workspace)
-    found["start_times"] = found["confined_ms"] / found["bare_ms"]
-    found["read_times"] = found["read_us"] / (found["no_op_us"] + found["plain_us"])
-    found["write_times"] = found["write_ms"] / found["plain_write_ms"]
+    found["no_op_and_plain_us"] = found["no_op_us"] + found["plain_us"]
     print(json.dumps(found))
 
 
