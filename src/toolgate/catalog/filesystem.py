@@ -60,6 +60,7 @@ READ_SCHEMA = {
             "description": "Refuse files larger than this many megabytes.",
         },
         "encoding": {
+            "type": "string",
             "enum": ["text", "base64"],
             "default": "text",
             "description": "`text` for UTF-8, `base64` for anything else.",
