@@ -23,7 +23,7 @@ from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.policies import measure_policies
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -227,6 +227,23 @@ def measure_policy(size: Size) -> dict[str, Any]:
     }
 
 
+def measure_sandbox(size: Size) -> dict[str, Any]:
+    """Return what the sandbox and the built-in tools take, and what they are compared with."""
+    use_all_cores()
+    lines = []
+    for number in range(1, size.durable_rounds + 1):
+        try:
+            line = measure(own_python(), "-m", "benchmarks.sandbox_calls", is_own=True)
+        except MeasurementFailedError as error:
+            say(f"sandbox: left out, measuring failed: {error}")
+            return {}
+        lines.append(line)
+        say(
+            f"sandbox {number}/{size.durable_rounds}: start {line['confined_ms']:.1f} ms, read {line['read_us']:.0f} us"
+        )
+    return {key: summary(line[key] for line in lines) for key in lines[0]}
+
+
 def measure_differences(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the diff section, by case and contender."""
     pin_to_one_core()
@@ -264,6 +281,7 @@ def main() -> int:
         "parking": measure_parking(size) if "parking" in wanted else {},
         "durable": measure_durability(size) if "durable" in wanted else {},
         "decision": measure_decision(size) if "decision" in wanted else {},
+        "sandbox": measure_sandbox(size) if "sandbox" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
         "policy": measure_policy(size) if "policy" in wanted else {},
     }

@@ -33,6 +33,11 @@ DIFF_LIMITS = {
     "json_head": ("diff of a JSON list, one head insertion / stageflow", 0.1),
 }
 HEAD_OPERATIONS = 5.0
+SANDBOX_LIMITS = (
+    ("confined /bin/true / bubblewrap alone, same flags", 1.8, "confined_ms", "bare_ms"),
+    ("read_file / governed no-op plus open and read", 1.5, "read_us", "no_op_and_plain_us"),
+    ("write of 1 MB with undo data / write, fsync, rename", 2.5, "write_ms", "plain_write_ms"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +107,17 @@ def judge(results: Results) -> list[Verdict]:
         "handler_us",
         "commit_us",
     )
-    return [*verdicts, *_durable(results["durable"]), decision, *_diffs(results["diff"]), *_policy(results["policy"])]
+    sandbox = [
+        _at_most(title, limit, results.get("sandbox"), ours, theirs) for title, limit, ours, theirs in SANDBOX_LIMITS
+    ]
+    return [
+        *verdicts,
+        *_durable(results["durable"]),
+        decision,
+        *_diffs(results["diff"]),
+        *_policy(results["policy"]),
+        *sandbox,
+    ]
 
 
 def _durable(found: Results) -> list[Verdict]:
