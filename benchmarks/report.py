@@ -66,6 +66,7 @@ def _tables(results: Results) -> list[Table]:
         _durable_table(results["durable"] | {"decision": results["decision"]}),
         _diff_table(results["diff"]),
         _server_table(results["server"]),
+        _policy_table(results["policy"]),
     ]
 
 
@@ -192,6 +193,14 @@ def _server_table(server: dict[str, Any]) -> Table:
             best = numbers["max" if unit == "/s" else "min"]
             body.append([title, unit, f"{numbers['median']:,.1f}", f"{best:,.1f}"])
     return ["server", "unit", "median", "best"], body
+
+
+def _policy_table(policy: dict[str, Any]) -> Table:
+    body = [
+        [name, f"{numbers['per_s']['median']:,.0f}", f"{numbers['per_s']['max']:,.0f}"]
+        for name, numbers in policy.items()
+    ]
+    return ["policy of 200 tools", "median decisions/s", "max decisions/s"], body
 
 
 def _verdict_table(verdicts: list[Verdict]) -> Table:

@@ -51,7 +51,8 @@ RESULT_METHODS = ["success", "is_final", "is_pending", "unwrap", "to_error"]
 
 
 def public(owner: type) -> list[str]:
-    homes = [kind for kind in owner.__mro__ if kind.__module__.startswith("toolgate")]
+    package = owner.__module__.rpartition(".")[0]
+    homes = [kind for kind in owner.__mro__ if kind is owner or kind.__module__.startswith(f"{package}.")]
     return list(dict.fromkeys(name for kind in homes for name in vars(kind) if not name.startswith("_")))
 
 

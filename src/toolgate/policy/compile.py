@@ -227,8 +227,10 @@ def _rules(shares: Iterable[Share]) -> list[Rule]:
 
 
 def _named(document: Document, tool: str) -> Iterable[Entry]:
-    for name, entry in document.tools.items():
-        if name == tool or ("*" in name and re.fullmatch(re.escape(name).replace(r"\*", ".*"), tool)):
+    if tool in document.tools:
+        yield document.tools[tool]
+    for name, entry in document.patterns:
+        if re.fullmatch(re.escape(name).replace(r"\*", ".*"), tool):
             yield entry
 
 

@@ -95,6 +95,11 @@ class Document:
     tools: Mapping[str, Entry] = field(default_factory=dict)
     categories: Mapping[str, Entry] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    patterns: tuple[tuple[str, Entry], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        patterns = tuple((name, entry) for name, entry in self.tools.items() if "*" in name)
+        object.__setattr__(self, "patterns", patterns)
 
 
 def document_of(tree: Tree, surroundings: Surroundings) -> tuple[Document | None, list[PolicyProblem]]:
