@@ -23,7 +23,7 @@ from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.policies import measure_policies
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox", "server")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -217,6 +217,24 @@ def measure_decision(size: Size) -> dict[str, Any]:
     return {key: summary(line[key] for line in lines) for key in ("handler_us", "commit_us")}
 
 
+def measure_server(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the server, by script; what fails is named and left out."""
+    use_all_cores()
+    found: dict[str, Any] = {}
+    for name, script in (("posts", "benchmarks.server_posts"), ("streams", "benchmarks.server_streams")):
+        lines = []
+        for number in range(1, (size.durable_rounds + 1) // 2 + 1):
+            try:
+                lines.append(measure(own_python(), "-m", script, is_own=True))
+            except MeasurementFailedError as error:
+                say(f"server {name}: left out, measuring failed: {error}")
+                break
+            say(f"server {name} {number}")
+        else:
+            found[name] = {key: summary(line[key] for line in lines) for key in lines[0]}
+    return found
+
+
 def measure_policy(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the policy section, by contender."""
     pin_to_one_core()
@@ -283,6 +301,7 @@ def main() -> int:
         "decision": measure_decision(size) if "decision" in wanted else {},
         "sandbox": measure_sandbox(size) if "sandbox" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
+        "server": measure_server(size) if "server" in wanted else {},
         "policy": measure_policy(size) if "policy" in wanted else {},
     }
     verdicts = judge(results)

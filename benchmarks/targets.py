@@ -33,6 +33,8 @@ DIFF_LIMITS = {
     "json_head": ("diff of a JSON list, one head insertion / stageflow", 0.1),
 }
 HEAD_OPERATIONS = 5.0
+POST_SHARE = 0.6
+STREAM_LIMIT = 2.0
 SANDBOX_LIMITS = (
     ("confined /bin/true / bubblewrap alone, same flags", 1.8, "confined_ms", "bare_ms"),
     ("read_file / governed no-op plus open and read", 1.5, "read_us", "no_op_and_plain_us"),
@@ -117,6 +119,31 @@ def judge(results: Results) -> list[Verdict]:
         *_diffs(results["diff"]),
         *_policy(results["policy"]),
         *sandbox,
+        *_server(results["server"]),
+    ]
+
+
+def _server(found: Results) -> list[Verdict]:
+    posts, streams = found.get("posts"), found.get("streams")
+    bare = (posts, "bare_per_s")
+    clients = f"{streams['clients']['max']:,.0f} clients" if streams else "clients"
+    return [
+        _at_least("approve POSTs / bare route with one durable write", POST_SHARE, (posts, "approve_per_s"), bare),
+        _at_least("result POSTs / bare route with one durable write", POST_SHARE, (posts, "result_per_s"), bare),
+        _at_most(f"memory of {clients} / bare stream", STREAM_LIMIT, streams, "ours_memory_kb", "bare_memory_kb"),
+        _at_most(
+            f"CPU of a delivery to {clients} / bare stream",
+            STREAM_LIMIT,
+            streams,
+            "ours_delivery_us",
+            "bare_delivery_us",
+        ),
+        Verdict(
+            title="clients that lost or repeated an event in a storm of reconnects",
+            limit=0.0,
+            unit="",
+            measured=streams["ours_storm_wrong"]["max"] if streams else None,
+        ),
     ]
 
 
