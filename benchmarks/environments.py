@@ -33,6 +33,8 @@ ENVIRONMENTS = {
         Environment(name="langchain", requirements=("langchain==1.4.7", "langchain-core==1.7.2", PYDANTIC)),
         Environment(name="agno", requirements=("agno==3.1.10", PYDANTIC)),
         Environment(name="aiosqlite", requirements=("aiosqlite==0.22.1",)),
+        Environment(name="cedarpy", requirements=("cedarpy==4.12.2",)),
+        Environment(name="pycasbin", requirements=("pycasbin==2.8.0",)),
         Environment(name="fastmcp", requirements=("fastmcp==4.1.2", PYDANTIC)),
         Environment(name="google_adk", requirements=("google-adk==2.13.0",)),
         Environment(name="agent_framework", requirements=("agent-framework-core==1.23.0",)),

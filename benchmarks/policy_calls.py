@@ -68,11 +68,26 @@ def recorded(count: int) -> list[Call]:
             tool_name=f"tool_{number % TOOLS}",
             context=AGENT,
             created_at=now,
-            arguments=orjson.dumps({"amount": number % 200, "note": f"lunch {number}"}),
+            arguments=orjson.dumps({"amount": number % 105, "note": f"lunch {number}"}),
             shown={},
         )
         for number in range(count)
     ]
+
+
+def bare_us(policy: FilePolicy, calls: list[Call]) -> float:
+    """What deciding about the same calls takes by itself: nothing is read, parsed, compared or counted."""
+    known: dict[str, Any] = {}
+    for name in {call.tool_name for call in calls}:
+        tool = toolgate.ToolDefinition(name=name, handler=handler)
+        stance = policy.stance(tool)
+        known[name] = (tool, stance, rules_over(tool, stance))
+    ready = [(call, *known[call.tool_name], orjson.loads(call.arguments)) for call in calls]
+    began = time.perf_counter()
+    for call, tool, stance, rules, arguments in ready:
+        facts = look(call, tool, stance, arguments, mode=Mode.NORMAL, now=call.created_at)
+        rule_on(call, tool, stance, rules, facts)
+    return (time.perf_counter() - began) / len(calls) * 1e6
 
 
 def simulate_us(policy: FilePolicy, calls: list[Call]) -> float:
@@ -121,6 +136,7 @@ async def measure(count: int) -> dict[str, float]:
             lines.setdefault("plain_path_call_us", []).append(
                 await call_us(plain, PATH_TOOL, b'{"path":"file.txt"}', count)
             )
+            lines.setdefault("bare_us", []).append(bare_us(large, calls))
             lines.setdefault("simulate_us", []).append(simulate_us(large, calls))
         await plain.aclose()
         await governed.aclose()
@@ -145,4 +161,9 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=1000)
     found = asyncio.run(measure(parser.parse_args().count))
     found["per_s"] = 1e6 / found["decide_us"]
+    found["simulate_per_s"] = 1e6 / found["simulate_us"]
+    found["bare_per_s"] = 1e6 / found["bare_us"]
+    found["added_us"] = found["policy_call_us"] - found["plain_call_us"]
+    found["path_added_us"] = found["path_call_us"] - found["plain_path_call_us"]
+    found["path_allowance_us"] = found["plain_path_call_us"] + 3 * found["openat2_us"]
     print(json.dumps(found))

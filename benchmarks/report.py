@@ -65,6 +65,8 @@ def _tables(results: Results) -> list[Table]:
         _parking_table(results["parking"]),
         _durable_table(results["durable"] | {"decision": results["decision"]}),
         _diff_table(results["diff"]),
+        _server_table(results["server"]),
+        _policy_table(results["policy"]),
     ]
 
 
@@ -169,6 +171,36 @@ def _diff_table(diff: dict[str, Any]) -> Table:
             counts = f"+{numbers['additions']['max']:.0f} -{numbers['deletions']['max']:.0f}"
             body.append([titles[case], name, f"{numbers['ms']['median']:,.0f}", f"{numbers['ms']['min']:,.0f}", counts])
     return ["diff of 1 MB", "by", "median ms", "min ms", "counts"], body
+
+
+SERVER = (
+    ("approve POSTs", "posts", "approve_per_s", "/s"),
+    ("result POSTs", "posts", "result_per_s", "/s"),
+    ("the same load on a bare route with one durable write", "posts", "bare_per_s", "/s"),
+    ("(approve POSTs where the server also claims and offers the calls)", "posts", "approve_and_claim_per_s", "/s"),
+    ("memory of a stream", "streams", "ours_memory_kb", "KB"),
+    ("memory of a bare stream", "streams", "bare_memory_kb", "KB"),
+    ("CPU of a delivery", "streams", "ours_delivery_us", "us"),
+    ("CPU of a bare delivery", "streams", "bare_delivery_us", "us"),
+)
+
+
+def _server_table(server: dict[str, Any]) -> Table:
+    body = []
+    for title, name, key, unit in SERVER:
+        if server.get(name):
+            numbers = server[name][key]
+            best = numbers["max" if unit == "/s" else "min"]
+            body.append([title, unit, f"{numbers['median']:,.1f}", f"{best:,.1f}"])
+    return ["server", "unit", "median", "best"], body
+
+
+def _policy_table(policy: dict[str, Any]) -> Table:
+    body = [
+        [name, f"{numbers['per_s']['median']:,.0f}", f"{numbers['per_s']['max']:,.0f}"]
+        for name, numbers in policy.items()
+    ]
+    return ["policy of 200 tools", "median decisions/s", "max decisions/s"], body
 
 
 def _verdict_table(verdicts: list[Verdict]) -> Table:

@@ -97,7 +97,7 @@ class BareStream:
             waiting, self.waiting = self.waiting, []
             for future in waiting:
                 future.set_result(None)
-            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
             await send({"type": "http.response.body", "body": b"{}"})
         else:
             await self._stream(send)
@@ -168,7 +168,7 @@ async def main() -> None:
     parser.add_argument("--count", type=int, default=0)
     options = parser.parse_args()
     app, told = await application(options.kind, options.folder, options.count)
-    config = uvicorn.Config(app, port=0, log_level="error", access_log=False, backlog=8192)
+    config = uvicorn.Config(app, port=0, log_level="critical", access_log=False, backlog=8192)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     while not server.started:  # noqa: ASYNC110  # it tells nobody

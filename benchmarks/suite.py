@@ -20,9 +20,10 @@ from benchmarks.contenders import CONTENDERS, Contender, MeasurementFailedError,
 from benchmarks.diffs import measure_diffs
 from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
+from benchmarks.policies import measure_policies
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable", "decision", "diff")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox", "server")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -32,7 +33,7 @@ STARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, durable and diff rounds."""
+    """How much is measured: rounds, calls per batch, start-ups, parked calls, decisions, rounds of the sections."""
 
     rounds: int
     calls: int
@@ -42,6 +43,7 @@ class Size:
     parking_rounds: int
     durable_rounds: int
     diff_rounds: int
+    policy_rounds: int
 
 
 FULL = Size(
@@ -53,6 +55,7 @@ FULL = Size(
     parking_rounds=3,
     durable_rounds=5,
     diff_rounds=3,
+    policy_rounds=5,
 )
 QUICK = Size(
     rounds=5,
@@ -63,6 +66,7 @@ QUICK = Size(
     parking_rounds=1,
     durable_rounds=1,
     diff_rounds=1,
+    policy_rounds=1,
 )
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()
 
@@ -213,6 +217,51 @@ def measure_decision(size: Size) -> dict[str, Any]:
     return {key: summary(line[key] for line in lines) for key in ("handler_us", "commit_us")}
 
 
+def measure_server(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the server, by script; what fails is named and left out."""
+    use_all_cores()
+    found: dict[str, Any] = {}
+    for name, script in (("posts", "benchmarks.server_posts"), ("streams", "benchmarks.server_streams")):
+        lines = []
+        for number in range(1, (size.durable_rounds + 1) // 2 + 1):
+            try:
+                lines.append(measure(own_python(), "-m", script, is_own=True))
+            except MeasurementFailedError as error:
+                say(f"server {name}: left out, measuring failed: {error}")
+                break
+            say(f"server {name} {number}")
+        else:
+            found[name] = {key: summary(line[key] for line in lines) for key in lines[0]}
+    return found
+
+
+def measure_policy(size: Size) -> dict[str, Any]:
+    """Return a summary of every number of the policy section, by contender."""
+    pin_to_one_core()
+    lines = measure_policies(size.policy_rounds, say=say)
+    return {
+        name: {key: summary(line[key] for line in kept) for key in kept[0] if isinstance(kept[0][key], float)}
+        for name, kept in lines.items()
+    }
+
+
+def measure_sandbox(size: Size) -> dict[str, Any]:
+    """Return what the sandbox and the built-in tools take, and what they are compared with."""
+    use_all_cores()
+    lines = []
+    for number in range(1, size.durable_rounds + 1):
+        try:
+            line = measure(own_python(), "-m", "benchmarks.sandbox_calls", is_own=True)
+        except MeasurementFailedError as error:
+            say(f"sandbox: left out, measuring failed: {error}")
+            return {}
+        lines.append(line)
+        say(
+            f"sandbox {number}/{size.durable_rounds}: start {line['confined_ms']:.1f} ms, read {line['read_us']:.0f} us"
+        )
+    return {key: summary(line[key] for line in lines) for key in lines[0]}
+
+
 def measure_differences(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the diff section, by case and contender."""
     pin_to_one_core()
@@ -250,7 +299,10 @@ def main() -> int:
         "parking": measure_parking(size) if "parking" in wanted else {},
         "durable": measure_durability(size) if "durable" in wanted else {},
         "decision": measure_decision(size) if "decision" in wanted else {},
+        "sandbox": measure_sandbox(size) if "sandbox" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
+        "server": measure_server(size) if "server" in wanted else {},
+        "policy": measure_policy(size) if "policy" in wanted else {},
     }
     verdicts = judge(results)
     results["targets"] = [verdict.as_json() for verdict in verdicts]

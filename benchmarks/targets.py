@@ -19,6 +19,11 @@ AIOSQLITE_TIMES = 8.0
 DURABLE_CALL_LIMIT = 4.0
 APPROVAL_SHARE = 0.5
 REOPEN_LIMIT = 3.0
+DECISION_TIMES = 4.0
+"""A decision takes at most a quarter of a peer's time."""
+GROWTH_LIMIT = 1.5
+"""About one, with room for noise: the number of tools is no part of a decision."""
+REPLAY_SHARE = 0.5
 DECISION_LIMIT = 3.0
 """One fsynced commit is the claim itself; the rest is for waking up and checking what was approved."""
 DIFF_LIMITS = {
@@ -28,6 +33,13 @@ DIFF_LIMITS = {
     "json_head": ("diff of a JSON list, one head insertion / stageflow", 0.1),
 }
 HEAD_OPERATIONS = 5.0
+POST_SHARE = 0.6
+STREAM_LIMIT = 2.0
+SANDBOX_LIMITS = (
+    ("confined /bin/true / bubblewrap alone, same flags", 1.8, "confined_ms", "bare_ms"),
+    ("read_file / governed no-op plus open and read", 1.5, "read_us", "no_op_and_plain_us"),
+    ("write of 1 MB with undo data / write, fsync, rename", 2.5, "write_ms", "plain_write_ms"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +109,42 @@ def judge(results: Results) -> list[Verdict]:
         "handler_us",
         "commit_us",
     )
-    return [*verdicts, *_durable(results["durable"]), decision, *_diffs(results["diff"])]
+    sandbox = [
+        _at_most(title, limit, results.get("sandbox"), ours, theirs) for title, limit, ours, theirs in SANDBOX_LIMITS
+    ]
+    return [
+        *verdicts,
+        *_durable(results["durable"]),
+        decision,
+        *_diffs(results["diff"]),
+        *_policy(results["policy"]),
+        *sandbox,
+        *_server(results["server"]),
+    ]
+
+
+def _server(found: Results) -> list[Verdict]:
+    posts, streams = found.get("posts"), found.get("streams")
+    bare = (posts, "bare_per_s")
+    clients = f"{streams['clients']['max']:,.0f} clients" if streams else "clients"
+    return [
+        _at_least("approve POSTs / bare route with one durable write", POST_SHARE, (posts, "approve_per_s"), bare),
+        _at_least("result POSTs / bare route with one durable write", POST_SHARE, (posts, "result_per_s"), bare),
+        _at_most(f"memory of {clients} / bare stream", STREAM_LIMIT, streams, "ours_memory_kb", "bare_memory_kb"),
+        _at_most(
+            f"CPU of a delivery to {clients} / bare stream",
+            STREAM_LIMIT,
+            streams,
+            "ours_delivery_us",
+            "bare_delivery_us",
+        ),
+        Verdict(
+            title="clients that lost or repeated an event in a storm of reconnects",
+            limit=0.0,
+            unit="",
+            measured=streams["ours_storm_wrong"]["max"] if streams else None,
+        ),
+    ]
 
 
 def _durable(found: Results) -> list[Verdict]:
@@ -132,6 +179,23 @@ def _diffs(found: Results) -> list[Verdict]:
         Verdict(title="miscounted lines of a repetitive log", limit=0.0, unit="", measured=wrong),
         Verdict(title="operations for one head insertion", limit=HEAD_OPERATIONS, unit="", measured=operations),
     ]
+
+
+def _policy(found: Results) -> list[Verdict]:
+    ours = found.get("toolgate")
+    verdicts = [
+        _at_least(f"decisions / {name}", DECISION_TIMES, (ours, "per_s"), (found.get(name), "per_s"))
+        for name in ("cedarpy", "pycasbin")
+    ]
+    verdicts += [
+        _at_most("call under a policy, added / governed no-op call", 1.0, ours, "added_us", "plain_call_us"),
+        _at_most("one path check, added / governed call + 3 openat2", 1.0, ours, "path_added_us", "path_allowance_us"),
+        _at_most("a decision among 2,000 tools / among 140", GROWTH_LIMIT, ours, "decide_huge_us", "decide_small_us"),
+        _at_least(
+            "replayed calls / bare decisions about them", REPLAY_SHARE, (ours, "simulate_per_s"), (ours, "bare_per_s")
+        ),
+    ]
+    return verdicts
 
 
 def _at_least(title: str, limit: float, ours: tuple[Any, str], theirs: tuple[Any, str]) -> Verdict:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from tests.docs.pages import missing_words, sections
 
 import toolgate
 from toolgate.adapters.runners.client import ClientRunner
-from toolgate.errors import DeliveryError
+from toolgate.errors import DeliveryError, PolicyError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import EVENTS, Event
@@ -84,12 +86,14 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await several_people(gate)
     gate.note_sandbox({"backend": "none", "holds": True, "passed": [], "failed": [], "problem": None})
     await gate.set_policy(toolgate.Policy(revision="two"), by="ann")
+    with suppress(PolicyError):
+        await gate.reload_policy(by="ann")
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
     await gate.call("count", {"to": 3})
 
 
 @pytest.fixture
-async def events() -> AsyncIterator[list[Event]]:
+async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     release = threading.Event()
 
     @toolgate.tool(timeout_seconds=0.05)
@@ -97,9 +101,12 @@ async def events() -> AsyncIterator[list[Event]]:
         release.wait(30)
 
     tools = [count, change, stuck, far]
+    policy = tmp_path / "toolgate.yaml"
+    policy.touch()
     async with toolgate.open(
-        "memory://", tools=tools, runners={"client": ClientRunner()}, approver=undeliverable
+        "memory://", tools=tools, policy=policy, runners={"client": ClientRunner()}, approver=undeliverable
     ) as gate:
+        policy.write_text("nonsense: 1")
         try:
             await asyncio.wait_for(make_every_event(gate, release), 30)
         finally:

@@ -36,7 +36,12 @@ MAX_SHOWN = 100_000
 _REMEMBERED = 1024
 
 PATH = {"type": "string", "format": "path", "minLength": 1, "description": "The file; taken literally."}
-ENCODING = {"enum": ["text", "base64"], "default": "text", "description": "`text` for UTF-8, `base64` for bytes."}
+ENCODING = {
+    "type": "string",
+    "enum": ["text", "base64"],
+    "default": "text",
+    "description": "`text` for UTF-8, `base64` for bytes.",
+}
 WRITE_SCHEMA = {
     "type": "object",
     "properties": {

@@ -119,7 +119,7 @@ def tools(edges: EdgeSource) -> list[ToolDefinition]:
             _schema(
                 {
                     "path": {**PATH, "description": "What to look at; the workspace by default."},
-                    "linter": {"enum": ["ruff", "mypy"], "default": "ruff"},
+                    "linter": {"type": "string", "enum": ["ruff", "mypy"], "default": "ruff"},
                     "timeout": {**TIMEOUT, "default": 120},
                 }
             ),

@@ -60,6 +60,7 @@ READ_SCHEMA = {
             "description": "Refuse files larger than this many megabytes.",
         },
         "encoding": {
+            "type": "string",
             "enum": ["text", "base64"],
             "default": "text",
             "description": "`text` for UTF-8, `base64` for anything else.",
@@ -102,16 +103,16 @@ async def read_file(
         data = read_bytes(current, fact, limit)
     else:
         data = await asyncio.to_thread(read_bytes, current, fact, limit)
-    found: dict[str, Any] = {"path": path, "size": len(data), "encoding": encoding}
+    size = len(data)
     if encoding == "base64":
-        return found | {"content": base64.b64encode(data).decode()}
+        return {"content": base64.b64encode(data).decode(), "size": size, "encoding": "base64"}
     try:
         text = data.decode()
     except UnicodeDecodeError:
         raise ToolExecutionError(f"{path!r} is not UTF-8 text; read it with encoding 'base64'.") from None
     if first_line == 1 and max_lines is None:
-        return found | {"content": text}
-    return found | _lines(text, first_line, max_lines)
+        return {"content": text, "size": size}
+    return {"size": size, **_lines(text, first_line, max_lines)}
 
 
 def _lines(text: str, first: int, most: int | None) -> dict[str, Any]:
@@ -128,9 +129,9 @@ def _lines(text: str, first: int, most: int | None) -> dict[str, Any]:
 def read_bytes(edges: Edges, fact: PathFact, limit: int) -> bytes:
     """Return all of a regular file, if it is no larger than allowed."""
     require_file(fact)
-    descriptor = edges.workspace.open(fact, os.O_RDONLY)
+    descriptor, status = edges.workspace.open_with_status(fact, os.O_RDONLY)
     try:
-        size = os.fstat(descriptor).st_size
+        size = status.st_size
         if size > limit:
             raise ToolExecutionError(f"{fact.given!r} is {size} bytes, more than the {limit} allowed.")
         data = os.read(descriptor, size + 1)

@@ -27,6 +27,7 @@ FETCH_SCHEMA = {
     "properties": {
         "url": {"type": "string", "format": "uri", "minLength": 1, "description": "An http or https address."},
         "format": {
+            "type": "string",
             "enum": ["text", "raw", "base64"],
             "default": "text",
             "description": "`text` turns HTML into text, `raw` returns text as it came, `base64` returns bytes.",

@@ -1,5 +1,6 @@
 """The governance door: document 003's names, thin over the gate."""
 
+from toolgate.governance.builtin import builtin_registry, execute_shell_command_sandboxed
 from toolgate.governance.config import GovernanceConfig, load_governance
 from toolgate.governance.definitions import (
     PermissionResult,
@@ -27,7 +28,9 @@ __all__ = [
     "ToolResult",
     "TraceContext",
     "ValidationResult",
+    "builtin_registry",
     "check_permissions",
+    "execute_shell_command_sandboxed",
     "load_governance",
     "validate_arguments",
 ]

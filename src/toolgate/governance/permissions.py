@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolgate.errors import ToolInputError
+from toolgate.governance.builtin import builtin_registry
 from toolgate.governance.config import GovernanceConfig
 from toolgate.governance.definitions import PermissionResult, ValidationResult
 from toolgate.governance.modes import read_mode
@@ -27,13 +28,15 @@ def check_permissions(
     mode: Mode | str,
     governance_config: GovernanceConfig,
     *,
-    registry: ToolRegistry,
+    registry: ToolRegistry | None = None,
     approver: Any = None,
 ) -> PermissionResult:
     """Say whether a call may run now. A call that needs a person is allowed only if the `approver` says so.
 
-    Rates are not looked at: they are reserved when a call is claimed, and only then.
+    Without a `registry`, the built-in tools are meant. Rates are not looked at: they are reserved when a call is
+    claimed, and only then.
     """
+    registry = registry if registry is not None else builtin_registry()
     found = registry.get_tool(tool_name)
     tool = registry.find(tool_name)
     if found is None or tool is None:
@@ -57,9 +60,14 @@ def check_permissions(
 
 
 def validate_arguments(
-    tool_name: str, arguments: Mapping[str, Any], governance_config: GovernanceConfig, *, registry: ToolRegistry
+    tool_name: str,
+    arguments: Mapping[str, Any],
+    governance_config: GovernanceConfig,
+    *,
+    registry: ToolRegistry | None = None,
 ) -> ValidationResult:
     """Say whether arguments fit the tool's parameters and the bounds the governance file sets."""
+    registry = registry if registry is not None else builtin_registry()
     found = registry.get_tool(tool_name)
     tool = registry.find(tool_name)
     if found is None or tool is None:

@@ -39,6 +39,9 @@ class ToolRegistry(Registry):
         super().discard(name)
         self._given.pop(name, None)
 
+    def govern(self, _governance: object) -> None:
+        """Told which governance file its tools answer to; those that look at files, commands or hosts follow it."""
+
     def get_tool(self, name: str) -> tuple[ToolDefinition, Executor] | None:
         """Return a tool's definition and executor, or None."""
         tool = self.find(name)

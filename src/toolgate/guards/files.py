@@ -12,7 +12,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self
@@ -38,8 +37,7 @@ class PathRefused(Refused):
     """The path cannot be an argument, or what it points at cannot be told or opened."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathFact:
+class PathFact(NamedTuple):
     """What a path points at. `path` is the object's own, absolute, with no link in it.
 
     root: the real path of the root it lies beneath; None beneath none.
@@ -68,7 +66,7 @@ class PathFact:
 class Root:
     """A directory held open. Its identity is the descriptor's, whatever its name means later."""
 
-    __slots__ = ("descriptor", "identity", "path")
+    __slots__ = ("descriptor", "identity", "path", "prefix")
 
     def __init__(self, path: str | Path) -> None:
         real = os.path.realpath(path)
@@ -77,6 +75,7 @@ class Root:
         except OSError as error:
             raise UsageError(f"The root {str(path)!r} cannot be opened: {error.strerror}. Create it first.") from None
         self.path = real
+        self.prefix = real.rstrip("/") + "/"
         self.identity = _identity(os.fstat(self.descriptor))
 
 
@@ -104,27 +103,30 @@ class Workspace:
         every root is a fact like any other, with `root` None.
         """
         check_text(path)
+        if base is None and path[0] not in "/." and "/." not in path and "//" not in path:
+            root = self.roots[0]
+            whole = root.prefix + path
+            return self._directly(path, path.encode(), whole, root) or self._by_hand(path, whole)
         if base is not None and not path.startswith("/"):
             check_text(base)
             whole = os.path.join(self.path, base, path)
         else:
             whole = os.path.join(self.path, path)
-        return self._directly(path, whole) or self._by_hand(path, whole)
-
-    def _directly(self, given: str, whole: str) -> PathFact | None:
-        """The quick way, for paths with no link in them; None where that cannot be told."""
         for root in self._by_length:
-            prefix = root.path.rstrip("/") + "/"
-            if whole.startswith(prefix):
-                break
-        else:
-            return None
+            if whole.startswith(root.prefix):
+                inner = whole[len(root.prefix) :].encode() or b"."
+                return self._directly(path, inner, os.path.normpath(whole), root) or self._by_hand(path, whole)
+        return self._by_hand(path, whole)
+
+    @staticmethod
+    def _directly(given: str, inner: bytes, path: str, root: Root) -> PathFact | None:
+        """The quick way, for paths with no link in them; None where that cannot be told."""
         try:
-            descriptor = open_beneath(root.descriptor, os.fsencode(whole[len(prefix) :]) or b".", O_PATH)
+            descriptor = open_beneath(root.descriptor, inner, O_PATH)
         except OSError:
             return None
         try:
-            return _fact(given, os.path.normpath(whole), root, os.fstat(descriptor))
+            return _fact(given, path.rstrip("/") or "/", root, os.fstat(descriptor))
         finally:
             os.close(descriptor)
 
@@ -154,17 +156,21 @@ class Workspace:
 
         Never waits for the other end of a FIFO and never follows a link.
         """
+        return self.open_with_status(fact, flags, mode)[0]
+
+    def open_with_status(self, fact: PathFact, flags: int, mode: int = 0) -> tuple[int, os.stat_result]:
+        """Do what `open` does, and give the open object's status as well."""
         root = self._held(fact)
-        relative = os.fsencode(fact.path[len(root.path.rstrip("/")) + 1 :]) or b"."
+        inner = fact.path[len(root.prefix) :].encode() or b"."
         try:
-            descriptor = open_beneath(root.descriptor, relative, flags | os.O_NONBLOCK | os.O_NOCTTY, mode)
+            descriptor = open_beneath(root.descriptor, inner, flags | os.O_NONBLOCK | os.O_NOCTTY, mode)
         except OSError as error:
             raise cannot_open(fact.given, error) from None
         status = os.fstat(descriptor)
-        if fact.kind != "absent" and _identity(status) != (fact.device, fact.inode):
+        if fact.kind != "absent" and (status.st_ino != fact.inode or status.st_dev != fact.device):
             os.close(descriptor)
             raise PathRefused("changed", f"{fact.given!r} was replaced while it was being opened. Try again.")
-        return descriptor
+        return descriptor, status
 
     def open_parent(self, fact: PathFact) -> tuple[int, str]:
         """Return a descriptor of the directory that holds the object, and the object's name in it."""
@@ -172,9 +178,9 @@ class Workspace:
         if fact.path == root.path:
             raise PathRefused("is_root", f"{fact.given!r} is the root itself.")
         parent, name = os.path.split(fact.path)
-        relative = os.fsencode(parent[len(root.path.rstrip("/")) + 1 :]) or b"."
+        inner = parent[len(root.prefix) :].encode() or b"."
         try:
-            return open_beneath(root.descriptor, relative, os.O_RDONLY | os.O_DIRECTORY), name
+            return open_beneath(root.descriptor, inner, os.O_RDONLY | os.O_DIRECTORY), name
         except OSError as error:
             raise cannot_open(fact.given, error) from None
 
@@ -205,6 +211,8 @@ def check_text(path: object) -> None:
         raise PathRefused("empty", "A path must be a text that is not empty.")
     if "\0" in path:
         raise PathRefused("nul", "A path cannot hold a NUL character.")
+    if len(path) <= MAX_NAME_BYTES and path.isascii():
+        return
     try:
         encoded = path.encode()
     except UnicodeEncodeError:
@@ -216,10 +224,10 @@ def check_text(path: object) -> None:
 def kind_of(status: os.stat_result) -> Kind:
     """Return what kind of object a status is of. Files that the kernel makes up (procfs, sysfs) are `other`."""
     mode = status.st_mode
-    if stat.S_ISDIR(mode):
-        return "directory"
     if stat.S_ISREG(mode):
         return "other" if status.st_dev in _made_up() else "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
     if stat.S_ISFIFO(mode):
         return "fifo"
     if stat.S_ISSOCK(mode):
@@ -262,17 +270,8 @@ def _fact(given: str, path: str, root: Root | None, status: os.stat_result) -> P
     outside = False
     if kind == "file" and status.st_nlink > 1 and root is not None:
         aliases, outside = _names_of(root, status, path)
-    return PathFact(
-        given=given,
-        path=path,
-        root=None if root is None else root.path,
-        kind=kind,
-        size=status.st_size,
-        device=status.st_dev,
-        inode=status.st_ino,
-        aliases=aliases,
-        linked_outside=outside,
-    )
+    home = None if root is None else root.path
+    return PathFact(given, path, home, kind, status.st_size, status.st_dev, status.st_ino, aliases, outside)
 
 
 def _names_of(root: Root, status: os.stat_result, own: str) -> tuple[tuple[str, ...], bool]:

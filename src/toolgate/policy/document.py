@@ -47,7 +47,9 @@ class Settings(Spec):
     hosts: Hosts | None = Field(
         default=None, description="What every tool may fetch that takes URLs; keys as in an entry."
     )
-    scoring: Scoring | None = Field(default=None, description="How confidence is computed.")
+    scoring: Scoring | None = Field(
+        default=None, description="How confidence is computed; the built-in score where no layer says."
+    )
     tools: dict[str, Any] = Field(default={}, description="An entry per tool; `*` in a name stands for any characters.")
     categories: dict[str, Any] = Field(default={}, description="An entry per category.")
     commands: dict[str, CommandSpec | None] = Field(
@@ -95,6 +97,11 @@ class Document:
     tools: Mapping[str, Entry] = field(default_factory=dict)
     categories: Mapping[str, Entry] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    patterns: tuple[tuple[str, Entry], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        patterns = tuple((name, entry) for name, entry in self.tools.items() if "*" in name)
+        object.__setattr__(self, "patterns", patterns)
 
 
 def document_of(tree: Tree, surroundings: Surroundings) -> tuple[Document | None, list[PolicyProblem]]:

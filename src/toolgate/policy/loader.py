@@ -115,7 +115,9 @@ class _Reading:
             if not self.problems:
                 return policy
         order = {name: number for number, name in enumerate(self.files)}
-        raise PolicyError(sorted(self.problems, key=lambda one: (order.get(one.file, 0), one.line, one.column)))
+        raise PolicyError(
+            sorted(dict.fromkeys(self.problems), key=lambda one: (order.get(one.file, 0), one.line, one.column))
+        )
 
     def _file(self, path: Path, included: tuple[Document, int, strict_yaml.Tree] | None) -> None:
         at = os.path.realpath(path)

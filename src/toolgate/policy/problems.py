@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -25,9 +25,7 @@ class Reader:
         """Note a problem with the value at this path, or with its key."""
         place = self.tree.place(path, key=key)
         shown = ".".join(map(str, path))
-        problem = PolicyProblem(self.tree.name, place.line, place.column, shown, message)
-        if problem not in self.problems:
-            self.problems.append(problem)
+        self.problems.append(PolicyProblem(self.tree.name, place.line, place.column, shown, message))
 
     def unknown(self, path: Path, known: Iterable[str]) -> None:
         """Note a key that does not exist, and the one that may have been meant."""
@@ -103,8 +101,6 @@ def keys_at(kind: Any, path: Path) -> set[str]:
 
 def _models(kind: Any) -> list[Any]:
     origin = get_origin(kind)
-    if origin is Annotated:
-        return _models(get_args(kind)[0])
     if origin in (Union, types.UnionType):
         return [inner for one in get_args(kind) for inner in _models(one)]
     return [] if kind is None or origin is Literal else [kind]
@@ -114,8 +110,6 @@ def _inside(kind: Any, part: str | int) -> Any:
     origin = get_origin(kind)
     if origin in (list, dict):
         return get_args(kind)[-1]
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        for name, field in kind.model_fields.items():
-            if part in (name, field.alias):
-                return field.annotation
-    return None
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return None
+    return next(field.annotation for name, field in kind.model_fields.items() if part in (name, field.alias))

@@ -150,7 +150,7 @@ class Simulation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the whole result for programs, the largest group first."""
-        groups = sorted(self.groups.values(), key=lambda group: (-group.count, group.tool))
+        groups = sorted(self.groups.values(), key=lambda group: (-group.count, group.tool, group.before))
         return {
             "policy_revision": self._new.revision,
             "calls": self.calls,

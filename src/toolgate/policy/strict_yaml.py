@@ -21,7 +21,7 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
 _AMBIGUOUS = re.compile(
     r"""(?ix) (?:
-        y | yes | n | no | on | off                                  # truth values of YAML 1.1
+        yes | no | on | off                                          # truth values of YAML 1.1
       | [-+]?0[0-7_]+ | [-+]?0[xob][0-9a-f_]+ | [-+]?[0-9][0-9_]*_[0-9_.]* | \+[0-9.]+  # other bases, grouped digits
       | [-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?                        # base sixty
       | [-+]?\.(inf|nan) | [-+]?\.[0-9]+ | [-+]?[0-9]+\.
@@ -100,8 +100,6 @@ class _Builder:
             at = getattr(error, "position", 0) or 0
             place = Place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
             raise _refused(self.name, place, "this character is not allowed in YAML") from None
-        except RecursionError:
-            raise _refused(self.name, Place(1, 1), f"values are nested more than {MAX_DEPTH} deep") from None
         return Tree(self.name, content, self.keys, self.values)
 
     def _document(self, events: Iterator[Any]) -> Any:
@@ -180,9 +178,9 @@ class _Builder:
 
 def _hint(text: str) -> str:
     low = text.lower()
-    if low in ("y", "yes", "on"):
+    if low in ("yes", "on"):
         return f"write true, or '{text}' in quotes"
-    if low in ("n", "no", "off"):
+    if low in ("no", "off"):
         return f"write false, or '{text}' in quotes"
     return f"write '{text}' in quotes, or a plain decimal number"
 

@@ -218,9 +218,10 @@ class CommandInspector:
         if isinstance(argv, str) and isinstance(extra, list):
             argv = [argv, *extra]
         shown = " ".join(map(str, argv)) if isinstance(argv, list) else str(argv)
-        environment = arguments.get("env") or arguments.get("environment") or {}
-        if not isinstance(environment, dict):
+        given = [arguments[name] for name in ("env", "environment") if arguments.get(name) is not None]
+        if not all(isinstance(one, dict) for one in given):
             return CommandTarget(shown, None, (), "the environment must be an object of names and texts")
+        environment = {name: value for one in given for name, value in one.items()}
         try:
             parsed = parse(self.commands, argv, environment=environment)  # type: ignore[arg-type]  # it refuses others
         except Refused as error:

@@ -131,3 +131,20 @@ async def test_a_conflicting_change_leaves_no_event_waiting() -> None:
     with pytest.raises(ConflictError):
         await commit(store, a_lasting(1))
     assert len(await store.events(PROJECT)) == 2
+
+
+async def test_the_events_of_a_private_project_go_with_its_last_call() -> None:
+    store = MemoryStore(retain=2)
+
+    def end(id: str, project: str) -> None:
+        call = a_call(id, project=project, status=Status.COMPLETED)
+        store.commit(Change(project=project, at=NOON, call=call, events=(("tool.completed", id, {}),)))
+
+    for number, project in enumerate(("private:a", "private:a", "private:b", "open", "open")):
+        end(f"c{number}", project)
+    assert await store.events("private:a") == []
+    assert await store.events("private:b") == []
+    assert len(await store.events("open")) == 2
+    end("again", "private:a")
+    assert len(await store.events("private:a")) == 1
+    assert store._private == {"private:a": 1}

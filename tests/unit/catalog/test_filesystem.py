@@ -14,7 +14,7 @@ from toolgate.catalog.filesystem import QUICK_BYTES
 
 async def test_a_file_is_read_whole(gate: toolgate.Gate) -> None:
     data = (await gate.call("read_file", {"path": "notes.txt"})).unwrap()
-    assert data == {"path": "notes.txt", "size": 14, "encoding": "text", "content": "one\ntwo\nthree\n"}
+    assert data == {"size": 14, "content": "one\ntwo\nthree\n"}
 
 
 async def test_a_file_is_read_by_lines(gate: toolgate.Gate) -> None:

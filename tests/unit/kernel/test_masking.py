@@ -539,3 +539,15 @@ def test_the_memory_of_keys_met_together_is_bounded(monkeypatch: pytest.MonkeyPa
     assert len(masker._clean) <= 2
     wide = {f"k{number}": number for number in range(100)}
     assert masker(wide) == masker(wide) == wide
+
+
+def test_repeated_texts_are_masked_alike_and_only_some_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgate.kernel.masking.REPEATED", 1)
+    masker = Masker()
+    assert [masker.repeated("one hunter2-hunter2"), masker.repeated("two hunter2-hunter2")] == [
+        "one hunter2-hunter2",
+        "two hunter2-hunter2",
+    ]
+    masker.add("hunter2-hunter2")
+    for text in ("one", "two", "one"):
+        assert "hunter2" not in masker.repeated(f"{text} hunter2-hunter2")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -46,9 +46,9 @@ class Seat:
     session_id: str | None = None
     can_undo: bool = False
     turn: int = 0
-    offered: dict[str, Offer] = field(default_factory=dict)
-    """What was offered and not taken yet."""
-    taken: set[str] = field(default_factory=set)
+    offered: dict[str, Offer] | None = None
+    """What was offered and not taken yet; most seats are never offered anything."""
+    taken: set[str] | None = None
 
     def is_registered_for(self, offer: Offer) -> bool:
         return bool(self.tools) and ("*" in self.tools or offer.tool_name in self.tools)
@@ -90,6 +90,8 @@ class ClientRunner:
                 self._forget_late(datetime.now(UTC))
                 self._waiting[offer.project, offer.call_id] = offer
                 return
+            if seat.offered is None:
+                seat.offered = {}
             seat.offered[offer.call_id] = offer
         seat.offer(offer)
 
@@ -127,26 +129,27 @@ class ClientRunner:
                 seats.remove(seat)
             if not seats:
                 self._seats.pop(seat.project, None)
-            left = list(seat.offered.values())
-            seat.offered.clear()
+            left = list((seat.offered or {}).values())
+            seat.offered = None
         for offer in left:
             self.place(offer)
 
     def took(self, seat: Seat, call_id: str) -> None:
         """A connection took what it was offered; whatever happens to it now is its lease's business."""
         with self._lock:
-            if seat.offered.pop(call_id, None) is not None:
-                seat.taken.add(call_id)
+            if seat.offered is not None and seat.offered.pop(call_id, None) is not None:
+                seat.taken = {*(seat.taken or ()), call_id}
 
     def dropped(self, seat: Seat, call_id: str) -> None:
         """What was offered is not to be had any more, or is over."""
         with self._lock:
-            seat.offered.pop(call_id, None)
-            seat.taken.discard(call_id)
+            if seat.offered is not None:
+                seat.offered.pop(call_id, None)
+            seat.taken = (seat.taken or set()) - {call_id}
 
     def recall(self, call: Call, reason: str) -> None:
         with self._lock:
-            holders = [seat for seat in self._seats.get(call.project, ()) if call.id in seat.taken]
+            holders = [seat for seat in self._seats.get(call.project, ()) if call.id in (seat.taken or ())]
         for seat in holders:
             seat.recall(call.id, reason)
 

@@ -23,7 +23,7 @@ from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
-from toolgate.kernel.context import Mode
+from toolgate.kernel.context import PRIVATE, Mode
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
@@ -99,6 +99,8 @@ class MemoryStore:
         self._undo_ends: list[tuple[datetime, Key]] = []
         self._grants: dict[str, Grant] = {}
         self._chains: dict[str, _Chain] = {}
+        self._private: dict[str, int] = {}
+        """How many finished calls of each private project are remembered: with the last one its events go, too."""
         self._rates: dict[Key, _Uses] = {}
         self._due: list[tuple[datetime, Key]] = []
 
@@ -172,6 +174,8 @@ class MemoryStore:
             heapq.heappush(self._due, (call.due_at, key))
         elif call.status is not _UNKNOWN:
             self._finished.append(key)
+            if key[0].startswith(PRIVATE):
+                self._private[key[0]] = self._private.get(key[0], 0) + 1
             if len(self._finished) > self._retain:
                 self._forget(self._finished.popleft())
 
@@ -215,6 +219,12 @@ class MemoryStore:
 
     def _forget(self, key: Key) -> None:
         del self._calls[key]
+        project = key[0]
+        if project in self._private:
+            self._private[project] -= 1
+            if not self._private[project]:
+                del self._private[project]
+                self._chains.pop(project, None)
         for id in self._asked.pop(key, ()):
             self._approvals.pop(id, None)
 

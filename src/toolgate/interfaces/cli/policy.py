@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -73,17 +74,20 @@ def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
 
 def lines_of(path: Path) -> Iterator[Any]:
     """Yield the JSON value of every line that is not empty; UsageError names the line that is none."""
-    stream = sys.stdin.buffer if str(path) == "-" else None
     try:
-        lines = stream if stream is not None else path.open("rb")
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                try:
-                    yield orjson.loads(line)
-                except orjson.JSONDecodeError as error:
-                    raise UsageError(f"{path}:{number} is not JSON: {error}.") from None
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _json_of(line, f"{path}:{number}")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _json_of(text: str | bytes, what: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{what} is not JSON: {error}.") from None
 
 
 def as_line(value: Any) -> None:
@@ -148,11 +152,7 @@ def explain(
             else:
                 typer.echo(f"{explanation.ruling.word:5}  {explanation.question.tool.name}  {explanation.decided_by()}")
         return
-    try:
-        data = orjson.loads(call or "")
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"--call is not JSON: {error}.") from None
-    explanation = explain_one(found, question_of(data, known))
+    explanation = explain_one(found, question_of(_json_of(call or "", "--call"), known))
     if json:
         as_json(explanation.as_json())
     else:

@@ -19,6 +19,7 @@ from toolgate import __version__
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
+from toolgate.interfaces.server.dispatch import Application, Paths
 from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Endpoint
 from toolgate.interfaces.server.problems import NOTHING_HERE, ProblemError
@@ -72,7 +73,7 @@ def create_app(
             await gate.aclose()
             await directory.close()
 
-    app = FastAPI(
+    app = Application(
         title="Toolgate",
         version=__version__,
         openapi_url=None,
@@ -82,10 +83,13 @@ def create_app(
         middleware=middleware,
     )
     app.state.services = services
+    app.paths = Paths()
     for operation in OPERATIONS:
-        app.router.routes.append(
-            Route(operation.path, Endpoint(operation, services), methods=[operation.method], include_in_schema=False)
-        )
+        endpoint = Endpoint(operation, services)
+        app.paths.add(operation.method, operation.path, endpoint)
+        app.router.routes.append(Route(operation.path, endpoint, methods=[operation.method], include_in_schema=False))
+    if not settings.allowed_origins:  # answers to foreign pages need the middleware
+        app.shield = Shield(app, settings=settings)
     app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
     described = orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
     app.router.routes.append(Route("/openapi.json", _openapi(described), include_in_schema=False))

@@ -21,6 +21,7 @@ from toolgate.errors import ToolgateError, ToolInputError
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
 from toolgate.interfaces.server.schemas import Body, Query
+from toolgate.interfaces.server.shield import secured
 from toolgate.kernel.canonical import Limits, parse_strict
 from toolgate.kernel.context import Principal
 from toolgate.ports.directory import Ability
@@ -122,10 +123,10 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         operation, began = self.operation, perf_counter()
         try:
-            ask = await self._admit(scope)
             if operation.stream is not None:
-                await operation.stream(ask, receive, send)
+                await operation.stream(await self._admit(scope), receive, send)
                 return
+            ask = await self._admit(scope)
             if operation.body is not None:
                 ask.body = await self._body(ask, receive)
             assert operation.handler is not None
@@ -137,6 +138,7 @@ class Endpoint:
         except Exception as error:  # noqa: BLE001  # the edge of the process: told without its text
             response = unexpected(error, f"{operation.method} {operation.path}").response()
         self._count(response.status_code, perf_counter() - began)
+        response.raw_headers = secured(response.raw_headers)
         await response(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> Ask:

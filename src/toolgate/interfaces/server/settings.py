@@ -24,13 +24,13 @@ class ServerSettings(BaseSettings):
         default="sqlite:///toolgate.db", description="URL of the store: `sqlite:///file.db` or `memory://`."
     )
     policy: Path | None = Field(
-        default=None, description="The policy file or folder. The server does not start without one."
+        default=None, description="The policy file or folder; the working directory by default."
     )
-    tools: Names = Field(default=(), description="Modules whose tools are offered, such as `my_package.tools`.")
+    tools: Names = Field(default=(), description="Where tools are, such as `my_app.tools:TOOLS`.")
     client_tools: bool = Field(
         default=True, description="Offer `read_file`, `write_file`, `list_directory`, `execute_command`."
     )
-    workspace: str = Field(default=".", description="The folder client tools work in, as the client calls it.")
+    workspace: str = Field(default=".", description="The folder in which relative paths begin.")
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8642, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: Names = Field(default=(), description="Names the server answers to, besides those of this machine.")

@@ -37,27 +37,29 @@ class Shield:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        host = origin = b""
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host = value
-            elif name == b"origin":
-                origin = value
-        refused = self._refusal(scope, host.decode("latin-1").lower(), origin.decode("latin-1").lower())
+        refused = self.refusal(scope)
         if refused is not None:
             await _refuse(refused, scope, receive, send)
-            return
-        if scope["type"] == "websocket":
+        elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
-            return
-        await self._app(scope, receive, _guarded(send))
+        else:
+            await self._app(scope, receive, _guarded(send))
 
-    def _refusal(self, scope: Scope, host: str, origin: str) -> ProblemError | None:
+    def refusal(self, scope: Scope) -> ProblemError | None:
+        """Why a request is not served here, whatever it asks; None where it may go on."""
         if scope["path"] in _PROBES:
             return None
+        shown = b""
+        origin = b""
+        for name, value in scope["headers"]:
+            if name == b"host":
+                shown = value
+            elif name == b"origin":
+                origin = value
+        host = shown.decode("latin-1").lower()
         if not self._is_known(host):
             return ProblemError(421, "wrong_host", "This server does not answer to that host name; see allowed_hosts.")
-        if origin and not self._is_ours(origin, host):
+        if origin and not self._is_ours(origin.decode("latin-1").lower(), host):
             return ProblemError(403, "wrong_origin", "Pages of that origin may not use this server.")
         return None
 
@@ -74,13 +76,19 @@ class Shield:
         return parts.scheme in ("http", "https") and parts.netloc == host
 
 
+def secured(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return an answer's headers with those every answer has."""
+    names = {name for name, _ in headers}
+    if b"x-content-type-options" in names:
+        return headers
+    kept = [] if b"cache-control" in names else [_NO_STORE]
+    return [*headers, *SECURITY_HEADERS, *kept]
+
+
 def _guarded(send: Send) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = [*message["headers"], *SECURITY_HEADERS]
-            if not any(name == b"cache-control" for name, _ in headers):
-                headers.append(_NO_STORE)
-            message["headers"] = headers
+            message["headers"] = secured(list(message["headers"]))
         await send(message)
 
     return guarded

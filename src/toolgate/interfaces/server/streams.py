@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -21,15 +22,18 @@ from toolgate.interfaces.server.operations import Ask
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.schemas import StreamQuery
 from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.shield import secured
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import Principal
 from toolgate.ports.directory import Ability
 
-HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+HEADERS = secured(
+    [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+    ]
+)
 RETRY = b"retry: 2000\n\n"
 log = logging.getLogger("toolgate.server")
 
@@ -38,7 +42,25 @@ Letter = Callable[[], Awaitable[bytes]]
 
 
 class Stream:
-    """One client. Frames come from the feed, letters from its own box; both leave through one `send`."""
+    """One client. Frames come from the feed, letters from its own box; both leave through one `send`.
+
+    There may be thousands: what one rarely needs is made when it does.
+    """
+
+    __slots__ = (
+        "_feed",
+        "_is_cut",
+        "_is_silent",
+        "_letters",
+        "_listener",
+        "_send",
+        "_session_id",
+        "_task",
+        "caller",
+        "heard_at",
+        "project",
+        "sending_since",
+    )
 
     def __init__(
         self, feed: Feed, listener: Listener, send: Send, caller: Caller, session_id: str | None = None
@@ -49,7 +71,7 @@ class Stream:
         self._feed = feed
         self._listener = listener
         self._send = send
-        self._letters: deque[Letter] = deque()
+        self._letters: deque[Letter] | None = None
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
         self.sending_since: float | None = None
         self.heard_at = monotonic()
@@ -65,6 +87,8 @@ class Stream:
 
     def post(self, letter: Letter) -> None:
         """Send something to this client alone, in its turn. Call on the stream's loop."""
+        if self._letters is None:
+            self._letters = deque()
         self._letters.append(letter)
         self._listener.wake()
 
@@ -163,42 +187,41 @@ async def _ready(frame: bytes) -> bytes:
     return frame
 
 
-async def chat_stream(ask: Ask, receive: Receive, send: Send) -> None:
-    """Serve `chat/stream`: events as document 004 names them, and calls to run."""
-    await _serve(ask, receive, send, frames.chat_frame, takes_calls=True)
-
-
-async def event_stream(ask: Ask, receive: Receive, send: Send) -> None:
-    """Serve `events` to who accepts an event stream: every event with its exact body."""
-    await _serve(ask, receive, send, frames.event_frame, takes_calls=False)
-
-
-async def _serve(ask: Ask, receive: Receive, send: Send, encode: Encoder, *, takes_calls: bool) -> None:
-    services, query, project = ask.services, ask.query, ask.project
-    services.hub.check_room(ask.by)
-    last_id = _last_id(ask, query)
-    able = ask.by.abilities_in(project)
-    if takes_calls and query.tools and Ability.RUN not in able:
-        raise ProblemError(403, "not_allowed", f"{ask.who.name} may not run calls in this project.")
+async def _serve(ask: Ask, receive: Receive, send: Send, *, encode: Encoder, takes_calls: bool) -> None:
+    services, project, who, caller = ask.services, ask.project, ask.who, ask.by
+    services.hub.check_room(caller)
+    last_id = _last_id(ask, ask.query)
+    able = caller.abilities_in(project)
+    query: StreamQuery | None = ask.query if takes_calls else None
+    if query is not None and query.tools and Ability.RUN not in able:
+        raise ProblemError(403, "not_allowed", f"{who.name} may not run calls in this project.")
     feed = services.hub.feed(project, encode)
     listener = Listener(0)
     await feed.join(listener)
-    stream = Stream(feed, listener, send, ask.by, getattr(query, "session_id", None))
+    stream = Stream(feed, listener, send, caller, None if query is None else query.session_id)
     gone = asyncio.ensure_future(_until_gone(receive))
     gone.add_done_callback(lambda _done: listener.close())
-    desk = Desk(services, stream, project, ask.who, query) if takes_calls and Ability.RUN in able else None
+    seat = None if query is None or Ability.RUN not in able else Desk(services, stream, project, who, query).seat
+    del ask, query, caller, able, who  # a stream lasts for hours, and there may be thousands
     try:
         with services.hub.seated(stream):
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
             await stream.put(RETRY + await _opening(services, feed, listener, last_id, asks=takes_calls))
-            if desk is not None:
-                services.clients.join(desk.seat)
+            if seat is not None:
+                services.clients.join(seat)
             await stream.run()
     finally:
-        if desk is not None:
-            services.clients.leave(desk.seat)
+        if seat is not None:
+            services.clients.leave(seat)
         feed.leave(listener)
         gone.cancel()
+
+
+chat_stream = partial(_serve, encode=frames.chat_frame, takes_calls=True)
+"""Serve `chat/stream`: events as document 004 names them, and calls to run."""
+
+event_stream = partial(_serve, encode=frames.event_frame, takes_calls=False)
+"""Serve `events` to who accepts an event stream: every event with its exact body."""
 
 
 def _last_id(ask: Ask, query: Any) -> int | None:

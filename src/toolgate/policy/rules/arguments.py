@@ -162,14 +162,18 @@ def _values(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
     elif isinstance(value, Mapping):
         if path[0] in value:
             yield from _values(value[path[0]], path[1:])
-    elif isinstance(value, list):
-        chosen = value if path[0] == "*" else [value[int(path[0])]] if _is_index(path[0], value) else []
-        for item in chosen:
+    else:
+        for item in _chosen(value, path[0]):
             yield from _values(item, path[1:])
 
 
-def _is_index(name: str, values: list[Any]) -> bool:
-    return name.isdecimal() and int(name) < len(values)
+def _chosen(value: Any, name: str) -> list[Any]:
+    """The items of a list that a name stands for: all for `*`, one for a number; none of anything else."""
+    if not isinstance(value, list):
+        return []
+    if name == "*":
+        return value
+    return value[int(name) : int(name) + 1] if name.isdecimal() else []
 
 
 def build(spec: list[Condition], site: Site, _surroundings: Surroundings) -> Share:

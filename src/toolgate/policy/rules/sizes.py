@@ -57,12 +57,10 @@ def text_sizes(value: Any, where: str = "") -> Iterator[tuple[str, int]]:
     """Yield where every text among the arguments stands, and how many bytes it has."""
     if isinstance(value, str):
         yield where, len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from text_sizes(inner, f"{where}.{name}" if where else name)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from text_sizes(inner, f"{where}.{number}")
+        return
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in inside:
+        yield from text_sizes(inner, f"{where}.{name}" if where else str(name))
 
 
 def build(spec: Sizes, site: Site, _surroundings: Surroundings) -> Share:

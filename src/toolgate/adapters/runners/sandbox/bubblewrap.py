@@ -202,7 +202,7 @@ class _Run:
     def perform(self) -> Finished:
         confined = self._confined
         status, told = self._pipe()
-        rules = _filter()
+        rules = seccomp_file()
         self._pipes.callback(_close, rules)
         streams = {
             "stdin": subprocess.PIPE if confined.stdin else subprocess.DEVNULL,
@@ -313,7 +313,8 @@ class _Status:
         return memory_of([child])
 
 
-def _filter() -> int:
+def seccomp_file() -> int:
+    """Return a descriptor of the filter, for bubblewrap to read."""
     target = seccomp.machine()
     if target is None:
         raise SandboxError("There is no seccomp table for this processor.")

@@ -56,17 +56,17 @@ def _told(value: object) -> dict[str, Any]:
 
 def main() -> None:
     """Do the work that stdin describes."""
-    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as report:
+        os.dup2(2, 1)
 
-    def tell(told: dict[str, Any]) -> None:
-        report.write(json.dumps(told) + "\n")
-        report.flush()
+        def tell(told: dict[str, Any]) -> None:
+            report.write(json.dumps(told) + "\n")
+            report.flush()
 
-    try:
-        tell(_told(_work(pickle.loads(sys.stdin.buffer.read()), tell)))
-    except Exception as error:  # noqa: BLE001  # whatever the callable raises is its failure, told as such
-        tell({"raised": type(error).__name__, "text": str(error)})
+        try:
+            tell(_told(_work(pickle.loads(sys.stdin.buffer.read()), tell)))
+        except Exception as error:  # noqa: BLE001  # whatever the callable raises is its failure, told as such
+            tell({"raised": type(error).__name__, "text": str(error)})
 
 
 def _work(asked: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> Any:

@@ -1,0 +1,152 @@
+"""What the sandbox and the built-in tools add: a confined start, a small read, a large write. One JSON line.
+
+Each is measured in turns with what it is compared with, in one process: bubblewrap alone with the same flags, a
+governed no-op call plus opening and reading the file, and a plain write to a temporary file, fsync and rename.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import toolgate
+from toolgate.adapters.runners.sandbox.backend import Files, sandbox_user
+from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap, seccomp_file
+from toolgate.kernel.policy import Policy, Verdict, Word
+from toolgate.ports.confinement import Confined
+
+TRUE = Confined(argv=("/bin/true",))
+MEGABYTE = 1_000_000
+
+
+class AllowAll:
+    """A rule that allows everything, so that nobody is asked about a write."""
+
+    name = "benchmark"
+    is_static = True
+
+    def __call__(self, *_: object) -> Verdict:
+        return Verdict(Word.ALLOW, "measured", self.name)
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1000
+
+
+def measure_starts(rounds: int) -> dict[str, float]:
+    """Return the milliseconds of a confined /bin/true, and of bubblewrap alone with the same flags."""
+    files = Files()
+    user = sandbox_user(None, None)
+    backend = Bubblewrap(user, files)
+    problem = backend.problem()
+    if problem is not None:
+        raise SystemExit(problem)
+    is_root = os.geteuid() == 0
+
+    def bare() -> None:
+        rules, (status, told) = seccomp_file(), os.pipe()
+        subprocess.run(
+            backend.command(TRUE, (told, rules)),
+            env={},
+            pass_fds=(told, rules),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            user=user.uid if is_root else None,
+            group=user.gid if is_root else None,
+            extra_groups=[] if is_root else None,
+            check=True,
+        )
+        for descriptor in (rules, status, told):
+            os.close(descriptor)
+
+    bare_ms, ours_ms = [], []
+    for _ in range(rounds):
+        bare_ms.append(timed(bare))
+        ours_ms.append(timed(lambda: backend.run(TRUE)))
+    files.close()
+    return {"bare_ms": statistics.median(bare_ms), "confined_ms": statistics.median(ours_ms)}
+
+
+async def measure_reads(rounds: int, workspace: Path) -> dict[str, float]:
+    """Return the microseconds of a governed read, of a governed no-op, and of opening and reading."""
+
+    @toolgate.tool(effects="read")
+    async def nothing(path: str) -> None:
+        return None
+
+    target = workspace / "small.txt"
+    target.write_text("def main() -> None:\n    print('hello')\n")
+    count = 200
+    found: dict[str, list[float]] = {"read": [], "no_op": [], "plain": []}
+    async with toolgate.open("memory://", tools=[nothing], workspace=workspace, built_in_tools=True) as gate:
+        assert (await gate.call("read_file", {"path": "small.txt"})).success
+        for _ in range(rounds):
+            for name, tool in (("read", "read_file"), ("no_op", "nothing")):
+                began = time.perf_counter()
+                for _ in range(count):
+                    await gate.call(tool, {"path": "small.txt"})
+                found[name].append((time.perf_counter() - began) / count * 1e6)
+            began = time.perf_counter()
+            for _ in range(count):
+                with open(target, "rb") as file:  # noqa: ASYNC230  # what is compared with
+                    file.read().decode()
+            found["plain"].append((time.perf_counter() - began) / count * 1e6)
+    return {f"{name}_us": statistics.median(values) for name, values in found.items()}
+
+
+def plain_write(target: Path, content: bytes) -> None:
+    temporary = target.with_suffix(".tmp")
+    with open(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(temporary, target)
+    directory = os.open(target.parent, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
+
+
+async def measure_writes(rounds: int, workspace: Path) -> dict[str, float]:
+    """Return the milliseconds of replacing a megabyte, governed with undo data, and plainly."""
+    text = f"{'0123456789' * 9}012345678\n" * (MEGABYTE // 100)
+    ours, plain = [], []
+    policy = Policy(rules=(AllowAll(),), revision="benchmark")
+    url = f"sqlite:///{workspace}/calls.db"
+    async with toolgate.open(url, workspace=workspace, built_in_tools=True, policy=policy) as gate:
+        for number in range(rounds + 1):
+            content = f"{number:08}\n{text}"
+            arguments = {"path": "large.txt", "content": content}
+            began = time.perf_counter()
+            result = await gate.call("write_file", arguments)
+            ours.append((time.perf_counter() - began) * 1000)
+            result.unwrap()
+            plain.append(timed(lambda content=content: plain_write(workspace / "plain.txt", content.encode())))  # type: ignore[misc]  # bound at once
+    return {"write_ms": statistics.median(ours[1:]), "plain_write_ms": statistics.median(plain[1:])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    rounds = parser.parse_args().rounds
+    workspace = Path(tempfile.mkdtemp(prefix="toolgate-bench-"))
+    try:
+        found = measure_starts(rounds)
+        found |= asyncio.run(measure_reads(rounds, workspace))
+        found |= asyncio.run(measure_writes(rounds, workspace))
+    finally:
+        shutil.rmtree(workspace)
+    found["no_op_and_plain_us"] = found["no_op_us"] + found["plain_us"]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

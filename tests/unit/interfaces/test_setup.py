@@ -1,0 +1,57 @@
+"""`toolgate init` and `toolgate doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from toolgate.interfaces.cli.app import app
+from toolgate.policy import load_policy
+from toolgate.policy.profiles import PROFILES
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_is_written_and_valid(tmp_path: Path, profile: str) -> None:
+    code, output = run("init", tmp_path, "--profile", profile, "--json")
+    assert code == 0
+    made = orjson.loads(output)["made"]
+    assert {"toolgate.yaml", "toolgate.db"} <= {*made}
+    assert ("toolgate.commands.yaml" in made) is (profile != "locked")
+    assert load_policy(tmp_path, workspace=tmp_path).revision
+
+
+def test_what_is_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "toolgate.yaml").write_text("version: 1\n")
+    code, output = run("init", tmp_path)
+    assert code == 0
+    assert "was there already" in output
+    assert (tmp_path / "toolgate.yaml").read_text() == "version: 1\n"
+    assert not (tmp_path / "toolgate.commands.yaml").exists()
+
+
+def test_a_folder_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    assert run("init", tmp_path / "file" / "inner")[0] == 1
+
+
+def test_the_doctor_tries_the_sandbox(tmp_path: Path) -> None:
+    assert run("init", tmp_path, "--profile", "locked")[0] == 0
+    code, output = run("doctor", tmp_path, "--json")
+    found = {one["what"]: one for one in orjson.loads(output)["findings"]}
+    assert code == 0
+    assert {"sandbox bubblewrap", "sandbox landlock", "policy", "database"} <= {*found}
+
+
+def test_the_doctor_says_what_is_missing(tmp_path: Path) -> None:
+    code, output = run("doctor", tmp_path)
+    assert code == 1
+    assert "PROBLEM" in output
+    assert "toolgate init" in output

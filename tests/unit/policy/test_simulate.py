@@ -1,0 +1,138 @@
+"""Recorded calls are judged again as they were made: with what their paths led to then, in the mode of then."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+from tests.unit.kernel.samples import NOW, a_call, a_tool
+from tests.unit.policy.asking import policy
+
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.event import genesis, seal
+from toolgate.policy.diff import diff
+from toolgate.policy.simulate import Simulation, Timeline
+
+NEVER = Timeline(())
+
+
+def recorded(arguments: Any = None, **fields: Any) -> Call:
+    given = {"tool_name": "act", "arguments": orjson.dumps(arguments or {}), "shown": {}, "status": Status.COMPLETED}
+    return a_call(**{**given, **fields})
+
+
+def test_changes_are_grouped_by_tool_and_kind() -> None:
+    new = policy("tools: {act: {arguments: [{field: n, above: 5, then: deny}]}, pay: {decision: ask}}")
+    simulation = Simulation(new, NEVER)
+    simulation.replay(recorded({"n": number}, id=f"c{number}") for number in range(10))
+    simulation.replay([recorded(tool_name="pay"), recorded(tool_name="pay", level="quick")])
+    found = simulation.as_json()
+    assert (found["calls"], found["changed"]) == (12, 5)
+    assert [(one["tool"], one["from"], one["to"], one["count"], one["is_stricter"]) for one in found["groups"]] == [
+        ("act", "allow", "deny", 4, True),
+        ("pay", "allow", "ask", 1, True),
+    ]
+    assert found["groups"][0]["examples"] == ["c6", "c7", "c8", "c9"]
+    assert found["groups"][0]["reasons"] == [{"reason": "arguments: argument 'n' above 5.0", "count": 4}]
+    assert found["tools_not_registered_here"] == ["act", "pay"]
+
+
+def test_only_some_examples_are_kept() -> None:
+    simulation = Simulation(policy("default: deny"), NEVER, tools={"act": a_tool("act")})
+    simulation.replay(recorded(id=f"c{number}") for number in range(9))
+    [group] = simulation.as_json()["groups"]
+    assert (len(group["examples"]), group["count"]) == (5, 9)
+    assert simulation.as_json()["tools_not_registered_here"] == []
+
+
+def test_a_looser_policy_shows_as_well() -> None:
+    simulation = Simulation(policy(""), NEVER)
+    simulation.replay([recorded(status=Status.DENIED, error_code="denied"), recorded(level="full", has_effects=False)])
+    assert [
+        (one["from"], one["to"], one["is_stricter"], one["reasons"][0]["reason"])
+        for one in simulation.as_json()["groups"]
+    ] == [
+        ("ask", "allow", False, "no rule speaks"),
+        ("deny", "allow", False, "no rule speaks"),
+    ]
+
+
+def test_what_cannot_be_judged_again_is_counted() -> None:
+    simulation = Simulation(policy("default: deny"), NEVER)
+    simulation.replay(
+        [
+            recorded(undo_of="c0"),
+            recorded(error_code="rate_limited", status=Status.DENIED),
+            recorded(shown=None),
+            recorded(arguments=None).evolve(arguments=b"null"),
+        ]
+    )
+    assert simulation.as_json()["skipped"] == {"undo": 1, "rate_limited": 1, "arguments forgotten": 2}
+    assert simulation.calls == 0
+
+
+def test_the_mode_of_then_counts() -> None:
+    at = NOW - timedelta(hours=1)
+    told = seal(("mode.changed", None, {"to": "ALERT"}), "_system", 1, at, genesis("_system"))
+    other = seal(("policy.changed", None, {"to": "x"}), "_system", 2, at, told.hash)
+    simulation = Simulation(policy("tools: {act: {requires_approval_in_modes: [ALERT]}}"), Timeline([told, other]))
+    simulation.replay([recorded(), recorded(created_at=NOW - timedelta(hours=2))])
+    assert simulation.changed == 1
+
+
+def test_another_policy_can_stand_in_for_what_was_recorded() -> None:
+    old, new = policy("tools: {act: {decision: ask}}"), policy("tools: {act: {decision: deny}}")
+    simulation = Simulation(new, NEVER, old=old)
+    simulation.replay([recorded()])
+    assert simulation.as_json()["groups"][0]["from"] == "ask"
+
+
+def test_paths_are_taken_from_the_record(tmp_path: Path) -> None:
+    new = policy("tools: {act: {allowed_paths: ['/then/**'], decision: allow}}", workspace=tmp_path)
+    kept = {"argument": "path", "access": "write", "path": "/then/x", "root": "/then", "kind": "file", "size": 3}
+    simulation = Simulation(new, NEVER)
+    simulation.replay(
+        [
+            recorded({"path": "moved"}, facts={"paths": [kept]}),
+            recorded({"path": "moved", "file": "/then/other"}, facts={"paths": [kept]}),
+            recorded({"path": "moved", "file": 5}, facts={"paths": [kept]}),
+            recorded({"path": "bad"}, facts={"paths": [{"argument": "path", "access": "write", "refused": "no"}]}),
+            recorded({"path": "now"}),
+        ]
+    )
+    assert [group.count for group in simulation.groups.values()] == [3]
+
+
+def test_commands_are_read_anew(tmp_path: Path) -> None:
+    new = policy("tools: {act: {commands: {}}}\ncommands: {ls: {executable: /bin/ls}}", workspace=tmp_path)
+    simulation = Simulation(new, NEVER)
+    simulation.replay([recorded({"command": ["ls"]}, facts={"commands": {}, "paths": []})])
+    assert simulation.changed == 0
+
+
+def test_a_difference_is_a_key_and_a_shift_a_verdict() -> None:
+    old = policy("tools: {a: {decision: allow}, b: {roles: {allowed: [x]}}, 'c*': {decision: deny}}")
+    new = policy("default: deny\ntools: {a: {decision: ask}, b: {roles: {allowed: [x, y]}}, 'c*': {decision: deny}}")
+    found = diff(old, new)
+    assert [(one.path, one.old, one.new) for one in found.differences] == [
+        ("default", None, "deny"),
+        ("tools.a.decision", "allow", "ask"),
+        ("tools.b.roles.allowed", ["x"], ["x", "y"]),
+    ]
+    assert ("a", "NORMAL", "allow", "ask") in found.shifts
+    assert ("b", "NORMAL", "allow", "deny") in found.shifts
+    assert all(shift.is_stricter for shift in found.shifts)
+    assert diff(old, old).differences == ()
+    assert found.as_json()["shifts"][0]["is_stricter"] is True
+
+
+def test_layers_are_told_apart(tmp_path: Path) -> None:
+    from toolgate.policy import load_policy
+
+    (tmp_path / "org.yaml").write_text("layer: org\ndefault: deny")
+    (tmp_path / "a.yaml").write_text("include: [org.yaml]")
+    (tmp_path / "b.yaml").write_text("include: [org.yaml]\ntools: {x: {}}")
+    found = diff(load_policy(tmp_path / "a.yaml"), load_policy(tmp_path / "b.yaml"))
+    assert [one.path for one in found.differences] == ["tools.x"]
