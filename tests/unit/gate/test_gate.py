@@ -214,3 +214,14 @@ async def test_a_question_cancelled_on_a_loop_that_lives_on_is_asked_again(monke
                 task.cancel()
         assert (await gate.wait(parked.call_id)).data == "written"
         assert len(asked) == 2
+
+
+@pytest.mark.parametrize("nobody", ["", " ", None, "ann\x00"], ids=repr)
+async def test_an_answer_of_nobody_is_refused(nobody: Any) -> None:
+    async with toolgate.open(tools=[ASKING]) as gate:
+        parked = await gate.call("write", wait=False)
+        with pytest.raises(UsageError, match="whose it is"):
+            await gate.decide(str(parked.approval_id), "approve", by=nobody)
+        assert (await gate.get(parked.call_id)).status is Status.AWAITING_APPROVAL
+        with pytest.raises(UsageError, match="whose it is"):
+            await gate.revoke("any", by=nobody)
