@@ -19,13 +19,14 @@ SHORTEST = 6
 
 
 class Veil:
-    """Masks as a masker does, and then what one call's arguments hid."""
+    """Masks as a masker does, and then what one call's arguments, and its undo data where it has some, hid."""
 
     __slots__ = ("_echo", "_masker")
 
-    def __init__(self, masker: Masker, call: Call) -> None:
+    def __init__(self, masker: Masker, call: Call, undo: bytes = b"null") -> None:
         self._masker = masker
-        self._echo = Masker(set(hidden(orjson.loads(call.arguments), call.shown)))
+        kept = orjson.loads(undo)
+        self._echo = Masker({*hidden(orjson.loads(call.arguments), call.shown), *hidden(kept, masker(kept))})
 
     def __call__(self, value: object) -> Any:
         return self._echo(self._masker(value))

@@ -26,7 +26,7 @@ from toolgate.kernel.masking_echo import Veil
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
 from toolgate.pipeline.approve import DISPATCH_GRACE_S
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.relay import Relay
@@ -120,8 +120,10 @@ class Driver:
         for listener in self.listeners:
             listener(change)
 
-    def veil(self, call: Call) -> Masker | Veil:
-        """Return what masks the words of a call's handler: they may quote what its arguments hid."""
+    def veil(self, call: Call, undo: UndoRecord | None = None) -> Masker | Veil:
+        """Return what masks the words of a call's handler: they may quote what its arguments or undo data hid."""
+        if undo is not None:
+            return Veil(self.masker, call, undo.data)
         return Veil(self.masker, call) if call.hides else self.masker
 
     async def read(self, project: str, call_id: str) -> Call:

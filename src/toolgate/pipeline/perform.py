@@ -244,7 +244,7 @@ class Performer:
 
     def _reporter(self, job: Job) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
-            driver, veil = self._driver, self._driver.veil(job.call)
+            driver, veil = self._driver, self._driver.veil(job.call, job.undo)
             told = {"progress": fraction, "message": message, "data": veil(decode(encode(data)))}
             if message is not None:
                 told["message"] = veil.text(message)
@@ -283,7 +283,8 @@ class Performer:
         driver, call = self._driver, job.call
         result = outcome.result
         data = None if result is None else _loads(result)
-        shown = driver.veil(call)(data) if call.hides else driver.mask(data)
+        is_veiled = call.hides or job.undo is not None
+        shown = driver.veil(call, job.undo)(data) if is_veiled else driver.mask(data)
         now = driver.now()
         undo = await self._undo_after(job, outcome, now) if job.undo is not None or outcome.undo else None
         if outcome.status is _COMPLETED:
@@ -305,7 +306,7 @@ class Performer:
                 now=now,
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
-                error=driver.veil(call).text(outcome.error or ""),
+                error=driver.veil(call, job.undo).text(outcome.error or ""),
                 duration_ms=duration_ms,
                 result=result,
                 shown=shown,

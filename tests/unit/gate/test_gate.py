@@ -225,3 +225,18 @@ async def test_an_answer_of_nobody_is_refused(nobody: Any) -> None:
         assert (await gate.get(parked.call_id)).status is Status.AWAITING_APPROVAL
         with pytest.raises(UsageError, match="whose it is"):
             await gate.revoke("any", by=nobody)
+
+
+async def test_what_undo_data_hides_stays_hidden_when_the_undo_handler_says_it_again() -> None:
+    async def change(_given: ToolInput) -> ToolOutput:
+        return ToolOutput.ok(undo_metadata={"old_password": "correct-horse-9", "row": "row-1234567"})
+
+    async def restore(kept: Any) -> None:
+        raise RuntimeError(f"no {kept.undo_data['old_password']} in {kept.undo_data['row']}")
+
+    tool = ToolDefinition(name="change", handler=change, undoable=True, undo_handler=restore)
+    async with toolgate.open(tools=[tool]) as gate:
+        done = await gate.call("change")
+        undone = await gate.undo(done.call_id)
+        assert undone.error == "no *** in row-1234567"
+        assert "correct-horse" not in str(await gate.events())
