@@ -336,6 +336,8 @@ class Walk:
         message = call.message or tool.approval_message
         if message is not None:
             asking = asking.evolve(message=driver.veil(call).text(message))
+        if call.claim is not None:
+            asking = asking.evolve(claim=driver.veil(call).text(call.claim))
         change = approve.request(
             asking,
             tool,

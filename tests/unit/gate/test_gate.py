@@ -240,3 +240,10 @@ async def test_what_undo_data_hides_stays_hidden_when_the_undo_handler_says_it_a
         undone = await gate.undo(done.call_id)
         assert undone.error == "no *** in row-1234567"
         assert "correct-horse" not in str(await gate.events())
+
+
+async def test_a_claim_does_not_say_what_the_arguments_hide() -> None:
+    async with toolgate.open(tools=[ASKING]) as gate:
+        parked = await gate.call("write", {"password": "correct-horse-9"}, claim="it is correct-horse-9", wait=False)
+        assert (await gate.artifact(str(parked.approval_id))).claim == "it is ***"
+        assert "correct-horse" not in str(await gate.events())
