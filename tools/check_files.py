@@ -1,4 +1,4 @@
-"""Refuse source files that are too long, and file names that hide what they hold."""
+"""Refuse source files that are too long, file names that hide what they hold, and merges left half done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 LONGEST = 500
 VAGUE = re.compile(r"^_*(utils?|helpers?|common|misc)_*$|_v\d+$")
+UNMERGED = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
 FOLDERS = ("src", "tests", "tools", "benchmarks", "examples")
 
 
@@ -27,8 +28,17 @@ def complaints(root: Path) -> Iterator[str]:
                 yield f"{name}: {length} lines, the limit is {LONGEST}; split it by noun."
 
 
+def unmerged(root: Path) -> Iterator[str]:
+    """Yield one line for each page or program that still has the marks of a merge."""
+    for pattern in ("*.md", "docs/**/*.md", *(f"{folder}/**/*.py" for folder in FOLDERS)):
+        for path in sorted(root.glob(pattern)):
+            if UNMERGED.search(path.read_text(encoding="utf-8")):
+                yield f"{path.relative_to(root)}: the marks of a merge are left in it; finish the merge."
+
+
 def main() -> int:
-    found = list(complaints(Path(__file__).resolve().parent.parent))
+    root = Path(__file__).resolve().parent.parent
+    found = [*complaints(root), *unmerged(root)]
     print("\n".join(found) or f"File names and lengths hold (limit {LONGEST} lines).")
     return 1 if found else 0
 

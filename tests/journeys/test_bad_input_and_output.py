@@ -210,7 +210,7 @@ async def test_a_definition_that_is_not_registered_is_refused(open_gate: Open) -
             await gate.call(ToolDefinition(name="add", handler=lambda _given: None), {"a": 1})
 
 
-@pytest.mark.parametrize("placement", ["sandbox", "client", "worker"])
+@pytest.mark.parametrize("placement", ["client", "worker"])
 async def test_a_tool_no_runner_can_run_fails_before_anybody_is_asked(open_gate: Open, placement: str) -> None:
     def handler(_given: ToolInput) -> ToolOutput:
         ran.append("handler")

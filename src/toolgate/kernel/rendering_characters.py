@@ -33,6 +33,7 @@ _RARE: Final = lazy_pattern(r"[^\t\n -~]")
 _EXPLICIT_BIDI: Final = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _BIDI_MARKS: Final = frozenset("\u061c\u200e\u200f")
 _ZWNJ, _ZWJ, _ZWSP = "\u200c", "\u200d", "\u200b"
+_VIRAMAS: Final = tuple("\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca")
 _RIGHT_TO_LEFT: Final = ("R", "AL")
 _BLANKS: Final = frozenset("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f")
 _SUBDIVISIONS: Final = ("gbeng", "gbsct", "gbwls")  # the flags of England, Scotland and Wales
@@ -88,6 +89,8 @@ def is_pictograph(character: str) -> bool:
 def _joins(text: str, index: int) -> bool:
     """Whether a joiner or non-joiner does its work here: in a script that has them, or inside an emoji."""
     before, after = _before(text, index), _after(text, index)
+    if before == _ZWJ and text[index] == _ZWNJ and text[index - 2 : index - 1] in _VIRAMAS:
+        return True  # how some of India's languages ask for one form of a letter and not for the next
     if before in (_ZWJ, _ZWNJ) or not before:
         return False
     if _script_of(before) in _JOINING or _script_of(_base(text, index)) in _JOINING:
@@ -99,7 +102,9 @@ def _joins(text: str, index: int) -> bool:
 
 def _breaks(text: str, index: int) -> bool:
     """Whether a zero-width space parts words of a language that writes none between them."""
-    return _script_of(_before(text, index)) in _SPACELESS and _script_of(_after(text, index)) in _SPACELESS
+    around = (_before(text, index), _after(text, index))
+    is_beside = any(_script_of(other) in _SPACELESS for other in around)
+    return is_beside and not any(other.isascii() and other.isalnum() for other in around)
 
 
 def _varies(text: str, index: int) -> bool:
@@ -159,8 +164,10 @@ def _beside_ogham(text: str, index: int) -> bool:
 
 def _reads_as_space(text: str, index: int) -> bool:
     """Whether a typographic space stands in prose, not before a command's option or path."""
-    after, following = _after(text, index), text[index + 2 : index + 3]
-    return not (after in ("-", "/", "|") and following.isascii() and (following.isalnum() or after == "|"))
+    after, following, word = _after(text, index), text[index + 2 : index + 3], text[max(0, index - 2) : index]
+    is_option = after in ("-", "/", "|") and following.isascii() and (following.isalnum() or after == "|")
+    # One letter and a space before an option is a preposition of some languages; a command has more letters.
+    return not (is_option and len(word) == 2 and word.isascii() and word.isalnum())
 
 
 Ordinary = Callable[[str, int], bool]

@@ -21,6 +21,7 @@ _TWINS: Final = {
     "LATIN": "ABCEHIKMOPTXYaceiopxy",
 }
 """Letters whose shape is a letter of another script. LATIN lists those with a Cyrillic twin."""
+_ALL_TWINS: Final = frozenset("".join(_TWINS.values()))
 _FIRMLY: Final = frozenset("ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳϹϺ")
 """Greek letters that are exactly Latin ones; the others are also symbols, as in TNFα, and need more proof."""
 _NEVER_MIXED: Final = frozenset("CHEROKEE COPTIC LISU TIFINAGH DESERET GOTHIC CARIAN LYCIAN LYDIAN VAI OSAGE".split())
@@ -32,6 +33,7 @@ _PUNCTUATION: Final = frozenset("\u2044\u2215\u29f8\u2024\u2236\ua789\u2571\u303
 """Slashes, dots, colons and strokes that are not the ones of paths and addresses."""
 _ZEROS: Final = frozenset("ОоЗзΟοՕօ")
 _EAST_ASIAN: Final = frozenset("CJK HIRAGANA KATAKANA HANGUL BOPOMOFO IDEOGRAPHIC".split())
+_LATIN_WORD: Final = lazy_pattern(r"[A-Za-z]{3}")
 _CHUNK: Final = lazy_pattern(r"\S+")
 
 
@@ -46,10 +48,12 @@ def find_look_alikes(text: str) -> Iterator[int]:
     if text.isascii():
         return
     found: set[int] = set()
+    openly = {_kind(character) for character in text if character not in _ALL_TWINS}
     is_east_asian = any(_kind(character) in _EAST_ASIAN for character in text if character not in _PUNCTUATION)
     for chunk in _CHUNK.finditer(text):
         if not chunk.group().isascii():
             found.update(_in_chunk(text, chunk.start(), chunk.end(), is_east_asian))
+            found.update(_in_address(text, chunk.start(), chunk.end(), openly))
     found.update(_strangers(text))
     yield from sorted(found)
 
@@ -78,7 +82,6 @@ def _in_chunk(text: str, start: int, end: int, is_east_asian: bool) -> Iterator[
         if not word.isascii():
             yield from _in_word(word, first, is_east_asian)
             yield from _in_number(word, first)
-    yield from _in_address(text, start, end)
     if is_east_asian:
         return
     for index in range(start + 1, end - 1):
@@ -159,13 +162,18 @@ def _in_number(word: str, start: int) -> Iterator[int]:
             yield start + at
 
 
-def _in_address(text: str, start: int, end: int) -> Iterator[int]:
-    """A whole word of twins joined to Latin words, as in an address, a path or an identifier."""
+def _in_address(text: str, start: int, end: int, openly: set[str]) -> Iterator[int]:
+    """A whole word of twins joined to Latin words, as in an address, a path or an identifier.
+
+    In a text that is openly of the word's script only a dot or an at sign makes an address of it.
+    """
     words = list(_words(text, start, end))
     if not any(text[first:last].isascii() and text[first:last].isalpha() for first, last in words):
         return
     for first, last in words:
-        yield from _whole_twin(text, first, last)
+        is_addressed = text[last : last + 1] in (".", "@") or text[first - 1 : first] in (".", "@")
+        if is_addressed or _kind(text[first]) not in openly:
+            yield from _whole_twin(text, first, last)
 
 
 def _whole_twin(text: str, first: int, last: int) -> Iterator[int]:
@@ -179,7 +187,7 @@ def _strangers(text: str) -> Iterator[int]:
     """A whole word of twins, alone in a text that is otherwise ASCII."""
     rare = [word for word in _words(text, 0, len(text)) if not text[word[0] : word[1]].isascii()]
     runs = [run for first, last in rare for run in _runs(text[first:last], first) if run.script != "LATIN"]
-    has_latin = any(character.isascii() and character.isalpha() for character in text)
+    has_latin = _LATIN_WORD.search(text) is not None
     if not has_latin or any(run.script not in _TWINS or not _has_twins(run) for run in runs):
         return
     for first, last in rare:

@@ -167,7 +167,7 @@ class _Stance:
             meters=_lowest(meter for share in shares for meter in share.meters),
             default=policy.default,
             thresholds=_thresholds(shares),
-            score=Scorer(scores) if scores else Scorer(),
+            score=Scorer(scores) if scores else None,
             undo_asks=any(share.undo_asks for share in shares),
             undo_ttl_s=reduce(least, (share.undo_ttl_s for share in shares), None),
             terms=reduce(lambda one, other: one.stricter(other), _terms(shares), NO_TERMS),

@@ -47,7 +47,9 @@ class Settings(Spec):
     hosts: Hosts | None = Field(
         default=None, description="What every tool may fetch that takes URLs; keys as in an entry."
     )
-    scoring: Scoring | None = Field(default=None, description="How confidence is computed.")
+    scoring: Scoring | None = Field(
+        default=None, description="How confidence is computed; the built-in score where no layer says."
+    )
     tools: dict[str, Any] = Field(default={}, description="An entry per tool; `*` in a name stands for any characters.")
     categories: dict[str, Any] = Field(default={}, description="An entry per category.")
     commands: dict[str, CommandSpec | None] = Field(

@@ -1,12 +1,11 @@
-"""Confidence: how routine a call looks, from 0 to 100. It fills silence and never overrides a rule.
+"""A policy file's own way to score how routine a call looks, from 0 to 100. Without one, the kernel's score counts.
 
-A tool begins with its base score, roles of the caller add to it, and so does a verified workspace. Roles come
-from the host's context.
+A tool begins with its base score, and roles of the caller, which come from the host's context, add to it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -31,7 +30,7 @@ class Scoring(Spec):
 class Scorer:
     """`(call, tool) -> Score`: the lowest that any layer gives."""
 
-    layers: tuple[Scoring, ...] = field(default=(Scoring(),))
+    layers: tuple[Scoring, ...]
 
     def __call__(self, call: Call, tool: ToolDefinition, /) -> Score:
         return min((_score(layer, call, tool) for layer in self.layers), key=lambda score: score.value)
