@@ -132,6 +132,26 @@ def test_a_yes_in_any_of_its_forms_runs_the_call(world: World, approver: Any) ->
     assert world.layer(approver=approver).execute_tool("write_file", world.arguments(), TraceContext()).success
 
 
+def failing(_tool: str, _arguments: Any) -> bool:
+    raise RuntimeError("no line to anybody")
+
+
+@pytest.mark.parametrize(
+    ("approver", "why"),
+    [
+        (failing, "the approver failed with RuntimeError"),
+        (lambda _tool, _arguments: None, "the approver gave no answer"),
+        (lambda _tool, _arguments: "yes", "the approver failed with UsageError"),
+    ],
+    ids=["raises", "none", "text"],
+)
+def test_an_approver_that_says_neither_yes_nor_no_has_said_no(world: World, approver: Any, why: str) -> None:
+    world.modes.set_mode("ALERT")
+    refused = world.layer(approver=approver).execute_tool("write_file", world.arguments(), TraceContext())
+    assert refused.error == f"Permission denied: Approval denied by user: {why}"
+    assert not (world.folder / "free/a.txt").exists()
+
+
 async def test_an_async_approver_and_the_async_face(world: World) -> None:
     async def approver(_tool: str, _arguments: Any) -> bool:
         await asyncio.sleep(0)

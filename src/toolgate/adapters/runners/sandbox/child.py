@@ -31,7 +31,7 @@ BOOT = (
 
 def find(module: str, name: str, main_file: str | None) -> Callable[..., Any]:
     """Return the callable of this name; the function of a tool where the name is the tool's."""
-    if module == "__main__" and main_file is not None:
+    if module == "__main__":
         found: Any = _run_script(main_file)
     else:
         found = importlib.import_module(module)
@@ -45,8 +45,10 @@ def find(module: str, name: str, main_file: str | None) -> Callable[..., Any]:
     return called
 
 
-def _run_script(path: str) -> types.ModuleType:
+def _run_script(path: str | None) -> types.ModuleType:
     """Run a script again, under another name than `__main__`, for the functions it defines."""
+    if path is None:
+        raise ImportError("the function stands in no file that the sandbox could read; move it to a module")
     home = types.ModuleType("__main__")
     sys.modules["__main__"] = home
     try:
