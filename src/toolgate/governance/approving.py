@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ from toolgate.adapters.channels.callback import CallbackChannel
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.context import Mode
-from toolgate.ports.channel import Answer, Channel
+from toolgate.kernel.context import Mode, Principal
+from toolgate.ports.channel import Answer, Channel, Decision
 
+log = logging.getLogger("toolgate.channels")
 Approver = Callable[..., Any] | Channel
 USER = "user"
 BRAKE = "Tool not allowed in LOCKDOWN mode"
@@ -48,6 +50,22 @@ class Asked:
         return answer
 
 
+class AskFunction:
+    """Asks a function. One that fails, or says neither yes nor no, has said no: there is nobody else to wait for."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    async def ask(self, approval: Approval) -> Answer:
+        why = "the approver gave no answer"
+        try:
+            answer = await self._channel.ask(approval)
+        except Exception as error:  # noqa: BLE001  # whatever it raises, it did not say yes
+            answer, why = None, f"the approver failed with {type(error).__name__}"
+            log.warning("%s on approval %s", why, approval.id)
+        return Answer(Decision.DENY, Principal.of(USER), why) if answer is None else answer
+
+
 def channel_of(approver: Approver) -> Channel:
     """Return a channel that asks `approver(tool_name, arguments)` or `approver(approval)`.
 
@@ -67,7 +85,7 @@ def channel_of(approver: Approver) -> Channel:
             return _granted(await approver(approval.tool_name, approval.arguments))
         return _granted(await approver(approval))
 
-    return CallbackChannel(ask_async if inspect.iscoroutinefunction(approver) else ask, by=USER)
+    return AskFunction(CallbackChannel(ask_async if inspect.iscoroutinefunction(approver) else ask, by=USER))
 
 
 def _positional(approver: Callable[..., Any]) -> int:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from toolgate.kernel.call import Call
-from toolgate.kernel.policy import Facts, Policy, Stance, Verdict, Word
+from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
+from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition as Tool
 from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy
+from toolgate.policy.edge import EdgeRule
 from toolgate.policy.loader import find_policy, load_policy, read_policy, surroundings_of
+from toolgate.policy.rules.sizes import SizesRule
+from toolgate.policy.targets import declares_paths
 from toolgate.policy.values import Surroundings
 
 _PATHS = ("allowed_paths", "forbidden_paths")
+
+
+_ESCAPED = 2
+"""A line break or a quotation mark takes two bytes in JSON."""
 
 
 class GovernanceConfig:
@@ -33,16 +41,32 @@ class GovernanceConfig:
         """The hash of everything the file says."""
         return self.file.revision
 
+    @property
+    def limits(self) -> Limits:
+        """How long arguments may be: as long as the largest file a tool may be given, written as JSON."""
+        entries = (entry for one in self.file.documents for entry in (*one.tools.values(), *one.categories.values()))
+        rules = (rule for entry in entries for share in entry.shares for rule in share.rules)
+        sizes = (rule.file_bytes or 0 for rule in rules if isinstance(rule, SizesRule))
+        return Limits(max_bytes=DEFAULT_LIMITS.max_bytes + _ESCAPED * max(sizes, default=0))
+
 
 @dataclass(frozen=True, kw_only=True)
 class GovernedPolicy(Policy):
-    """The file's policy, under which a mode that a tool lists by name is a permission for that mode."""
+    """The file's policy, under which a mode that a tool lists by name is a permission for that mode.
+
+    Document 003 knows path lists and no workspace: an executor's own paths are judged by the lists alone.
+    """
 
     file: FilePolicy
 
     def stance(self, tool: Tool) -> Stance:
         said = self.file.stance(tool)
-        return said if said.modes_settled else said.evolve(rules=(*said.rules, _listed))
+        rules = said.rules if declares_paths(tool) else tuple(map(_anywhere, said.rules))
+        return said.evolve(rules=rules if said.modes_settled else (*rules, _listed))
+
+
+def _anywhere(rule: Rule) -> Rule:
+    return replace(rule, asks_outside=False) if isinstance(rule, EdgeRule) else rule
 
 
 class _Listed:

@@ -78,8 +78,13 @@ class ToolDefinition(BaseModel):
             "additionalProperties": False,
         }
 
-    def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with what was left out and has a default: all that will run is shown."""
+    def with_defaults(self, arguments: Any) -> Any:
+        """Return the arguments with what was left out and has a default: all that will run is shown.
+
+        What is no mapping is returned as it is, for the gate to say what is wrong with it.
+        """
+        if not isinstance(arguments, Mapping):
+            return arguments
         missing = {item.name: item.default for item in self.parameters if item.default is not None}
         return {**missing, **arguments}
 

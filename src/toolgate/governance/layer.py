@@ -51,7 +51,7 @@ class ToolExecutionLayer:
         self.mode_manager = mode_manager
         self._principal = principal
         self._is_own = gate is None
-        self.gate = gate if gate is not None else open_gate("memory://")
+        self.gate = gate if gate is not None else open_gate("memory://", limits=self.governance.limits)
         self.project = f"{PRIVATE}{uuid4()}"
         asked = AskNobody(self.gate) if approver is None else channel_of(approver)
         policy = self.governance.policy
@@ -94,13 +94,13 @@ class ToolExecutionLayer:
 
     def _ready(
         self, tool_name: str, arguments: Mapping[str, Any] | None, trace_ctx: TraceContext | None
-    ) -> tuple[dict[str, Any], Context]:
+    ) -> tuple[Any, Context]:
         trace = trace_ctx if trace_ctx is not None else TraceContext.new_trace()
         _, span_id = trace.new_span()
         context = Context(
             principal=self._principal, project=self.project, trace_id=str(trace.trace_id), span_id=str(span_id)
         )
-        given = dict(arguments or {})
+        given = {} if arguments is None else arguments
         found = self.registry.get_tool(tool_name) if isinstance(tool_name, str) else None
         return given if found is None else found[0].with_defaults(given), context
 

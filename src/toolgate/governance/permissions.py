@@ -11,7 +11,6 @@ from toolgate.governance.config import GovernanceConfig
 from toolgate.governance.definitions import PermissionResult, ValidationResult
 from toolgate.governance.modes import read_mode
 from toolgate.governance.registry import ToolRegistry
-from toolgate.kernel.canonical import DEFAULT_LIMITS
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.policy import Word
 from toolgate.kernel.tool import ToolDefinition as Tool
@@ -41,9 +40,8 @@ def check_permissions(
     tool = registry.find(tool_name)
     if found is None or tool is None:
         return PermissionResult(allowed=False, reason=f"Tool {tool_name} not found")
-    given = found[0].with_defaults(arguments)
     try:
-        validate(tool, given, DEFAULT_LIMITS)
+        given = validate(tool, found[0].with_defaults(arguments), governance_config.limits).value
     except ToolInputError as error:
         return PermissionResult(allowed=False, reason=str(error))
     said = _explain(tool, given, mode, governance_config)
@@ -72,9 +70,8 @@ def validate_arguments(
     tool = registry.find(tool_name)
     if found is None or tool is None:
         return ValidationResult(valid=False, error=f"Tool {tool_name} not found")
-    given = found[0].with_defaults(arguments)
     try:
-        validate(tool, given, DEFAULT_LIMITS)
+        given = validate(tool, found[0].with_defaults(arguments), governance_config.limits).value
     except ToolInputError as error:
         return ValidationResult(valid=False, error=str(error))
     said = _explain(tool, given, Mode.NORMAL, governance_config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolgate.errors import DefinitionError
 from toolgate.governance.definitions import Executor, ToolDefinition, definition_of, tool_of
+from toolgate.governance.modes import read_mode
 from toolgate.kernel.context import Mode
 from toolgate.kernel.registry import ToolRegistry as Registry
 from toolgate.kernel.tool import ToolDefinition as Tool
@@ -49,7 +50,7 @@ class ToolRegistry(Registry):
 
     def list_tools(self, mode: Mode | str | None = None) -> list[ToolDefinition]:
         """Return the tools that may run in a mode; all of them without one."""
-        wanted = None if mode is None else Mode(mode)
+        wanted = None if mode is None else read_mode(mode)
         return [self._given[tool.name][0] for tool in self if wanted is None or tool.allows_mode(wanted)]
 
     def filter_by_category(self, category: str) -> list[ToolDefinition]:

@@ -23,7 +23,7 @@ STEERED = PathPatterns(STEERING, ignore_case=True, tree=True)
 
 def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
     """Refuse what lies outside the roots, holds secrets, or, for writing, steers programs."""
-    problem = unfit(fact, access)
+    problem = unfit(fact)
     if problem is not None:
         return problem
     pattern = SECRETS.match_fact(fact)
@@ -32,13 +32,13 @@ def judge_by_default(tool: str, fact: PathFact, access: Access) -> str | None:
     return None if pattern is None else f"path '{fact.path}' is protected ('{pattern}')"
 
 
-def unfit(fact: PathFact, access: Access) -> str | None:
+def unfit(fact: PathFact) -> str | None:
     """Why no rule could allow this: outside every root, no plain file or directory, linked from elsewhere."""
     if fact.root is None:
         return f"path '{fact.given}' leads outside the workspace (to '{fact.path}')"
     if fact.kind not in ("file", "directory", "absent"):
         return f"path '{fact.given}' is a {fact.kind}, not a regular file"
-    if fact.linked_outside and access == "read":
+    if fact.linked_outside:  # a change shows and keeps what was there, so it is refused as well
         return f"path '{fact.given}' has another name outside the workspace (a hard link)"
     return None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from toolgate.errors import DefinitionError
 from toolgate.guards import Refused
@@ -167,6 +167,8 @@ class HostRules:
             return Word.DENY, f"port {target.port} is not allowed ({', '.join(map(str, self.ports)) or 'none'})"
         if target.address is not None and (why := self.refuse_address(target.address)) is not None:
             return Word.DENY, why
+        if _is_this_machine(target.host) and all(whys := [self.refuse_address(one) for one in _LOOPBACK]):
+            return Word.DENY, f"host '{target.host}' is this machine: {whys[0]}"
         for word, names in self._order:
             name = next((name for name in names if _covers(name, target.host)), None)
             if name is not None:
@@ -181,6 +183,14 @@ class HostRules:
         if why is None or any(address in known for known in self._allowed):
             return None
         return f"address {address} is not public ({why})"
+
+
+_LOOPBACK: Final = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether a name always leads here, whatever a resolver says (RFC 6761)."""
+    return host == "localhost" or host.endswith(".localhost")
 
 
 def _networks(texts: Sequence[str]) -> tuple[Network, ...]:

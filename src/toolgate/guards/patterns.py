@@ -172,6 +172,11 @@ def _literal(char: str) -> str:
     return "\\" + char if char in _MEANT else char
 
 
+def check_pattern(pattern: str) -> None:
+    """Raise UsageError where a text, with or without its leading `!`, is no path pattern."""
+    translate(_anchored(pattern.removeprefix("!"), "/"))
+
+
 def translate(pattern: str) -> str:
     """Return the RE2 expression of a glob over an absolute path, without its closing `/`."""
     if pattern == "/":

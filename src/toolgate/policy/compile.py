@@ -97,7 +97,7 @@ class FilePolicy(Policy):
 
     def _refuse_path(self, tool: str, fact: PathFact, access: Access) -> str | None:
         """Why a tool may not touch a file, judged again on the open file itself."""
-        problem = unfit(fact, access)
+        problem = unfit(fact)
         if problem is not None:
             return problem
         stance = self._known.get(tool)

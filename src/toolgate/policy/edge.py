@@ -67,6 +67,6 @@ class EdgeRule:
         fact = target.fact
         if fact is None:
             return target.refused if self.is_file_tool else None
-        if self.is_file_tool and fact.root is not None and (problem := unfit(fact, target.access)) is not None:
+        if self.is_file_tool and fact.root is not None and (problem := unfit(fact)) is not None:
             return problem
         return self.protection.refusal(fact, target.access)

@@ -47,11 +47,17 @@ def question_of(data: object, tools: Mapping[str, ToolDefinition]) -> Question:
         name, category=data.get("category"), risk=data.get("risk"), effects=data.get("effects")
     )
     who = {key: data[key] for key in ("principal", "user", "project", "behavior") if data.get(key) is not None}
+    roles = data.get("roles", [])
+    for key, value in who.items():
+        if not isinstance(value, str):
+            raise UsageError(f"`{key}` must be a text.")
+    if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
+        raise UsageError('`roles` must be a list of texts, such as ["admin"].')
     try:
         mode = Mode(data.get("mode", "NORMAL"))
     except ValueError:
         raise UsageError(f"`mode` must be one of: {', '.join(Mode)}.") from None
-    context = Context(roles=frozenset(data.get("roles", ())), **who)
+    context = Context(roles=frozenset(roles), **who)
     return Question(tool=tool, arguments=arguments, context=context, mode=mode, expect=data.get("expect"))
 
 
@@ -141,7 +147,7 @@ def explain(policy: Policy, question: Question) -> Explanation:
     tool, arguments = question.tool, question.arguments
     stance = policy.stance(tool)
     rules = rules_over(tool, stance)
-    call = a_call(tool.name, arguments, question.context)
+    call = a_call(tool, arguments, question.context)
     facts = look(call, tool, stance, arguments, mode=question.mode, now=call.created_at)
     ruling = rule_on(call, tool, stance, rules, facts)
     return Explanation(

@@ -233,3 +233,21 @@ def test_what_is_refused_before_it_is_tried() -> None:
 
     with pytest.raises(toolgate.errors.ToolExecutionError):
         edited({"path": "x", "old_text": "a", "new_text": "b"}, NOTHING)
+
+
+async def test_a_hard_link_to_an_outside_file_cannot_be_changed_to_see_what_it_holds(
+    gate: toolgate.Gate, workspace: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("OUTSIDE")
+    os.link(outside, workspace / "linked.txt")
+    for name, more in (
+        ("edit_file", {"old_text": "OUT", "new_text": "x"}),
+        ("write_file", {"content": "x"}),
+        ("delete_file", {}),
+    ):
+        refused = await gate.call(name, {"path": "linked.txt", **more})
+        assert not refused.success
+        assert "hard link" in str(refused.error)
+        assert "OUTSIDE" not in str(refused)
+    assert (workspace / "linked.txt").samefile(outside)

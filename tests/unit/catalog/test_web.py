@@ -6,6 +6,7 @@ import base64
 import contextlib
 import gzip
 import http.server
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -142,11 +143,13 @@ def test_a_redirect_to_a_host_that_would_be_asked_about_is_refused(server: str) 
         get(server, f"/to/http://127.0.0.2:{port}/page", hosts=hosts)
 
 
-def test_a_name_that_resolves_to_a_private_address_is_refused(server: str) -> None:
+def test_a_name_that_resolves_to_a_private_address_is_refused(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     port = parse_url(server).port
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: found)
     with pytest.raises(UrlRefused, match="not public"):
         fetch(
-            url=f"http://localhost:{port}/page",
+            url=f"http://rebound.example:{port}/page",
             hosts=HostRules(ports=(port,)),
             max_bytes=10,
             timeout_s=5,

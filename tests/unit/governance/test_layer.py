@@ -132,6 +132,26 @@ def test_a_yes_in_any_of_its_forms_runs_the_call(world: World, approver: Any) ->
     assert world.layer(approver=approver).execute_tool("write_file", world.arguments(), TraceContext()).success
 
 
+def failing(_tool: str, _arguments: Any) -> bool:
+    raise RuntimeError("no line to anybody")
+
+
+@pytest.mark.parametrize(
+    ("approver", "why"),
+    [
+        (failing, "the approver failed with RuntimeError"),
+        (lambda _tool, _arguments: None, "the approver gave no answer"),
+        (lambda _tool, _arguments: "yes", "the approver failed with UsageError"),
+    ],
+    ids=["raises", "none", "text"],
+)
+def test_an_approver_that_says_neither_yes_nor_no_has_said_no(world: World, approver: Any, why: str) -> None:
+    world.modes.set_mode("ALERT")
+    refused = world.layer(approver=approver).execute_tool("write_file", world.arguments(), TraceContext())
+    assert refused.error == f"Permission denied: Approval denied by user: {why}"
+    assert not (world.folder / "free/a.txt").exists()
+
+
 async def test_an_async_approver_and_the_async_face(world: World) -> None:
     async def approver(_tool: str, _arguments: Any) -> bool:
         await asyncio.sleep(0)
@@ -191,6 +211,34 @@ def test_arguments_that_do_not_fit_are_refused_with_what_to_do(world: World, giv
 def test_a_size_limit_counts_bytes(world: World) -> None:
     result = world.layer().execute_tool("write_file", world.arguments(content="é" * 600_000), TraceContext())
     assert "bytes" in (result.error or "")
+
+
+def test_content_may_be_as_long_as_the_file_says(world: World) -> None:
+    layer = world.layer()
+    most = 1024 * 1024
+    assert layer.execute_tool("write_file", world.arguments(content="\n" * most)).success
+    refused = layer.execute_tool("write_file", world.arguments(content="\n" * (most + 1)))
+    assert "argument 'content' has 1,048,577 bytes" in (refused.error or "")
+
+
+@pytest.mark.parametrize("limit", ["max_file_size_mb: 1", "forbidden_paths: [/System/**]"])
+def test_a_file_without_a_list_of_allowed_paths_leaves_an_executor_its_paths(world: World, limit: str) -> None:
+    text = f"tools:\n  write_file:\n    allowed_in_modes: [NORMAL]\n    {limit}\n"
+    config = governance.load_governance(text, workspace=world.folder / "free")
+    with ToolExecutionLayer(world.registry, config, world.modes) as layer:
+        assert layer.execute_tool("write_file", world.arguments("elsewhere.txt")).error is None
+        assert "protected" in (layer.execute_tool("write_file", world.arguments(".env")).error or "")
+
+
+@pytest.mark.parametrize("given", ["text", ["path"], 5])
+def test_arguments_that_are_no_mapping_are_refused_not_raised(world: World, given: Any) -> None:
+    layer = world.layer()
+    result = layer.execute_tool("write_file", given)
+    assert (result.success, result.metadata["category"]) == (False, "validation")
+    assert not governance.check_permissions(
+        "write_file", given, "NORMAL", layer.governance, registry=world.registry
+    ).allowed
+    assert not governance.validate_arguments("write_file", given, layer.governance, registry=world.registry).valid
 
 
 def test_an_executor_that_raises_gives_its_text(world: World) -> None:

@@ -91,6 +91,7 @@ def test_a_registry_finds_lists_and_filters() -> None:
     assert found[1](path="a") == {"path": "a"}
     assert made.get_tool("none") is None
     assert [one.name for one in made.list_tools(Mode.LOCKDOWN)] == ["read_file"]
+    assert [one.name for one in made.list_tools("lockdown")] == ["read_file"]
     assert [one.name for one in made.list_tools()] == ["read_file", "other"]
     assert [one.name for one in made.filter_by_category("network")] == ["other"]
     made.discard("other")

@@ -179,6 +179,15 @@ def test_a_literal_address_that_is_not_public_is_denied(url: str) -> None:
     assert HostRules().judge(parse_url(url))[0] is Word.DENY
 
 
+@pytest.mark.parametrize("url", ["http://localhost/", "http://LOCALHOST./", "http://app.localhost/"])
+def test_a_name_that_always_means_this_machine_is_denied_unless_a_network_opens_it(url: str) -> None:
+    word, reason = HostRules(ask=("*",)).judge(parse_url(url))
+    assert (word, "this machine" in reason) == (Word.DENY, True)
+    for opened in ("127.0.0.0/8", "::1/128"):
+        assert HostRules(ask=("*",), allow_networks=(opened,)).judge(parse_url(url))[0] is Word.ASK
+    assert HostRules().judge(parse_url("http://localhost.example/"))[0] is Word.ALLOW
+
+
 def test_networks_open_and_close_addresses() -> None:
     rules = HostRules(allow_networks=("10.1.0.0/16",), deny_networks=("1.1.1.0/24",))
     refused = {text: rules.refuse_address(ipaddress.ip_address(text)) for text in ("10.1.2.3", "10.2.0.1", "1.1.1.1")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,33 @@ def test_explain_one_call(file: Path) -> None:
     assert "confidence 70" in run("explain", file, "--call", '{"tool": "sure"}')
     assert "DENY" in run("explain", file, "--call", '{"tool": "pay", "mode": "LOCKDOWN", "arguments": {"amount": "x"}}')
     assert json.loads(run("explain", file, "--json", "--call", '{"tool": "pay"}'))["verdict"] == "allow"
+
+
+def test_built_in_tools_are_known_without_being_listed(file: Path, tmp_path: Path) -> None:
+    file.write_text(
+        "hosts: {allow: [example.com]}\ncategories: {read_only: {decision: allow}, network: {decision: allow}}"
+    )
+    calls = tmp_path / "calls.jsonl"
+    table = [
+        ("fetch_url", {"url": "https://example.com/"}, "allow"),
+        ("fetch_url", {"url": "http://169.254.169.254/"}, "deny"),
+        ("read_file", {"path": "notes.txt"}, "allow"),
+        ("read_file", {"path": ".env"}, "deny"),
+        ("system_metrics_snapshot", {}, "allow"),
+    ]
+    calls.write_text("\n".join(json.dumps({"tool": t, "arguments": a, "expect": e}) for t, a, e in table))
+    said = run("explain", file, "--calls", calls, "--json", "--workspace", tmp_path).splitlines()
+    assert [json.loads(line)["verdict"] for line in said] == [expect for _, _, expect in table]
+    assert "5 passed, 0 failed" in run("test", file, "--calls", calls, "--workspace", tmp_path)
+
+
+async def test_simulate_knows_the_built_in_tools(file: Path, tmp_path: Path) -> None:
+    file.write_text("categories: {read_only: {decision: allow}}")
+    database = tmp_path / "calls.db"
+    async with toolgate.open(f"sqlite:///{database}", policy=file, workspace=tmp_path, built_in_tools=True) as gate:
+        assert (await gate.call("list_directory", {"path": "."})).success
+    said = await asyncio.to_thread(run, "simulate", file, "--database", database, "--workspace", tmp_path)
+    assert "1 calls replayed, 0 would be decided otherwise" in said
 
 
 def test_explain_many_calls(file: Path, tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_every_mistake_is_named_with_its_place_and_the_nearest_key() -> None:
         ("tools: {a: {zzzzzz: 1}}", "known here: "),
         ("tools: {a: {allowed_paths: ['$FOO/x']}}", "`$FOO` is not known here"),
         ("tools: {a: {allowed_paths: ['${FOO}/x']}}", "`${FOO}` is not known here"),
+        ("tools: {a: {allowed_paths: ['${WORKSPACE']}}", "that is not closed"),
+        ("protected: ['{secret']", "that is not closed"),
         ("tools: {a: {allowed_paths: ['~/x']}}", "write $HOME"),
         ("protected: ['~/x']", "write $HOME"),
         ("tools: {a: {allowed_in_modes: [NORMAL], modes: {ask: []}}}", "another spelling of `modes: allowed`"),

@@ -76,6 +76,10 @@ def test_silence_is_told() -> None:
         ({"tool": "a", "nope": 1}, "no key `nope`"),
         ({"tool": "a", "arguments": []}, "must be an object"),
         ({"tool": "a", "mode": "PANIC"}, "must be one of"),
+        ({"tool": "a", "roles": 5}, "`roles` must be a list"),
+        ({"tool": "a", "roles": "admin"}, "`roles` must be a list"),
+        ({"tool": "a", "roles": [["admin"]]}, "`roles` must be a list"),
+        ({"tool": "a", "principal": 5}, "`principal` must be a text"),
     ],
 )
 def test_a_question_that_is_none(data: Any, words: str) -> None:

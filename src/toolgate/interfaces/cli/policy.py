@@ -72,6 +72,13 @@ def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
     return {tool.name: tool for tool in found if isinstance(tool, ToolDefinition)}
 
 
+def known_tools(policy: FilePolicy, where: str | None) -> Mapping[str, ToolDefinition]:
+    """Return the tools that calls may name: the built-in ones as the policy finds them, and those at `module:name`."""
+    from toolgate.catalog import built_in_tools
+
+    return {**{tool.name: tool for tool in built_in_tools(policy.edges)}, **tools_at(where)}
+
+
 def lines_of(path: Path) -> Iterator[Any]:
     """Yield the JSON value of every line that is not empty; UsageError names the line that is none."""
     try:
@@ -141,7 +148,8 @@ def explain(
     from toolgate.policy.explain import explain as explain_one
     from toolgate.policy.explain import question_of
 
-    found, known = load(file, workspace), tools_at(tools)
+    found = load(file, workspace)
+    known = known_tools(found, tools)
     if (call is None) == (calls is None):
         raise UsageError("Give one call with --call, or many with --calls FILE.")
     if calls is not None:

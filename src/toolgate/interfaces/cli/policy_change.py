@@ -19,9 +19,9 @@ from toolgate.interfaces.cli.policy import (
     Workspace,
     answering,
     as_line,
+    known_tools,
     lines_of,
     load,
-    tools_at,
 )
 from toolgate.interfaces.cli.show import as_json, existing, table
 
@@ -40,7 +40,8 @@ def check_calls(
     """Run the policy's examples and a table of calls that say what they `expect`. Exit code 1 where one fails."""
     from toolgate.policy.explain import explain, question_of
 
-    found, known = load(file, workspace), tools_at(tools)  # loading runs the examples
+    found = load(file, workspace)  # which runs the examples
+    known = known_tools(found, tools)
     passed = sum(
         len(entry.examples) for one in found.documents for entry in (*one.tools.values(), *one.categories.values())
     )
@@ -86,7 +87,7 @@ def simulate(
 
         store, bus = connect(f"sqlite:///{existing(database).resolve()}")
         try:
-            simulation = Simulation(policy, Timeline(await _changes(store)), tools=tools_at(tools), old=old)
+            simulation = Simulation(policy, Timeline(await _changes(store)), tools=known_tools(policy, tools), old=old)
             await _replay(store, simulation, start)
             return simulation
         finally:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from toolgate.guards.patterns import PathPatterns
+from toolgate.errors import UsageError
+from toolgate.guards.patterns import PathPatterns, check_pattern
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition
@@ -75,7 +76,14 @@ def paths_in(facts: Facts) -> tuple[PathTarget, ...]:
 
 
 def real(pattern: str, surroundings: Surroundings) -> str:
-    """Return a pattern whose leading directories are what they really are, since paths are compared resolved."""
+    """Return a pattern whose leading directories are what they really are, since paths are compared resolved.
+
+    Raises ValueError where it is no pattern, so that its reader can say where it stands.
+    """
+    try:
+        check_pattern(pattern)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
     expanded = surroundings.expand(pattern.removeprefix("!"))
     mark = "!" if pattern.startswith("!") else ""
     if not expanded.startswith("/"):

@@ -31,11 +31,8 @@ BOOT = (
 
 def find(module: str, name: str, main_file: str | None) -> Callable[..., Any]:
     """Return the callable of this name; the function of a tool where the name is the tool's."""
-    if module == "__main__" and main_file is not None:
-        home = types.ModuleType("__main__")
-        sys.modules["__main__"] = home
-        vars(home).update(runpy.run_path(main_file, run_name="__toolgate_child__"))
-        found: Any = home
+    if module == "__main__":
+        found: Any = _run_script(main_file)
     else:
         found = importlib.import_module(module)
     for part in name.split("."):
@@ -46,6 +43,23 @@ def find(module: str, name: str, main_file: str | None) -> Callable[..., Any]:
         raise TypeError(f"{module}.{name} is not callable")
     called: Callable[..., Any] = found
     return called
+
+
+def _run_script(path: str | None) -> types.ModuleType:
+    """Run a script again, under another name than `__main__`, for the functions it defines."""
+    if path is None:
+        raise ImportError("the function stands in no file that the sandbox could read; move it to a module")
+    home = types.ModuleType("__main__")
+    sys.modules["__main__"] = home
+    try:
+        vars(home).update(runpy.run_path(path, run_name="__toolgate_child__"))
+    except (Exception, SystemExit) as error:
+        raise ImportError(
+            f"the script {path} was read again in the sandbox to find the function, and failed "
+            f"({type(error).__name__}: {error}). Put what the script does under `if __name__ == '__main__':`, or "
+            "move the function to a module"
+        ) from error
+    return home
 
 
 def _told(value: object) -> dict[str, Any]:

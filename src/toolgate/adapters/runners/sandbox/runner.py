@@ -127,7 +127,8 @@ class Request:
         """Return the request for any hook of a sandboxed tool."""
         name = _name_of(job.hook)
         file = getattr(sys.modules.get("__main__"), "__file__", None)
-        main = os.path.abspath(file) if file and name[:1] == ("__main__",) else None
+        is_here = name[:1] == ("__main__",)
+        main = os.path.abspath(file) if is_here and file and os.path.isfile(file) else None  # "<stdin>" is no file
         return cls(
             asked={
                 "name": name,

@@ -68,6 +68,22 @@ def test_a_script_is_run_for_its_functions(tmp_path: Path, monkeypatch: pytest.M
         child.find("__main__", "NOT", str(script))
 
 
+@pytest.mark.parametrize("text", ["open('/no/such/file')", "raise SystemExit(3)"])
+def test_a_script_that_fails_when_read_again_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    script = tmp_path / "app.py"
+    script.write_text(f"def double(number):\n    return number * 2\n\n{text}\n")
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    with pytest.raises(ImportError, match="if __name__ == '__main__'"):
+        child.find("__main__", "double", str(script))
+
+
+def test_a_function_that_stands_in_no_file_is_told_so() -> None:
+    with pytest.raises(ImportError, match="move it to a module"):
+        child.find("__main__", "double", None)
+
+
 def test_the_child_answers_on_what_was_stdout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
