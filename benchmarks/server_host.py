@@ -124,17 +124,18 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             return
 
 
-async def ours(folder: Path, *, here: bool, count: int) -> tuple[Any, dict[str, Any]]:
-    """Our server on SQLite with one person, and calls that wait for decisions and results.
+async def ours(folder: Path, *, kind: str, count: int) -> tuple[Any, dict[str, Any]]:
+    """Our server on SQLite with one person, and calls that wait for decisions or results.
 
-    Without `here` the tools are held by another process, as in a deployment where the server only takes decisions.
+    `ours-approve`: the tool is held by another process, as where a server takes decisions for workers. `ours-claim`:
+    it is held here, so every approved call is claimed and offered here, too. `ours-result`: calls wait for results.
     """
     url = f"sqlite:///{folder}/ours.db"
-    gate = toolgate.open(url, tools=[FAR, ASK], runners={"client": ClientRunner()})
-    ids = await _prepare(gate, count)
-    if not here:
+    gate = _gate(url, [FAR, ASK])
+    told: dict[str, Any] = await (_dispatched(gate, count) if kind == "ours-result" else _asked(gate, count))
+    if kind == "ours-approve":
         await gate.aclose()
-        gate = toolgate.open(url, tools=[FAR], runners={"client": ClientRunner()})
+        gate = _gate(url, [FAR])
     directory = bootstrap.directory(url)
     await directory.put_account(Account(name="ann", kind=PrincipalKind.PERSON, roles={PROJECT: frozenset()}))
     text, token = new_token("ann", now=datetime.now(UTC))
@@ -142,15 +143,25 @@ async def ours(folder: Path, *, here: bool, count: int) -> tuple[Any, dict[str, 
     settings = ServerSettings(
         port=0, requests_per_second=1e9, request_burst=10**9, max_streams_per_account=100_000, max_streams=100_000
     )
-    return create_app(gate, directory, settings=settings, owns_gate=True), {"token": text, **ids}
+    return create_app(gate, directory, settings=settings, owns_gate=True), {"token": text, **told}
 
 
-async def _prepare(gate: Gate, count: int) -> dict[str, list[str]]:
-    context = toolgate.Context(project=PROJECT, principal="agent:bench")
-    asked = await asyncio.gather(*(gate.call("ask", {}, context=context, wait=False) for _ in range(count)))
-    started = await asyncio.gather(*(gate.call("far", {}, context=context, wait=False) for _ in range(count)))
+def _gate(url: str, tools: list[toolgate.ToolDefinition]) -> Gate:
+    return toolgate.open(url, tools=tools, runners={"client": ClientRunner()})
+
+
+CONTEXT = toolgate.Context(project=PROJECT, principal="agent:bench")
+
+
+async def _asked(gate: Gate, count: int) -> dict[str, list[str]]:
+    asked = await asyncio.gather(*(gate.call("ask", {}, context=CONTEXT, wait=False) for _ in range(count)))
+    return {"approvals": [str(one.approval_id) for one in asked]}
+
+
+async def _dispatched(gate: Gate, count: int) -> dict[str, list[str]]:
+    started = await asyncio.gather(*(gate.call("far", {}, context=CONTEXT, wait=False) for _ in range(count)))
     await asyncio.gather(*(gate.dispatch(one.call_id, to="ann", project=PROJECT) for one in started))
-    return {"approvals": [str(one.approval_id) for one in asked], "calls": [one.call_id for one in started]}
+    return {"calls": [one.call_id for one in started]}
 
 
 async def application(kind: str, folder: Path, count: int) -> tuple[Any, dict[str, Any]]:
@@ -158,12 +169,12 @@ async def application(kind: str, folder: Path, count: int) -> tuple[Any, dict[st
         return bare_posts(folder), {"approvals": [f"id-{number}" for number in range(count)]}
     if kind == "bare-stream":
         return BareStream(), {}
-    return await ours(folder, here=kind == "ours-here", count=count)
+    return await ours(folder, kind=kind, count=count)
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["bare-posts", "bare-stream", "ours", "ours-here"])
+    parser.add_argument("kind", choices=["bare-posts", "bare-stream", "ours-approve", "ours-claim", "ours-result"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=0)
     options = parser.parse_args()

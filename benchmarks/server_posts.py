@@ -10,6 +10,7 @@ import json
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks.server_host import PROJECT, hosted
 
@@ -71,30 +72,39 @@ def post(path: str, body: str, token: str = "") -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
+APPROVE = '{"decision": "approved"}'
+REPORT = '{"status": "completed", "result": {"exit_code": 0, "stdout": "ok"}}'
+NAMES = {
+    "bare-posts": "bare_per_s",
+    "ours-approve": "approve_per_s",
+    "ours-result": "result_per_s",
+    "ours-claim": "approve_and_claim_per_s",
+}
+
+
+def requests_of(kind: str, told: dict[str, Any]) -> list[bytes]:
+    """The load of one server."""
+    if kind == "bare-posts":
+        return [post(f"/approvals/{id}/approve", APPROVE) for id in told["approvals"]]
+    base, token = f"/my/projects/{PROJECT}", told["token"]
+    if kind == "ours-result":
+        return [post(f"{base}/tools/{id}/result", REPORT, token) for id in told["calls"]]
+    return [post(f"{base}/approvals/{id}/approve", APPROVE, token) for id in told["approvals"]]
+
+
 async def measure(count: int) -> dict[str, float]:
     """Return what each of them answers in a second."""
-    base, found = f"/my/projects/{PROJECT}", {}
-    approve, report = '{"decision": "approved"}', '{"status": "completed", "result": {"exit_code": 0, "stdout": "ok"}}'
+    found = {}
     with tempfile.TemporaryDirectory() as place:
-        for kind in ("bare-posts", "ours", "ours-here"):
+        for kind, name in NAMES.items():
             folder = Path(place) / kind
             folder.mkdir()
             async with hosted(kind, folder, count=count) as told:
-                port, token = told["port"], told.get("token", "")
-                if kind == "bare-posts":
-                    requests = [post(f"/approvals/{id}/approve", approve) for id in told["approvals"]]
-                    found["bare_per_s"] = await pump(port, requests)
-                    continue
-                name = "approve" if kind == "ours" else "approve_and_claim"
-                requests = [post(f"{base}/approvals/{id}/approve", approve, token) for id in told["approvals"]]
-                found[f"{name}_per_s"] = await pump(port, requests)
-                if kind == "ours":
-                    requests = [post(f"{base}/tools/{id}/result", report, token) for id in told["calls"]]
-                    found["result_per_s"] = await pump(port, requests)
+                found[name] = await pump(told["port"], requests_of(kind, told))
     return found
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=6000)
+    parser.add_argument("--count", type=int, default=2000)  # nobody claims them: more would be offered again meanwhile
     print(json.dumps(asyncio.run(measure(parser.parse_args().count))))

@@ -137,7 +137,7 @@ async def storm(port: int, path: str, token: str, publish: bytes, ears: list[Ear
 async def measure(clients: int, events: int) -> dict[str, float]:
     found: dict[str, float] = {"clients": float(clients)}
     with tempfile.TemporaryDirectory() as place:
-        for kind in ("bare-stream", "ours"):
+        for kind in ("bare-stream", "ours-result"):
             folder = Path(place) / kind
             folder.mkdir()
             name = "bare" if kind == "bare-stream" else "ours"

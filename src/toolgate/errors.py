@@ -79,7 +79,7 @@ class ToolInputError(ToolError):
 
 
 class ToolDeniedError(ToolError):
-    """A rule refused the call. `allowed` and `allowed_behaviors` are the same argument."""
+    """A rule refused the call. `allowed` and `allowed_behaviors` are the same."""
 
     code = "denied"
 
@@ -99,6 +99,10 @@ class ToolDeniedError(ToolError):
         self.allowed_behaviors: tuple[str, ...] = (named,) if isinstance(named, str) else tuple(named or ())
         self.reason = reason
         super().__init__(message, tool=tool)
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        return self.allowed_behaviors
 
     def _describe(self) -> str:
         name = f"Tool `{self.tool}`" if self.tool else "The tool"

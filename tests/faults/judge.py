@@ -55,7 +55,8 @@ def judge(file: Path, ledger: Ledger) -> Findings:
             effects=Counter(line["call"] for line in ledger.lines("effect")),
             undos=Counter(line["call"] for line in ledger.lines("undo")),
         )
-        modes = [event.data["to"] for event in findings.events.get("_system", [])]
+        told = findings.events.get("_system", [])
+    modes = [event.data["to"] for event in told if event.type == "mode.changed"]
     _statuses_follow_the_table(findings)
     _no_effect_without_a_claim(findings)
     _at_most_one_effect(findings)

@@ -103,6 +103,30 @@ def test_the_editor_opens_where_no_arguments_are_given(database: Path, monkeypat
         wait_for(lambda: lines_of(database, ".sent") == ["eve"])
 
 
+def test_an_editor_that_is_not_there_or_fails_is_said_and_nothing_is_decided(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with holding(database, "bob"):
+        (waiting,) = open_ids(database)
+        for editor in ("false", "no-such-editor"):
+            monkeypatch.setenv("EDITOR", editor)
+            refused = cli("edit", database, waiting, "--by", "bob")
+            assert (refused.code, refused.err.startswith("toolgate: The editor did not work")) == (1, True)
+        monkeypatch.delenv("EDITOR")
+        monkeypatch.delenv("VISUAL", raising=False)
+        refused = here("edit", database, waiting, "--by", "bob")
+        assert (refused.code, "no terminal" in refused.err) == (1, True)
+        assert open_ids(database) == [waiting]
+
+
+@pytest.mark.parametrize("command", ["show", "approve", "deny", "edit"])
+def test_an_empty_id_answers_nothing_even_where_only_one_question_waits(database: Path, command: str) -> None:
+    with holding(database, "bob"):
+        refused = here(command, database, "", *(() if command == "show" else ("--by", "bob")))
+        assert (refused.code, "id is empty" in refused.err) == (1, True)
+        assert len(open_ids(database)) == 1
+
+
 def test_a_yes_is_remembered_listed_and_revoked(database: Path) -> None:
     with holding(database, "bob"):
         (waiting,) = open_ids(database)
@@ -114,6 +138,17 @@ def test_a_yes_is_remembered_listed_and_revoked(database: Path) -> None:
         assert "is revoked" in here("grants", "revoke", database, grant["id"][:30], "--by", "cid").out
         assert "revoked by cid" in here("grants", "list", database, "--all").out
         assert here("grants", "revoke", database, grant["id"], "--json").code == 1
+        assert here("grants", "revoke", database, "").code == 1
+
+
+def test_a_module_of_tools_that_does_not_import_is_said_so(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(database.parent)
+    (database.parent / "broken_tools.py").write_text("raise ValueError('not set up')")
+    toolgate.open(f"sqlite:///{database}").close()
+    for module in ("broken_tools", "no_such_module", ""):
+        refused = here("undo", database, "call-1", "--tools", module)
+        assert (refused.code, "cannot be imported" in refused.err) == (1, True)
 
 
 def test_history_and_watch_tell_what_happened(database: Path) -> None:

@@ -103,6 +103,7 @@ def test_a_denial_names_tool_behavior_and_what_is_allowed(word: str) -> None:
     options: dict[str, Any] = {"tool": "edit", "behavior": "chat", word: ("doc_edit", "practice")}
     error = ToolDeniedError(**options)
     assert (error.tool, error.behavior, error.allowed_behaviors) == ("edit", "chat", ("doc_edit", "practice"))
+    assert error.allowed == error.allowed_behaviors
     assert str(error) == "Tool `edit` is not allowed in behavior 'chat'; it is allowed in: doc_edit, practice."
 
 

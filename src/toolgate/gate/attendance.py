@@ -101,8 +101,12 @@ class Attendance:
         self._onlookers.wake(hint)
         if self._homes and hint.status.is_final:
             self._homes.pop((hint.project, hint.call_id), None)
-        if not self._waiters.wake(hint) and hint.status is _APPROVED:
+        if not self._waiters.wake(hint) and hint.status is _APPROVED and self._holds(hint):
             self._dispatch((hint.project, hint.call_id))
+
+    def _holds(self, hint: Hint) -> bool:
+        """Whether the call may be run here; where the tool is not told, whoever reads the call finds out."""
+        return hint.tool_name is None or hint.tool_name in self._driver.realm(hint.project).registry
 
     def offer(self, call: Call) -> None:
         key = (call.project, call.id)

@@ -118,6 +118,18 @@ class Workspace:
                 return self._directly(path, inner, os.path.normpath(whole), root) or self._by_hand(path, whole)
         return self._by_hand(path, whole)
 
+    def spell(self, path: str, *, base: str | None = None) -> PathFact:
+        """Return where a path leads by its words alone, for files of another machine, which cannot be looked at.
+
+        Raises PathRefused for a path that can be no argument.
+        """
+        check_text(path)
+        if base is not None:
+            check_text(base)
+        whole = "/" + os.path.normpath(os.path.join(self.path, base or "", path)).lstrip("/")
+        root = next((root for root in self._by_length if f"{whole}/".startswith(root.prefix)), None)
+        return PathFact(given=path, path=whole, root=None if root is None else root.path, kind="absent")
+
     @staticmethod
     def _directly(given: str, inner: bytes, path: str, root: Root) -> PathFact | None:
         """The quick way, for paths with no link in them; None where that cannot be told."""

@@ -22,7 +22,7 @@ from toolgate.hitl.audit import log_auto_execution as _log_auto_execution
 from toolgate.hitl.desk import get_hitl_gate, offer
 from toolgate.hitl.models import HITLConfig, HITLToolResult, determine_approval_level
 from toolgate.kernel.assessment import ApprovalLevel
-from toolgate.kernel.confidence import calculate_confidence
+from toolgate.kernel.confidence import calculate_confidence, is_true
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import Result, ToolOutput
@@ -128,7 +128,12 @@ async def invoke(func: HITLTool, arguments: Mapping[str, Any], *, context: Mappi
     """Call a decorated function with arguments a model wrote. A `_hitl_context` among them is refused, not trusted."""
     if CONTEXT in arguments:
         raise ToolInputError(f"`{CONTEXT}` comes from the host, not from arguments; leave it out.", tool=func.__name__)
-    return await func(**{str(name): value for name, value in arguments.items()}, **{CONTEXT: context})
+    named = {str(name): value for name, value in arguments.items()}
+    try:
+        inspect.signature(func).bind(**named)
+    except TypeError as error:
+        raise ToolInputError(f"The arguments do not fit `{func.__name__}`: {error}.", tool=func.__name__) from None
+    return await func(**named, **{CONTEXT: context})
 
 
 async def resume(approval_id: str, *, wait: bool = False) -> Any:
@@ -225,7 +230,7 @@ def _context(told: Mapping[str, Any] | None, handoff: _Handoff) -> Context:
         user=None if user is None else str(user),
         roles=frozenset() if role is None else frozenset({str(role)}),
         session_id=None if told.get("session_id") is None else str(told["session_id"]),
-        workspace_verified=told.get("workspace_verified") is True,
+        workspace_verified=is_true(told.get("workspace_verified")),
         host=handoff,
     )
 

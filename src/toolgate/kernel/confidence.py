@@ -5,7 +5,6 @@ What speaks for a call comes from the trusted host (roles, a verified workspace)
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -26,7 +25,7 @@ BASE: Final[dict[str, int]] = {
 }
 DEFAULT_BASE: Final = 70
 LARGE_AMOUNT: Final = 1000
-_BULK: Final = re.compile(r"(?:\b|_)bulk(?:\b|_)|bulk(?=[A-Z])|Bulk")
+_BULK: Final = re.compile(r"(?i:(?:\b|_)bulk(?:\b|_))|bulk(?=[A-Z])|Bulk")
 _DEPTH: Final = 16
 _NO: Final = frozenset({"", "0", "false", "no", "none", "off"})
 
@@ -41,7 +40,7 @@ def score(tool_name: str, arguments: Mapping[str, Any], *, is_admin: bool, is_ve
         steps.append((5, "+5: the workspace is verified"))
     if any(_is_large(amount) for amount in _amounts(arguments, 0)):
         steps.append((-15, f"-15: an amount above {LARGE_AMOUNT}, or one that cannot be read"))
-    if _BULK.search(tool_name) or _is_true(arguments.get("bulk")):
+    if _BULK.search(tool_name) or is_true(arguments.get("bulk")):
         steps.append((-10, "-10: a bulk operation"))
     total = sum(step for step, _ in steps)
     return Score(min(100, max(0, total)), tuple(said for _, said in steps))
@@ -65,11 +64,12 @@ def calculate_confidence(tool_name: str, args: Mapping[str, Any], context: Mappi
         tool_name,
         args,
         is_admin=told.get("user_role") == "admin",
-        is_verified=_is_true(told.get("workspace_verified")),
+        is_verified=is_true(told.get("workspace_verified")),
     ).value
 
 
-def _is_true(value: object) -> bool:
+def is_true(value: object) -> bool:
+    """Whether a flag is set, however it is written: the words for no are no."""
     return str(value).strip().lower() not in _NO if isinstance(value, str) else bool(value)
 
 
@@ -89,8 +89,10 @@ def _amounts(value: Any, depth: int) -> Iterator[Any]:
 
 def _is_large(amount: Any) -> bool:
     """Whether an amount is above the limit. One that is no plain number counts as large: it could be anything."""
+    if isinstance(amount, Decimal) and amount.is_nan():  # one that cannot even be compared
+        return True
     if isinstance(amount, int | float | Decimal):
-        return math.isnan(amount) or not -LARGE_AMOUNT <= amount <= LARGE_AMOUNT
+        return not -LARGE_AMOUNT <= amount <= LARGE_AMOUNT
     if amount is None:
         return False
     if isinstance(amount, list | tuple):

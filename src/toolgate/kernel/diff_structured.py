@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from toolgate.errors import UsageError
 from toolgate.kernel.diff_result import DiffLine, DiffResult, DiffType, ratio
 
 MAX_SHOWN: Final = 10_000
@@ -25,6 +26,8 @@ def diff_structured(
     `diff_output` is empty where nothing differs. A value longer than `max_shown` characters is cut, with a mark,
     and the result is `truncated`.
     """
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        raise UsageError("diff_structured compares two mappings: use diff_json for other values.")
     ignored = ignore_keys or ()
     names = sorted((name for name in {**old, **new} if name not in ignored), key=str)
     changes: list[DiffLine] = []

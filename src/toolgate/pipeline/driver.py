@@ -97,7 +97,7 @@ class Driver:
         if self.listeners or self.has_realms or call is None or call.due_at is not None:
             self._announce(change)
         elif call.status is not _EXECUTING:  # a claim of a call that runs here is nobody's news
-            self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
+            self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
             if self.tally is not None:
                 self.tally(change)
         return None
@@ -112,7 +112,7 @@ class Driver:
             relay.take(change)  # before anybody wakes up and asks whether everything was heard
         if call is not None:
             if call.status is not _EXECUTING:
-                self.bus.publish(_new(Hint, (call.project, call.id, call.status)))
+                self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
                 if self.tally is not None:
                     self.tally(change)
             if call.due_at is not None and self.on_due is not None:

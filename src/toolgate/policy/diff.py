@@ -96,7 +96,7 @@ def word_in(policy: FilePolicy, tool: ToolDefinition, mode: Mode) -> Word:
     """Return what a tool gets in a mode from the rules that look at nothing else."""
     stance = policy.stance(tool)
     rules = tuple(rule for rule in rules_over(tool, stance) if getattr(rule, "is_static", False))
-    call = a_call(tool.name, {}, DEFAULT_CONTEXT)
+    call = a_call(tool, {}, DEFAULT_CONTEXT)
     judgement = judge(rules, call, tool, Facts(mode, call.created_at))
     if judgement.word is Word.DENY:
         return Word.DENY

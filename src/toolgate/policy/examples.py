@@ -30,13 +30,14 @@ def _never(_given: object) -> None:
     raise AssertionError("a stand-in is never run")
 
 
-def a_call(tool: str, arguments: Mapping[str, Any], context: Context) -> Call:
+def a_call(tool: ToolDefinition, arguments: Mapping[str, Any], context: Context) -> Call:
     """Return a call that nobody makes."""
     now = datetime.now(UTC)
     return Call.make(
         id="example",
         project=context.project,
-        tool_name=tool,
+        tool_name=tool.name,
+        placement=tool.runs_in.value,
         context=context,
         created_at=now,
         arguments=orjson.dumps(arguments),
@@ -48,7 +49,7 @@ def ruling_of(
 ) -> Ruling:
     """Return what a policy says of a call that nobody makes."""
     stance = policy.stance(tool)
-    call = a_call(tool.name, arguments, context)
+    call = a_call(tool, arguments, context)
     facts = look(call, tool, stance, arguments, mode=mode, now=call.created_at)
     return rule_on(call, tool, stance, rules_over(tool, stance), facts)
 

@@ -147,7 +147,7 @@ def explain(policy: Policy, question: Question) -> Explanation:
     tool, arguments = question.tool, question.arguments
     stance = policy.stance(tool)
     rules = rules_over(tool, stance)
-    call = a_call(tool.name, arguments, question.context)
+    call = a_call(tool, arguments, question.context)
     facts = look(call, tool, stance, arguments, mode=question.mode, now=call.created_at)
     ruling = rule_on(call, tool, stance, rules, facts)
     return Explanation(

@@ -147,11 +147,11 @@ class PathInspector:
     access: Access
     name: str = "paths"
 
-    def __call__(self, _call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> tuple[PathTarget, ...]:
-        workspace = self.workspace()
+    def __call__(self, call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> tuple[PathTarget, ...]:
+        look = _eyes(self.workspace(), call)
         omitted = self._omitted(arguments) if self.defaults else None
         given = {**arguments, **omitted} if omitted else arguments
-        return tuple(look_at(workspace, where, value, self.access) for where, value in strings(given, self._is_path))
+        return tuple(look_at(look, where, value, self.access) for where, value in strings(given, self._is_path))
 
     def recall(self, arguments: Mapping[str, Any], kept: list[dict[str, Any]]) -> tuple[PathTarget, ...]:
         """Return what was found when a recorded call was made; a path nobody looked at then is looked at now."""
@@ -160,7 +160,7 @@ class PathInspector:
         for where, value in strings({**self._omitted(arguments), **arguments}, self._is_path):
             one = known.get(where)
             if one is None or not isinstance(value, str):
-                found.append(look_at(self.workspace(), where, value, self.access))
+                found.append(look_at(self.workspace().look, where, value, self.access))
             elif "path" not in one:
                 found.append(PathTarget(where, value, self.access, None, one["refused"]))
             else:
@@ -178,12 +178,22 @@ class PathInspector:
         return [_shown_path(target, mask) for target in finding]
 
 
-def look_at(workspace: Workspace, where: str, value: Any, access: Access, base: str | None = None) -> PathTarget:
+ELSEWHERE = ("client", "worker")
+
+
+def _eyes(workspace: Workspace, call: Call) -> Callable[..., PathFact]:
+    """How paths of a call are looked at: where it runs on another machine, by their words; that machine looks again."""
+    return workspace.spell if call.placement in ELSEWHERE else workspace.look
+
+
+def look_at(
+    look: Callable[..., PathFact], where: str, value: Any, access: Access, base: str | None = None
+) -> PathTarget:
     """Return what a path argument points at; what can be no path is refused."""
     if not isinstance(value, str):
         return PathTarget(where, str(value)[:80], access, None, f"argument '{where}' must be a path")
     try:
-        return PathTarget(where, value, access, workspace.look(value, base=base))
+        return PathTarget(where, value, access, look(value, base=base))
     except Refused as error:
         return PathTarget(where, value, access, None, str(error))
 
@@ -211,7 +221,7 @@ class CommandInspector:
     argument: str | None
     name: str = "commands"
 
-    def __call__(self, _call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> CommandTarget:
+    def __call__(self, call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> CommandTarget:
         where = self.argument or next((name for name in COMMAND_NAMES if name in arguments), COMMAND_NAMES[0])
         argv = arguments.get(where)
         extra = arguments.get("args")
@@ -226,8 +236,8 @@ class CommandInspector:
             parsed = parse(self.commands, argv, environment=environment)  # type: ignore[arg-type]  # it refuses others
         except Refused as error:
             return CommandTarget(shown, None, (), str(error))
-        workspace, base = self.workspace(), arguments.get("cwd")
-        paths = tuple(look_at(workspace, use.argument, use.path, use.access, base) for use in parsed.paths)
+        look, base = _eyes(self.workspace(), call), arguments.get("cwd")
+        paths = tuple(look_at(look, use.argument, use.path, use.access, base) for use in parsed.paths)
         return CommandTarget(shown, parsed, paths)
 
     def shown(self, finding: CommandTarget, mask: Mask, /) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from toolgate.kernel.call import Status
 
 
 class Hint(NamedTuple):
-    """Something changed about this call; read the store to learn what."""
+    """Something changed about this call; read the store to learn what. `tool_name` is told where it is at hand."""
 
     project: str
     call_id: str
     status: Status
+    tool_name: str | None = None
 
 
 Listener = Callable[[Hint], None]

@@ -32,6 +32,25 @@ def workspace(top: Path) -> Iterator[Workspace]:
         yield opened
 
 
+def test_paths_of_another_machine_are_judged_by_their_words(workspace: Workspace, top: Path) -> None:
+    (top / "root" / "out").symlink_to("/etc")
+    root = str(top / "root")
+    led = {
+        "out/passwd": (f"{root}/out/passwd", root),
+        "a/../b": (f"{root}/b", root),
+        ".": (root, root),
+        "../x": (f"{top}/x", None),
+        "//etc/passwd": ("/etc/passwd", None),
+        f"{root}-other/x": (f"{root}-other/x", None),
+    }
+    assert {path: (fact.path, fact.root) for path in led for fact in [workspace.spell(path)]} == led
+    assert workspace.spell("x", base="src").path == f"{root}/src/x"
+    assert workspace.spell("/etc/x", base="src").root is None
+    for wrong in ("", "a\0b"):
+        with pytest.raises(PathRefused):
+            workspace.spell(wrong)
+
+
 @pytest.mark.parametrize(
     "given_path", ["src/main.py", "./src//main.py", "src/../src/main.py", "{root}/src/main.py", "{root}/./src/main.py"]
 )

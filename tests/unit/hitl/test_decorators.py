@@ -300,6 +300,21 @@ async def test_a_context_among_a_models_arguments_is_refused_not_trusted() -> No
     assert refused.error_code == "invalid_arguments"
 
 
+@pytest.mark.parametrize("arguments", [{}, {"project_id": "P", "user_role": "admin"}])
+async def test_a_models_arguments_that_do_not_fit_are_bad_input(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ToolInputError, match="delete_project"):
+        await invoke(delete_project, arguments)
+
+
+async def test_the_gate_hears_what_the_host_says_of_the_workspace_as_the_score_does() -> None:
+    @hitl_tool(auto_threshold=75)
+    async def touch() -> str:
+        return "touched"
+
+    assert await touch(_hitl_context={"workspace_verified": 1}) == "touched"
+    assert is_hitl_pending(await touch(_hitl_context={"workspace_verified": "false"}))
+
+
 async def test_the_description_is_filled_with_masked_arguments_and_names_only() -> None:
     @hitl_tool(auto_threshold=100, description_template="Send {to} {password} {to.__class__} {missing}?")
     async def send(to: str, password: str) -> None: ...

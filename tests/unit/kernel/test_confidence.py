@@ -20,7 +20,7 @@ from toolgate.testing.conformance.rows import a_call
     ("name", "base"),
     [("sign_contract", 50), ("delete_project", 40), ("approve_expense", 60), ("send_notification", 80),
      ("update_task_status", 85), ("anything", 70), ("send_bulk_notification", 60), ("bulk", 60), ("bulkhead", 70),
-     ("bulkDelete", 60), ("sendBulk", 60)],
+     ("bulkDelete", 60), ("sendBulk", 60), ("BULK_DELETE", 60), ("BULKHEAD", 70)],
 )  # fmt: skip
 def test_the_base_is_the_tools(name: str, base: int) -> None:
     assert calculate_confidence(name, {}) == base
@@ -41,6 +41,7 @@ LARGE: list[Any] = [
     1001, 1000.01, "5000", "5,000.00", "5.000,00", "$5000", "5000 EUR", "1e9", Decimal(5000), float("nan"),
     float("inf"), "five", "", {"value": "2000"}, [1, 2000], "\uff11\uff10\uff10\uff11", "5_000", "1 001", "1'001",
     "-5000", -5000, Decimal("NaN"), "1.234", "+2,000", "\u0661\u0660\u0660\u0661",
+    10**400, Decimal("sNaN"),
 ]  # fmt: skip
 SMALL: list[Any] = [1000, "1000", "999.99", "1,000", "1000.00", 0, None, True, "12.5€", "0,500", ".5", "-.5", "5.", [1]]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from toolgate.errors import UsageError
 from toolgate.kernel.diff import DiffLine, DiffType, diff_structured
 
 
@@ -88,3 +89,11 @@ def test_long_and_deep_values_are_cut_with_a_mark() -> None:
     assert "+ b: <nested too deeply to show>" in result.diff_output
     while deep:  # taken apart by hand: freeing it at once would need as deep a stack
         deep = deep.pop()
+
+
+@pytest.mark.parametrize("odd", [[1], None, "text"])
+def test_what_is_no_record_is_refused(odd: Any) -> None:
+    with pytest.raises(UsageError, match="two mappings"):
+        diff_structured(odd, {})
+    with pytest.raises(UsageError, match="two mappings"):
+        diff_structured({}, odd)

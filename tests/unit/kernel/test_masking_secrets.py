@@ -89,7 +89,7 @@ password%3D§%26user%3Dbob
 ALTER USER bob WITH PASSWORD '§';
 CREATE USER x IDENTIFIED BY '§';
 machine h login bob password §
-//registry.npmjs.org/:_authToken=§
+//registry.example.org/:_authToken=§
 aws_secret_access_key = §
 token: §
 secret: §
@@ -258,7 +258,7 @@ ansible-playbook -e ansible_ssh_pass=§
 docker build --build-arg NPM_TOKEN=§
 git clone https://oauth2:§@gitlab.com/a/b
 pip install --index-url https://u:§@pypi.x/simple
-npm set //registry.npmjs.org/:_authToken=§
+npm set //registry.example.org/:_authToken=§
 _auth=§
 _password=§
 <Password>§</Password>

@@ -169,6 +169,11 @@ def test_ascii_has_no_look_alikes() -> None:
     assert list(find_look_alikes("plain")) == []
 
 
+def test_a_word_of_twins_among_latin_words_is_one_from_three_letters_on() -> None:
+    assert list(find_look_alikes("go \u0441\u043e\u0440\u0435 now")) == [3, 4, 5, 6]
+    assert list(find_look_alikes("go \u0441\u043e now")) == []
+
+
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES: st.SearchStrategy[object] = st.recursive(
     SCALARS | st.text(),

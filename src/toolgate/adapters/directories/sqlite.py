@@ -18,6 +18,8 @@ from toolgate.ports.directory import EVERY_PROJECT, Ability, Account, Token, Tok
 KEPT_S = 60.0
 """How long after its end a ticket or session is remembered."""
 
+MOST_READ = 10_000
+
 T = TypeVar("T")
 _TOKEN = "id, account, digest, used_as, label, scope, created_at, expires_at, revoked_at, parent"
 _FIND = f"""
@@ -36,6 +38,8 @@ class SqliteDirectory:
         self._reading = connect()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
+        self._read: dict[bytes, tuple[Any, Token, Account]] = {}
+        """What was last read of a token, so that the same row need not be taken apart again."""
 
     def _all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
@@ -109,8 +113,8 @@ class SqliteDirectory:
         found = self._all(_FIND, (digest,))
         if not found:
             return None
-        *row, name, kind, acts_for, roles, parent, parent_revoked, parent_expires = found[0]
-        token = _token(row)
+        parent, parent_revoked, parent_expires = found[0][-3:]
+        token, account = self._of(digest, found[0])
         if not token.is_valid(now) or (spend and token.use is not TokenUse.TICKET):
             return None
         if token.parent is not None and (
@@ -119,7 +123,15 @@ class SqliteDirectory:
             return None
         if spend and not await self._spend(token.id, now):
             return None
-        return token, _account((name, kind, acts_for, roles))
+        return token, account
+
+    def _of(self, digest: bytes, row: Any) -> tuple[Token, Account]:
+        known = self._read.get(digest)
+        if known is None or known[0] != row:
+            if len(self._read) >= MOST_READ:
+                self._read.clear()
+            known = self._read[digest] = (row, _token(row[:10]), _account(row[10:14]))
+        return known[1], known[2]
 
     async def _spend(self, token_id: str, now: datetime) -> bool:
         sql = "UPDATE tokens SET revoked_at=? WHERE id=? AND revoked_at IS NULL"

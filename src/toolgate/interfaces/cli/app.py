@@ -22,6 +22,7 @@ from toolgate.interfaces.cli import (
 
 app = typer.Typer(
     name="toolgate",
+    rich_markup_mode=None,  # plain help: loading what draws boxes takes longer than everything else
     help="Governed tool execution for AI agents.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -67,7 +67,7 @@ def revoke(
     from toolgate.ports.store import GrantQuery
 
     with gate_on(database) as gate:
-        begun = [grant for grant in gate.sync.grants(GrantQuery()) if grant.id.startswith(grant_id)]
+        begun = [one for one in gate.sync.grants(GrantQuery()) if grant_id and one.id.startswith(grant_id)]
         if len(begun) > 1:
             raise UsageError(f"{len(begun)} grants begin with {grant_id!r}; write more of the id.")
         whole = begun[0].id if begun else grant_id

@@ -49,11 +49,11 @@ def run(gate: Any, by: Any, project: str | None) -> None:
 def _do(gate: Any, wish: Wish, state: Inbox, by: Any) -> None:
     approval = state.looking
     assert approval is not None
-    words = edited(approval.arguments) if wish is Wish.EDIT else _words(wish)
-    if words is None:
-        state.tell("Nothing was done.", leave=False)
-        return
     try:
+        words = edited(approval.arguments) if wish is Wish.EDIT else _words(wish)
+        if words is None:
+            state.tell("Nothing was done.", leave=False)
+            return
         said = answer(gate, wish, approval, by=by, words=words)
     except ToolgateError as error:
         state.tell(printable(str(error)), leave=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,8 +42,6 @@ def show(
     if json:
         as_json(artifact.to_dict())
         return
-    import sys
-
     draw = to_terminal if sys.stdout.isatty() else to_plain
     typer.echo(draw(artifact, full=full))
 
@@ -123,8 +123,13 @@ def edited(arguments: Any) -> str | None:
     import click
     import orjson
 
+    if not (sys.stdin.isatty() or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
+        raise UsageError("There is no terminal to open an editor on; give the new arguments with --arguments.")
     before = orjson.dumps(arguments, option=orjson.OPT_INDENT_2).decode() + "\n"
-    after = click.edit(before, extension=".json")
+    try:
+        after = click.edit(before, extension=".json")
+    except click.ClickException as error:
+        raise UsageError(f"The editor did not work ({error}); set EDITOR, or give --arguments.") from error
     return None if after is None or after == before else after
 
 

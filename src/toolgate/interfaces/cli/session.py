@@ -61,8 +61,8 @@ def load_tools(modules: list[str] | None) -> list[ToolDefinition]:
     for name in modules or ():
         try:
             module = importlib.import_module(name)
-        except ImportError as error:
-            raise UsageError(f"The module {name!r} cannot be imported: {error}.") from error
+        except Exception as error:  # whatever the module's own code raises
+            raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}.") from error
         for value in vars(module).values():
             tool = getattr(value, "_hitl_definition", value)
             if isinstance(tool, ToolDefinition):
@@ -72,6 +72,8 @@ def load_tools(modules: list[str] | None) -> list[ToolDefinition]:
 
 def full_id(gate: Gate, given: str, project: str | None = None) -> str:
     """Return the id of the one open approval that begins so; an id that is whole is returned as it is."""
+    if not given:  # a script whose variable is not set must not answer whatever happens to wait
+        raise UsageError("The approval's id is empty; `toolgate inbox DATABASE --json` lists what waits.")
     begun = [approval.id for approval in gate.sync.pending(project=project) if approval.id.startswith(given)]
     if given in begun or not begun:
         return given

@@ -86,12 +86,12 @@ class Authenticator:
 
     async def caller(self, headers: Headers, *, method: str, address: str, ticket: str | None = None) -> Caller:
         """Return who asks; raise the 401 or 429 that answers who does not say."""
-        wait = self._failures.is_empty(address)
-        if wait:
-            raise too_many(wait)
         found = await self._find(headers, method, ticket)
         if found is None:
-            self._failures.take(address)
+            # Only failures count: others who share an address, behind a proxy, must not suffer for one who guesses.
+            wait = self._failures.take(address)
+            if wait:
+                raise too_many(wait)
             raise ProblemError(
                 401,
                 "not_signed_in",

@@ -28,9 +28,3 @@ class Buckets:
         if len(self._levels) > MOST_BUCKETS:
             self._levels.popitem(last=False)
         return 0.0
-
-    def is_empty(self, key: Hashable) -> float:
-        """Seconds until one is there again; 0.0 where one is. Takes nothing."""
-        level, at = self._levels.get(key, (self._burst, self._clock()))
-        level = min(self._burst, level + (self._clock() - at) * self._rate)
-        return 0.0 if level >= 1.0 else (1.0 - level) / self._rate

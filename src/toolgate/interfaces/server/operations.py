@@ -138,8 +138,7 @@ class Endpoint:
         except Exception as error:  # noqa: BLE001  # the edge of the process: told without its text
             response = unexpected(error, f"{operation.method} {operation.path}").response()
         self._count(response.status_code, perf_counter() - began)
-        response.raw_headers = secured(response.raw_headers)
-        await response(scope, receive, send)
+        await reply(response, send)
 
     async def _admit(self, scope: Scope) -> Ask:
         """Find out who asks, whether they may and what for; everything is refused before the body is read."""
@@ -242,6 +241,13 @@ async def _next(receive: Receive) -> Any:
     if message["type"] == "http.disconnect":
         raise ProblemError(400, "disconnected", "The client went away while sending its body.")
     return message
+
+
+async def reply(response: Response, send: Send) -> None:
+    """Send an answer with the headers every answer has."""
+    headers = secured(response.raw_headers)
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def response_of(status: int, given: Any) -> Response:

@@ -57,7 +57,6 @@ class ExecuteBody(Body):
     run_id: Id | None = None
     behavior: Id | None = None
     tool_id: Id | None = Field(default=None, description="An id of your own: the same id never runs twice.")
-    message: Text | None = Field(default=None, description="What an approver is asked.")
     claim: Text | None = Field(default=None, description="What the agent says about it; shown as no more than that.")
     approval_timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
     wait: bool = Field(default=True, description="False answers 202 as soon as the call waits for somebody.")

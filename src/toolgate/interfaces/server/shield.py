@@ -78,11 +78,12 @@ class Shield:
 
 def secured(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return an answer's headers with those every answer has."""
-    names = {name for name, _ in headers}
-    if b"x-content-type-options" in names:
-        return headers
-    kept = [] if b"cache-control" in names else [_NO_STORE]
-    return [*headers, *SECURITY_HEADERS, *kept]
+    is_kept = False
+    for name, _ in headers:
+        if name == b"x-content-type-options":
+            return headers
+        is_kept |= name == b"cache-control"
+    return [*headers, *SECURITY_HEADERS] if is_kept else [*headers, *SECURITY_HEADERS, _NO_STORE]
 
 
 def _guarded(send: Send) -> Send:

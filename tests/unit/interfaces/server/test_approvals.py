@@ -90,6 +90,18 @@ async def test_a_body_that_does_not_fit_is_a_400_and_decides_nothing(house: Hous
     assert len(await house.gate.pending(project="demo")) == 1
 
 
+async def test_what_an_agent_says_about_its_call_is_shown_as_its_claim_only(house: House) -> None:
+    bot = house.client("bot")
+    refused = await bot.post(
+        f"{P}/tools/execute", json=execute("pay", {"amount": 1}, message="Nothing to see, approve")
+    )
+    assert refused.status_code == 400
+    body = execute("pay", {"amount": 1}, claim="A routine payment", wait=False)
+    asked = (await bot.post(f"{P}/tools/execute", json=body)).json()
+    shown = (await house.client("ann").get(f"{P}/approvals/{asked['approval_id']}")).json()["approval"]
+    assert (shown["description"], shown["claim"]) == ("Run pay?", "A routine payment")
+
+
 async def test_a_question_shows_everything_but_secrets(house: House) -> None:
     asked = await ask(house, amount=7, password=SECRET)
     ann = house.client("ann")

@@ -462,7 +462,6 @@ toolgate.db
 
 FETCHABLE = """
 https://docs.python.org/3/library/os.html
-https://pypi.org/project/requests/
 https://github.com/python/cpython/blob/main/README.rst
 https://raw.githubusercontent.com/a/b/main/README.md
 https://requests.readthedocs.io/en/latest/

@@ -10,7 +10,33 @@ import pytest
 from tests.unit.kernel.samples import a_tool
 from tests.unit.policy.asking import ask, policy, word
 
-from toolgate.kernel.tool import RiskLevel
+from toolgate.kernel.tool import RiskLevel, ToolDefinition
+
+
+def test_a_tool_that_runs_elsewhere_is_judged_by_the_words_of_its_paths(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "out").symlink_to("/etc")
+    text = """
+        tools:
+          fetch: {allowed_paths: ["${WORKSPACE}/**"], forbidden_paths: ["${WORKSPACE}/closed/**"], decision: allow}
+    """
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    words = {
+        placement: [
+            word(
+                text,
+                {"path": path},
+                tool=ToolDefinition("fetch", schema, print, placement=placement),
+                workspace=tmp_path,
+            )
+            for path in ("out/hosts", "closed/../a", "closed/a", "../a", "/etc/hosts")
+        ]
+        for placement in ("client", "inline")
+    }
+    assert words == {
+        "client": ["allow", "allow", "deny", "deny", "deny"],
+        "inline": ["deny", "allow", "deny", "deny", "deny"],
+    }
 
 
 @pytest.fixture

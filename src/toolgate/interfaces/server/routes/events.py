@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from starlette.types import Receive, Send
 
-from toolgate.interfaces.server.operations import Ask, Operation, response_of
+from toolgate.interfaces.server.operations import Ask, Operation, reply, response_of
 from toolgate.interfaces.server.schemas import EventList, EventRecord, EventsQuery
-from toolgate.interfaces.server.shield import secured
 from toolgate.interfaces.server.streams import event_stream
 
 _PATH = "/my/projects/{project_id}/events"
@@ -29,9 +28,7 @@ async def either(ask: Ask, receive: Receive, send: Send) -> None:
     if b"text/event-stream" in ask.headers.get(b"accept", b""):
         await event_stream(ask, receive, send)
     else:
-        page = response_of(200, await index(ask))
-        page.raw_headers = secured(page.raw_headers)
-        await page(ask.scope, receive, send)
+        await reply(response_of(200, await index(ask)), send)
 
 
 OPERATIONS = (

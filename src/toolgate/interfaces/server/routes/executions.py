@@ -53,7 +53,6 @@ async def execute(ask: Ask) -> tuple[int, Execution]:
         call_id=body.tool_id,
         wait=False,
         approval_timeout_s=body.approval_timeout_seconds,
-        message=body.message,
         claim=body.claim,
     )
     if not result.is_final and body.wait:
