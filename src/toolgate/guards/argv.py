@@ -93,7 +93,7 @@ def parse(
 
 
 def _checked(argv: Sequence[str]) -> list[str]:
-    if isinstance(argv, str) or not argv:
+    if not isinstance(argv, list | tuple) or not argv:
         raise ArgvRefused("empty", "A command line is a list: the command's name, then its arguments.")
     for word in argv:
         if not isinstance(word, str):

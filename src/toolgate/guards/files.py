@@ -289,7 +289,7 @@ def _fact(given: str, path: str, root: Root | None, status: os.stat_result) -> P
 def _names_of(root: Root, status: os.stat_result, own: str) -> tuple[tuple[str, ...], bool]:
     """Return the other names of a file beneath a root, and whether there are more elsewhere."""
     found: list[str] = []
-    for scanned, (path, inode) in enumerate(_tree(root.path)):
+    for scanned, (path, inode) in enumerate(tree(root.path)):
         if inode == status.st_ino and path != own and _is_same(path, status):
             found.append(path)
             if len(found) + 1 >= status.st_nlink:
@@ -306,7 +306,8 @@ def _is_same(path: str, status: os.stat_result) -> bool:
         return False
 
 
-def _tree(top: str) -> Iterator[tuple[str, int]]:
+def tree(top: str) -> Iterator[tuple[str, int]]:
+    """Yield every name beneath a directory with its inode, links not followed."""
     waiting = [top]
     while waiting:
         try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from typing import NamedTuple
 
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
-from toolgate.guards.files import Root
+from toolgate.guards.files import Root, tree
 
 MAX_NAMES = 300_000
 
@@ -57,4 +59,28 @@ def _in_root(edges: Edges, root: Root) -> Kept:
                 f"{root.path} holds more than {MAX_NAMES} files, too many to find the protected ones among them. "
                 "Choose a smaller workspace."
             )
+    hidden += _other_names(root, hidden, tuple(f"{path}/" for path in (*hidden, *locked)))
     return Kept(tuple(sorted(hidden, key=len)), tuple(sorted(locked, key=len)))
+
+
+def _other_names(root: Root, hidden: list[str], covered: tuple[str, ...]) -> list[str]:
+    """Return the other names beneath a root (hard links) of files that are hidden, but for those `covered` anyway."""
+    linked: set[tuple[int, int]] = set()
+    for path in hidden:
+        with contextlib.suppress(OSError):  # it went away
+            status = os.lstat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                linked.add((status.st_dev, status.st_ino))
+    if not linked:
+        return []
+    inodes = {inode for _, inode in linked}
+    known = set(hidden)
+    names = (path for path, inode in tree(root.path) if inode in inodes and path not in known)
+    return [path for path in names if not path.startswith(covered) and _is_one(path, linked)]
+
+
+def _is_one(path: str, linked: set[tuple[int, int]]) -> bool:
+    with contextlib.suppress(OSError):
+        status = os.lstat(path)
+        return (status.st_dev, status.st_ino) in linked
+    return False

@@ -225,8 +225,8 @@ class CommandInspector:
         where = self.argument or next((name for name in COMMAND_NAMES if name in arguments), COMMAND_NAMES[0])
         argv = arguments.get(where)
         extra = arguments.get("args")
-        if isinstance(argv, str) and isinstance(extra, list):
-            argv = [argv, *extra]
+        if isinstance(argv, str) and isinstance(extra, list | None):
+            argv = [argv, *(extra or ())]  # a name alone is a whole command line; `git status` is no name
         shown = " ".join(map(str, argv)) if isinstance(argv, list) else str(argv)
         given = [arguments[name] for name in ("env", "environment") if arguments.get(name) is not None]
         if not all(isinstance(one, dict) for one in given):

@@ -76,6 +76,24 @@ def test_built_in_tools_are_known_without_being_listed(file: Path, tmp_path: Pat
     assert "5 passed, 0 failed" in run("test", file, "--calls", calls, "--workspace", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "verdict"),
+    [
+        ({"command": "pwd"}, "allow"),
+        ({"command": "pwd", "args": []}, "allow"),
+        ({"command": "pwd -x"}, "deny"),
+        ({"command": "pwd", "args": "-x"}, "deny"),
+        ({"command": 5}, "deny"),
+    ],
+)
+def test_a_command_without_arguments_is_a_whole_command_line(file: Path, arguments: Any, verdict: str) -> None:
+    file.write_text(
+        "commands: {pwd: {executable: /bin/pwd}}\ntools: {execute_command: {decision: allow, commands: {allowed: all}}}"
+    )
+    call = json.dumps({"tool": "execute_command", "arguments": arguments})
+    assert json.loads(run("explain", file, "--json", "--call", call))["verdict"] == verdict
+
+
 async def test_simulate_knows_the_built_in_tools(file: Path, tmp_path: Path) -> None:
     file.write_text("categories: {read_only: {decision: allow}}")
     database = tmp_path / "calls.db"
