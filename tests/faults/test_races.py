@@ -123,9 +123,12 @@ async def test_lockdown_and_approval_at_once_never_run_in_lockdown(seed: int) ->
         assert {type(error) for error in trouble} <= {DecisionConflictError}
         approved = [one for one in parked if (await gate.get(one.call_id)).status is not Status.AWAITING_APPROVAL]
         results = [await gate.wait(one.call_id) for one in approved]
-        assert {result.status for result in results} <= {Status.COMPLETED, Status.DENIED}
+        assert {result.status for result in results} <= {Status.COMPLETED, Status.DENIED, Status.CANCELLED}
         for result in results:
-            assert counting.ran[result.call_id] == (result.status is Status.COMPLETED)
+            if result.status is Status.CANCELLED:  # it ran when the brake came, and was stopped
+                assert counting.ran[result.call_id] <= 1
+            else:
+                assert counting.ran[result.call_id] == (result.status is Status.COMPLETED)
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))

@@ -263,8 +263,13 @@ def set_approval_service(service: ApprovalService) -> None:
 def clear_approval_service() -> None:
     """Forget the process-wide service and close its gate; the next one asked for is new."""
     previous = _put(None)
-    if previous is not None:
-        # A thread, since closing waits and this may be called from a coroutine.
+    if previous is None:
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        previous.gate.close()
+    else:  # closing waits, and a coroutine must not
         threading.Thread(target=previous.gate.close, name="toolgate-closing", daemon=True).start()
 
 
