@@ -10,6 +10,7 @@ from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.outlook import Outlook
 from toolgate.gate.ownership import Ownership
 from toolgate.gate.people import People, somebody
 from toolgate.gate.sync import SyncGate
@@ -49,7 +50,7 @@ RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate(People):
+class Gate(People, Outlook):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
