@@ -23,6 +23,7 @@ from toolgate.ports.channel import Channel
 from toolgate.ports.directory import Directory
 from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store
+from toolgate.ports.threads import Threads
 
 _SCHEMES = ("memory", "sqlite")
 
@@ -164,6 +165,21 @@ def directory(url: str) -> Directory:
         files.prepare(path)
         in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
             lambda: files.connect(path, busy_s=files.CREATE_S)
+        )
+        return in_file
+    raise _unknown(scheme)
+
+
+def threads(url: str) -> Threads:
+    """Return where the conversations of the store a URL names are kept."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "memory":
+        in_memory: Threads = _load("toolgate.adapters.threads.memory", "MemoryThreads")()
+        return in_memory
+    if separator and scheme == "sqlite":
+        file = _load("toolgate.adapters.stores.beside", "Beside")(_path(rest))
+        in_file: Threads = _load("toolgate.adapters.threads.sqlite", "SqliteThreads")(
+            file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
     raise _unknown(scheme)

@@ -11,7 +11,7 @@ from toolgate.gate.attendance import Attendance
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.ownership import Ownership
-from toolgate.gate.people import People
+from toolgate.gate.people import People, somebody
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
@@ -253,7 +253,7 @@ class Gate(People):
     ) -> Result:
         """Report how far a call on a client or worker is; this renews its lease."""
         self._check_open()
-        who = None if by is None else Principal.of(by)
+        who = None if by is None else somebody(by)
         return await self._leases.progress(
             project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
         )
@@ -272,7 +272,7 @@ class Gate(People):
         `by` is who reports: without a fence it must be who the call was given to.
         """
         self._check_open()
-        who = None if by is None else Principal.of(by)
+        who = None if by is None else somebody(by)
         return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     async def doubt(
@@ -300,7 +300,7 @@ class Gate(People):
     ) -> Result:
         """Say what an UNKNOWN call really did."""
         self._check_open()
-        return await self._answers.settle(project, call_id, happened=happened, by=Principal.of(by), reason=reason)
+        return await self._answers.settle(project, call_id, happened=happened, by=somebody(by), reason=reason)
 
     async def cancel(
         self,
@@ -360,7 +360,7 @@ class Gate(People):
         except ValueError:
             raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
         driver = self._driver
-        who = Principal.of(by)
+        who = somebody(by)
         data = {
             "from": self.mode.value,
             "to": wanted.value,
@@ -382,12 +382,12 @@ class Gate(People):
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        await self._keeper.follow(policy, by=Principal.of(by).name)
+        await self._keeper.follow(policy, by=somebody(by).name)
 
     async def reload_policy(self, *, by: str | Principal) -> Policy:
         """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
         self._check_open()
-        return await self._keeper.reload(by=Principal.of(by).name)
+        return await self._keeper.reload(by=somebody(by).name)
 
     def note_sandbox(self, report: Mapping[str, Any]) -> None:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""
