@@ -36,6 +36,8 @@ class Query(BaseModel):
 class Answer(BaseModel):
     """An answer. Fields may be added in later versions."""
 
+    model_config = ConfigDict(frozen=True)
+
 
 class Problem(Answer):
     """An error (RFC 9457). `code` is what programs compare."""
@@ -74,6 +76,11 @@ class Execution(Answer):
     error: str | None = None
     error_type: str | None = None
     approval_id: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing more happens by itself."""
+        return self.status in ("completed", "rejected", "timeout", "failed")
 
 
 class ExecutionRecord(Execution):
