@@ -276,6 +276,20 @@ class Gate(People, Outlook):
         who = None if by is None else somebody(by)
         return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
+    async def doubt(
+        self,
+        call_id: str,
+        reason: str,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
+
     async def settle(
         self,
         call_id: str,

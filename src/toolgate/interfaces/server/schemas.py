@@ -148,7 +148,9 @@ class ToolList(Answer):
 class ResultBody(Report):
     """What a tool that ran at the client gave."""
 
-    status: Literal["completed", "failed"]
+    status: Literal["completed", "failed", "unknown"] = Field(
+        description="`unknown`: whoever ran it cannot say what it did; `error` says what is known."
+    )
     result: Any = None
     error: Annotated[str, StringConstraints(max_length=100_000)] | None = None
     fence: Id | None = Field(
