@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.gate import Gate
+from toolgate.interfaces.server.chains import Chains
 from toolgate.interfaces.server.hub import Hub
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets
@@ -35,6 +36,7 @@ class Services:
     authenticator: Authenticator = field(init=False)
     requests: Buckets = field(init=False)
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
+    chains: Chains = field(default_factory=Chains)
 
     def __post_init__(self) -> None:
         settings = self.settings

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from toolgate.interfaces.server.operations import Operation
-from toolgate.interfaces.server.routes import approvals, chat, events, executions, governance, health, runs, session
+from toolgate.interfaces.server.routes import (
+    approvals,
+    chat,
+    events,
+    executions,
+    governance,
+    health,
+    history,
+    runs,
+    session,
+)
 
 # The hot ones come first: routes are tried in order.
 OPERATIONS: tuple[Operation, ...] = (
@@ -12,6 +22,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *events.OPERATIONS,
     *chat.OPERATIONS,
     *runs.OPERATIONS,
+    *history.OPERATIONS,
     *governance.OPERATIONS,
     *session.OPERATIONS,
     *health.OPERATIONS,
