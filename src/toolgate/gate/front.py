@@ -40,7 +40,7 @@ from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
-from toolgate.ports.bus import Bus, Hint
+from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
@@ -435,7 +435,7 @@ class Gate(People, Outlook):
                 wake()
 
         def hear(hint: Hint) -> None:
-            if hint.project == project:
+            if hint.project == project or hint is LOOK_AGAIN:
                 wake()  # also what other processes did
 
         listen.append(tell)
