@@ -13,6 +13,7 @@ from toolgate.interfaces.server.routes import (
     history,
     runs,
     session,
+    trials,
 )
 
 # The hot ones come first: routes are tried in order.
@@ -24,6 +25,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
     *history.OPERATIONS,
     *governance.OPERATIONS,
+    *trials.OPERATIONS,
     *session.OPERATIONS,
     *health.OPERATIONS,
 )
