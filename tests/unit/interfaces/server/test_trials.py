@@ -153,6 +153,7 @@ async def test_without_a_policy_file_a_text_can_still_be_tried(house: House) -> 
 
 async def test_a_grant_is_tried_before_it_is_given(house: House) -> None:
     bot, ann = house.client("bot"), house.client("ann")
+    approval = ""
     for amount in (1, 2, 30):
         body = execute("pay", {"amount": amount, "password": SECRET}, wait=False)
         approval = (await bot.post(f"{P}/tools/execute", json=body)).json()["approval_id"]
