@@ -144,16 +144,16 @@ class People:
     ) -> Grant:
         """Take a remembered answer back: nothing starts because of it any more."""
         self._check_open()
-        return await self._deciding.revoke(grant_id, by=_somebody(by), reason=reason, project=project)
+        return await self._deciding.revoke(grant_id, by=somebody(by), reason=reason, project=project)
 
 
 def _said(approval_id: str, by: str | Principal, reason: str | None, digest: str | None, project: str | None) -> Said:
-    return Said(approval_id=approval_id, by=_somebody(by), reason=reason, digest=digest, project=project)
+    return Said(approval_id=approval_id, by=somebody(by), reason=reason, digest=digest, project=project)
 
 
-def _somebody(by: str | Principal | None) -> Principal:
-    """Return who answers; an answer of nobody, or of a name that cannot be read back, is refused."""
+def somebody(by: str | Principal | None) -> Principal:
+    """Return who acts; what nobody does, or a name that cannot be read back, is refused."""
     who = Principal.of("" if by is None else by)
     if not who.name.strip() or not who.name.isprintable():
-        raise UsageError("An answer needs to say whose it is: `by` is empty or cannot be printed.")
+        raise UsageError("Say who does this: `by` is empty or cannot be printed.")
     return who

@@ -145,6 +145,17 @@ class SyncGate:
     ) -> Result:
         return self._run(self._gate.complete(call_id, output, fence=fence, by=by, project=project))
 
+    def doubt(
+        self,
+        call_id: str,
+        reason: str,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        return self._run(self._gate.doubt(call_id, reason, fence=fence, by=by, project=project))
+
     def settle(
         self,
         call_id: str,

@@ -63,6 +63,18 @@ class Due(NamedTuple):
     next_at: datetime | None
 
 
+class UndoRecords(Protocol):
+    """The part of a store that keeps undo data; Redis can be this much of one. Raises what a store raises."""
+
+    def commit(self, change: Change) -> Awaitable[None] | None: ...
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
+
+    async def due(self, now: datetime, *, limit: int = 100) -> Due: ...
+
+    async def close(self) -> None: ...
+
+
 class Store(Protocol):
     """Safe to use from several event loops and threads at once.
 

@@ -24,7 +24,7 @@ from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Endpoint
 from toolgate.interfaces.server.problems import NOTHING_HERE, ProblemError
 from toolgate.interfaces.server.routes import OPERATIONS
-from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.services import Services, close
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.shield import Shield
 from toolgate.interfaces.server.socket import SocketEndpoint
@@ -68,7 +68,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await services.hub.close()
+        await close(services)
         if owns_gate:
             await gate.aclose()
             await directory.close()

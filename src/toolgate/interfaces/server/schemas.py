@@ -36,6 +36,8 @@ class Query(BaseModel):
 class Answer(BaseModel):
     """An answer. Fields may be added in later versions."""
 
+    model_config = ConfigDict(frozen=True)
+
 
 class Problem(Answer):
     """An error (RFC 9457). `code` is what programs compare."""
@@ -74,6 +76,11 @@ class Execution(Answer):
     error: str | None = None
     error_type: str | None = None
     approval_id: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing more happens by itself."""
+        return self.status in ("completed", "rejected", "timeout", "failed")
 
 
 class ExecutionRecord(Execution):
@@ -150,7 +157,9 @@ class ToolList(Answer):
 class ResultBody(Report):
     """What a tool that ran at the client gave."""
 
-    status: Literal["completed", "failed"]
+    status: Literal["completed", "failed", "unknown"] = Field(
+        description="`unknown`: whoever ran it cannot say what it did; `error` says what is known."
+    )
     result: Any = None
     error: Annotated[str, StringConstraints(max_length=100_000)] | None = None
     fence: Id | None = Field(

@@ -87,6 +87,23 @@ async def index(ask: Ask) -> ExecutionList:
 async def report(ask: Ask) -> ResultAnswer:
     body: ResultBody = ask.body
     tool_id = ask.params["tool_id"]
+    try:
+        result = await _hear(ask, tool_id, body)
+    except StaleFenceError as error:
+        raise await _stale(ask, tool_id, error) from None
+    ended = views.ROW_STATUS[result.status]
+    if body.status == "unknown":
+        return ResultAnswer(success=True, tool_id=tool_id, status=ended, message="Unknown outcome recorded")
+    message = "Tool result processed" if ended == body.status else f"Tool result not usable: {result.error}"
+    return ResultAnswer(success=ended == body.status, tool_id=tool_id, status=ended, message=message)
+
+
+async def _hear(ask: Ask, tool_id: str, body: ResultBody) -> Result:
+    """Record what a runner reports: what its run gave, or that it cannot say."""
+    gate = ask.services.gate
+    if body.status == "unknown":
+        reason = body.error or "it did not say why"
+        return await gate.doubt(tool_id, reason, fence=body.fence, by=ask.who, project=ask.project)
     output = ToolOutput(
         success=body.status == "completed",
         data=body.result,
@@ -94,13 +111,7 @@ async def report(ask: Ask) -> ResultAnswer:
         undo_metadata=body.undo,
         artifacts=body.artifacts,
     )
-    try:
-        result = await ask.services.gate.complete(tool_id, output, fence=body.fence, by=ask.who, project=ask.project)
-    except StaleFenceError as error:
-        raise await _stale(ask, tool_id, error) from None
-    ended = views.ROW_STATUS[result.status]
-    message = "Tool result processed" if ended == body.status else f"Tool result not usable: {result.error}"
-    return ResultAnswer(success=ended == body.status, tool_id=tool_id, status=ended, message=message)
+    return await gate.complete(tool_id, output, fence=body.fence, by=ask.who, project=ask.project)
 
 
 async def _stale(ask: Ask, tool_id: str, error: ConflictError) -> ProblemError:
