@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from toolgate.interfaces.server.operations import Operation
-from toolgate.interfaces.server.routes import approvals, chat, events, executions, governance, health, runs, session
+from toolgate.interfaces.server.routes import (
+    approvals,
+    chat,
+    events,
+    executions,
+    governance,
+    health,
+    inbox,
+    runs,
+    session,
+)
 
 # The hot ones come first: routes are tried in order.
 OPERATIONS: tuple[Operation, ...] = (
@@ -11,6 +21,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *executions.OPERATIONS,
     *events.OPERATIONS,
     *chat.OPERATIONS,
+    *inbox.OPERATIONS,
     *runs.OPERATIONS,
     *governance.OPERATIONS,
     *session.OPERATIONS,
