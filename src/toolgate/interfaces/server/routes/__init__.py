@@ -11,8 +11,10 @@ from toolgate.interfaces.server.routes import (
     governance,
     health,
     history,
+    inbox,
     runs,
     session,
+    trials,
 )
 
 # The hot ones come first: routes are tried in order.
@@ -21,9 +23,11 @@ OPERATIONS: tuple[Operation, ...] = (
     *executions.OPERATIONS,
     *events.OPERATIONS,
     *chat.OPERATIONS,
+    *inbox.OPERATIONS,
     *runs.OPERATIONS,
     *history.OPERATIONS,
     *governance.OPERATIONS,
+    *trials.OPERATIONS,
     *session.OPERATIONS,
     *health.OPERATIONS,
 )
