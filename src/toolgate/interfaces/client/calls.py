@@ -122,14 +122,16 @@ class Calls(Part):
         call_id: str,
         result: Any = None,
         *,
-        status: Literal["completed", "failed"] = "completed",
+        status: Literal["completed", "failed", "unknown"] = "completed",
         error: str | None = None,
         fence: str | None = None,
         undo: Mapping[str, Any] | None = None,
         artifacts: Sequence[Any] = (),
         retry_s: float | None = None,
     ) -> ResultAnswer:
-        """Report what a call that ran here gave. Reporting again after a lost answer is done for you.
+        """Report what a call that ran here gave, or that nobody knows (`unknown`).
+
+        Reporting again after a lost answer is done for you.
 
         Raises StaleFenceError where nobody waits for it any more; `tool_status` says where the call stands.
         """
@@ -145,9 +147,10 @@ class Calls(Part):
         try:
             return await report(repeats=True)
         except StaleFenceError as late:
-            if late.tool_status != status:
+            ended: Literal["completed", "failed"] = "completed" if status == "completed" else "failed"
+            if late.tool_status != ended:
                 raise
-            return ResultAnswer(success=True, tool_id=call_id, status=status, message="The first report arrived.")
+            return ResultAnswer(success=True, tool_id=call_id, status=ended, message="The first report arrived.")
 
     async def progress(
         self,
