@@ -17,10 +17,11 @@ from toolgate.interfaces.server.schemas import (
     RunAnswer,
     UndoRunAnswer,
 )
+from toolgate.interfaces.server.schemas_policy import PolicySourceAnswer, SimulateAnswer
 
 ModeName = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
-UNDO_S = 600.0
-"""How much longer than other requests undoing a run may take: it is done call by call."""
+LONG_S = 600.0
+"""How much longer than other requests may take what goes through many calls."""
 
 
 class Governance(Part):
@@ -37,7 +38,7 @@ class Governance(Part):
         """Undo the calls of a run, last first. `preview` changes nothing and says what would happen."""
         body = {"force": force, "skip_failures": skip_failures, "preview": preview}
         path = self._path("runs", run_id, "undo")
-        return await self._connection.ask(UndoRunAnswer, "POST", path, body=body, repeats=preview, wait_s=UNDO_S)
+        return await self._connection.ask(UndoRunAnswer, "POST", path, body=body, repeats=preview, wait_s=LONG_S)
 
     async def mode(self) -> ModeName:
         """The operator's mode."""
@@ -51,6 +52,24 @@ class Governance(Part):
     async def policy(self) -> PolicyAnswer:
         """Which policy is followed."""
         return await self._connection.ask(PolicyAnswer, "GET", self._path("policy"), repeats=True)
+
+    async def policy_source(self) -> PolicySourceAnswer:
+        """What the policy says, file by file and tool by tool."""
+        return await self._connection.ask(PolicySourceAnswer, "GET", self._path("policy", "source"), repeats=True)
+
+    async def simulate(
+        self,
+        files: Mapping[str, str],
+        *,
+        against: Literal["current", "recorded"] | None = None,
+        since_seconds: float | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> SimulateAnswer:
+        """Replay recorded calls under a changed policy; go on with `after` until `next` is None."""
+        body = given(files=dict(files), against=against, since_seconds=since_seconds, after=after, limit=limit)
+        path = self._path("policy", "simulate")
+        return await self._connection.ask(SimulateAnswer, "POST", path, body=body, repeats=True, wait_s=LONG_S)
 
     async def explain(
         self,

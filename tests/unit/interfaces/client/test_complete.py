@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,15 +20,60 @@ from toolgate.interfaces.server.routes import OPERATIONS
 METHODS = [name for name in dir(Client) if not name.startswith("_") and callable(getattr(Client, name))]
 REQUESTS = sorted(set(METHODS) - {"aclose"})
 SAMPLES: dict[str, Any] = {
-    "after": 7, "approval_id": "a1", "approval_timeout_s": 5.0, "artifacts": [1], "behavior": "b", "call_id": "c1",
-    "claim": "so", "content": "hello", "data": {"x": 1}, "digest": "0" * 64, "error": "broken", "fence": "f",
-    "force": True, "grant_id": "g1", "happened": True, "limit": 5, "live": False, "message": "half", "mode": "ALERT",
-    "params": {"x": 1}, "preview": True, "progress": 0.5, "reason": "because", "remember": {"uses": 2},
-    "response": "no", "result": {"x": 1}, "run_id": "r1", "seconds": 5.0, "session_id": "s1", "skip_failures": True,
-    "status": "pending", "text": "words", "tool_name": "t", "tools": ["t", "u"], "undo": {"x": 1}, "wait": False,
+    "after": 7,
+    "against": "recorded",
+    "approval_id": "a1",
+    "approval_timeout_s": 5.0,
+    "artifacts": [1],
+    "behavior": "b",
+    "call_id": "c1",
+    "claim": "so",
+    "content": "hello",
+    "data": {"x": 1},
+    "digest": "0" * 64,
+    "error": "broken",
+    "fence": "f",
+    "files": {"a.yaml": ""},
+    "force": True,
+    "full": True,
+    "grant_id": "g1",
+    "happened": True,
+    "limit": 5,
+    "live": False,
+    "message": "half",
+    "mode": "ALERT",
+    "order": "newest",
+    "params": {"x": 1},
+    "pattern": {"x": "any"},
+    "preview": True,
+    "progress": 0.5,
+    "reason": "because",
+    "remember": {"uses": 2},
+    "requester": "ann",
+    "restart": True,
+    "response": "no",
+    "result": {"x": 1},
+    "run_id": "r1",
+    "seconds": 5.0,
+    "since": datetime(2026, 1, 1, tzinfo=UTC),
+    "since_seconds": 60.0,
+    "session_id": "s1",
+    "skip_failures": True,
+    "status": "pending",
+    "text": "words",
+    "tool_name": "t",
+    "tools": ["t", "u"],
+    "undo": {"x": 1},
+    "uses": 3,
+    "wait": False,
     "session": BrowserSession(account="ann", cookie="secret", csrf="secret", expires_in=1.0),
-}  # fmt: skip
-OWN = {("result", "status"): "completed", ("stream", "undo"): True, ("undo_run", "undo"): True}
+}
+OWN = {
+    ("simulate", "after"): "c1",
+    ("result", "status"): "completed",
+    ("stream", "undo"): True,
+    ("undo_run", "undo"): True,
+}
 NOT_SENT = {"on_lost", "retry_s", "timeout"}
 CONSTANT = {"decision", "ticket"}
 """Fields that have one value, and the ticket of who cannot send a header."""
