@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.postgres import KEY, Cluster
 
 from toolgate.adapters.stores.sealing import load
 from toolgate.adapters.stores.sqlite_file import prepare
@@ -98,3 +99,18 @@ def database(tmp_path: Path, empty_database: Path) -> Path:
     for suffix in ("", ".key"):
         shutil.copy(f"{empty_database}{suffix}", f"{path}{suffix}")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server of this test process, made when the first test asks for it."""
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a database with nothing in it, and in the environment the key that seals it."""
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    return postgres_cluster.emptied()
