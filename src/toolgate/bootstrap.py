@@ -26,7 +26,8 @@ from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
 REDIS = ("redis://", "rediss://")
-_SCHEMES = ("memory", "sqlite")
+_SCHEMES = ("memory", "sqlite", "postgresql")
+_POSTGRES = ("postgresql", "postgres")
 
 
 def open(  # `toolgate.open` is the name users type
@@ -44,7 +45,8 @@ def open(  # `toolgate.open` is the name users type
     sandbox_uid: int | None = None,
     redis: str | None = None,
 ) -> Gate:
-    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
+    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `postgresql://user@host/database` is shared by
+    many machines, `memory://` ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
@@ -141,6 +143,15 @@ def _load(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def _load_postgres(module: str, name: str) -> Any:
+    try:
+        return _load(module, name)
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise UsageError("PostgreSQL needs asyncpg: install toolgate[postgres].") from None
+
+
 def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
     """Return the store a URL names and the bus that belongs to it, through Redis where one is given."""
     store, bus = _connect(url)
@@ -160,6 +171,9 @@ def _connect(url: str) -> tuple[Store, Bus]:
     if separator and scheme == "sqlite":
         store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
+    if separator and scheme in _POSTGRES:
+        store = _load_postgres("toolgate.adapters.stores.postgres", "PostgresStore")(url, owner=owner)
+        return store, _load("toolgate.adapters.buses.postgres", "PostgresBus")(store.open_news())
     raise _unknown(scheme)
 
 
