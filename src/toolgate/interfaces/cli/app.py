@@ -18,6 +18,7 @@ from toolgate.interfaces.cli import (
     setup,
     token,
     undoing,
+    worker,
 )
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)
 app.command("approve")(people.approve)
