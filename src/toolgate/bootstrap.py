@@ -25,6 +25,7 @@ from toolgate.ports.directory import Directory
 from toolgate.ports.dispatcher import Dispatcher
 from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store, UndoRecords
+from toolgate.ports.threads import Threads
 
 _POSTGRES = ("postgresql://", "postgres://")
 REDIS = ("redis://", "rediss://")
@@ -233,6 +234,21 @@ def directory(url: str) -> Directory:
         files.prepare(path)
         in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
             lambda: files.connect(path, busy_s=files.CREATE_S)
+        )
+        return in_file
+    raise _unknown(scheme)
+
+
+def threads(url: str) -> Threads:
+    """Return where the conversations of the store a URL names are kept."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "memory":
+        in_memory: Threads = _load("toolgate.adapters.threads.memory", "MemoryThreads")()
+        return in_memory
+    if separator and scheme == "sqlite":
+        file = _load("toolgate.adapters.stores.beside", "Beside")(_path(rest))
+        in_file: Threads = _load("toolgate.adapters.threads.sqlite", "SqliteThreads")(
+            file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
     raise _unknown(scheme)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from toolgate.gate.people import somebody
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_PROJECT, Principal
 from toolgate.kernel.output import Result, ToolOutput
@@ -47,7 +48,7 @@ class Elsewhere:
     ) -> Result:
         """Report how far a call on a client or worker is; this renews its lease."""
         self._check_open()
-        who = None if by is None else Principal.of(by)
+        who = None if by is None else somebody(by)
         return await self._leases.progress(
             project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
         )
@@ -66,8 +67,22 @@ class Elsewhere:
         `by` is who reports: without a fence it must be who the call was given to.
         """
         self._check_open()
-        who = None if by is None else Principal.of(by)
+        who = None if by is None else somebody(by)
         return await self._leases.complete(project, call_id, output, fence=fence, by=who)
+
+    async def doubt(
+        self,
+        call_id: str,
+        reason: str,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
 
     async def work(
         self, call_id: str, *, by: str | Principal, project: str = DEFAULT_PROJECT, lease_s: float = LEASE_S

@@ -11,8 +11,9 @@ from toolgate.gate.attendance import Attendance
 from toolgate.gate.elsewhere import Elsewhere
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.outlook import Outlook
 from toolgate.gate.ownership import Ownership
-from toolgate.gate.people import People
+from toolgate.gate.people import People, somebody
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
@@ -51,7 +52,7 @@ RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate(People, Elsewhere):
+class Gate(People, Elsewhere, Outlook):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -116,11 +117,6 @@ class Gate(People, Elsewhere):
     @property
     def mode(self) -> Mode:
         return self._driver.store.mode
-
-    @property
-    def owner(self) -> str:
-        """Who claims are made for here: a random id of this opening of the store."""
-        return self._driver.owner
 
     @property
     def policy(self) -> Policy:
@@ -251,7 +247,7 @@ class Gate(People, Elsewhere):
     ) -> Result:
         """Say what an UNKNOWN call really did."""
         self._check_open()
-        return await self._answers.settle(project, call_id, happened=happened, by=Principal.of(by), reason=reason)
+        return await self._answers.settle(project, call_id, happened=happened, by=somebody(by), reason=reason)
 
     async def cancel(
         self,
@@ -311,7 +307,7 @@ class Gate(People, Elsewhere):
         except ValueError:
             raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
         driver = self._driver
-        who = Principal.of(by)
+        who = somebody(by)
         data = {
             "from": self.mode.value,
             "to": wanted.value,
@@ -333,12 +329,12 @@ class Gate(People, Elsewhere):
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        await self._keeper.follow(policy, by=Principal.of(by).name)
+        await self._keeper.follow(policy, by=somebody(by).name)
 
     async def reload_policy(self, *, by: str | Principal) -> Policy:
         """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
         self._check_open()
-        return await self._keeper.reload(by=Principal.of(by).name)
+        return await self._keeper.reload(by=somebody(by).name)
 
     def note_sandbox(self, report: Mapping[str, Any]) -> None:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""

@@ -18,13 +18,18 @@ from toolgate.kernel.undo import UndoRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuery:
-    """Which calls, oldest first. None means any; `since` is the earliest creation, `after` the last one seen."""
+    """Which calls, oldest first, or `newest_first`. None means any; `since` is the earliest creation.
+
+    `after` is the last one seen: what comes next in the order that is asked for follows it.
+    """
 
     project: str | None = None
     statuses: frozenset[Status] | None = None
     run_id: str | None = None
+    tool_name: str | None = None
     since: datetime | None = None
     after: Call | None = None
+    newest_first: bool = False
     limit: int = 100
 
 

@@ -14,6 +14,7 @@ from toolgate.interfaces.cli import (
     policy,
     policy_change,
     recover,
+    runner,
     serve,
     setup,
     token,
@@ -42,6 +43,7 @@ app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
+app.command("runner")(runner.runner)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)
 app.command("approve")(people.approve)

@@ -19,6 +19,7 @@ from toolgate import __version__
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
+from toolgate.interfaces import console
 from toolgate.interfaces.server.dispatch import Application, Paths
 from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Endpoint
@@ -93,6 +94,7 @@ def create_app(
     app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
     described = orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
     app.router.routes.append(Route("/openapi.json", _openapi(described), include_in_schema=False))
+    console.mount(app, services)
     app.add_exception_handler(HTTPException, _http_problem)
     return app
 

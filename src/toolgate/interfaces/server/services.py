@@ -9,6 +9,7 @@ from typing import Any
 
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.gate import Gate
+from toolgate.interfaces.server.chains import Chains
 from toolgate.interfaces.server.hub import Hub
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets, Limit
@@ -38,6 +39,7 @@ class Services:
     counts: Any = None
     """Where servers count requests together, if they do."""
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
+    chains: Chains = field(default_factory=Chains)
 
     def __post_init__(self) -> None:
         settings = self.settings

@@ -98,6 +98,9 @@ class Line:
     def hear(self, session_id: str, frame: bytes) -> None:
         """Chat is for streams."""
 
+    def note_mode(self, frame: bytes) -> None:
+        """So is the mode."""
+
     def finish(self) -> None:
         self._is_closed = True
         self._news.set()
