@@ -22,9 +22,10 @@ from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
 from toolgate.ports.directory import Directory
 from toolgate.ports.runner import Job, Runner
-from toolgate.ports.store import Store
+from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
+REDIS = ("redis://", "rediss://")
 _SCHEMES = ("memory", "sqlite")
 
 
@@ -41,6 +42,7 @@ def open(  # `toolgate.open` is the name users type
     runners: Mapping[str, Runner] | None = None,
     built_in_tools: bool = False,
     sandbox_uid: int | None = None,
+    redis: str | None = None,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
 
@@ -49,7 +51,7 @@ def open(  # `toolgate.open` is the name users type
     files are read again when they change. `workspace` is where relative paths begin, the current directory by
     default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the catalog.
     `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places where
-    handlers run, by placement (`client`, ...).
+    handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between processes.
     """
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
@@ -64,7 +66,7 @@ def open(  # `toolgate.open` is the name users type
     offered = [*tools]
     if built_in_tools:
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
-    store, bus = connect(url)
+    store, bus = connect(url, redis=redis)
     gate = Gate(
         store=store,
         bus=bus,
@@ -139,8 +141,15 @@ def _load(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def connect(url: str) -> tuple[Store, Bus]:
-    """Return the store a URL names and the bus that belongs to it."""
+def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
+    """Return the store a URL names and the bus that belongs to it, through Redis where one is given."""
+    store, bus = _connect(url)
+    if redis is None:
+        return store, bus
+    return store, _load("toolgate.adapters.buses.redis", "RedisBus")(redis, beneath=bus, origin=store.owner)
+
+
+def _connect(url: str) -> tuple[Store, Bus]:
     scheme, separator, rest = url.partition("://")
     owner = str(uuid_utils.uuid7())
     if separator and scheme == "memory":
@@ -152,6 +161,14 @@ def connect(url: str) -> tuple[Store, Bus]:
         store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
     raise _unknown(scheme)
+
+
+def undo_records(url: str) -> UndoRecords:
+    """Return what keeps undo data at a URL: a Redis, or the store that the URL names."""
+    if url.startswith(REDIS):
+        in_redis: UndoRecords = _load("toolgate.adapters.stores.redis_undo", "RedisUndo")(url)
+        return in_redis
+    return connect(url)[0]
 
 
 def directory(url: str) -> Directory:
