@@ -22,9 +22,12 @@ from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
 from toolgate.ports.directory import Directory
 from toolgate.ports.runner import Job, Runner
-from toolgate.ports.store import Store
+from toolgate.ports.store import Store, UndoRecords
+from toolgate.ports.threads import Threads
 
-_SCHEMES = ("memory", "sqlite")
+REDIS = ("redis://", "rediss://")
+_SCHEMES = ("memory", "sqlite", "postgresql")
+_POSTGRES = ("postgresql", "postgres")
 
 
 def open(  # `toolgate.open` is the name users type
@@ -40,15 +43,17 @@ def open(  # `toolgate.open` is the name users type
     runners: Mapping[str, Runner] | None = None,
     built_in_tools: bool = False,
     sandbox_uid: int | None = None,
+    redis: str | None = None,
 ) -> Gate:
-    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
+    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `postgresql://user@host/database` is shared by
+    many machines, `memory://` ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
     files are read again when they change. `workspace` is where relative paths begin, the current directory by
     default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the catalog.
     `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places where
-    handlers run, by placement (`client`, ...).
+    handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between processes.
     """
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
@@ -63,7 +68,7 @@ def open(  # `toolgate.open` is the name users type
     offered = [*tools]
     if built_in_tools:
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
-    store, bus = connect(url)
+    store, bus = connect(url, redis=redis)
     gate = Gate(
         store=store,
         bus=bus,
@@ -138,8 +143,24 @@ def _load(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def connect(url: str) -> tuple[Store, Bus]:
-    """Return the store a URL names and the bus that belongs to it."""
+def _load_postgres(module: str, name: str) -> Any:
+    try:
+        return _load(module, name)
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise UsageError("PostgreSQL needs asyncpg: install toolgate[postgres].") from None
+
+
+def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
+    """Return the store a URL names and the bus that belongs to it, through Redis where one is given."""
+    store, bus = _connect(url)
+    if redis is None:
+        return store, bus
+    return store, _load("toolgate.adapters.buses.redis", "RedisBus")(redis, beneath=bus, origin=store.owner)
+
+
+def _connect(url: str) -> tuple[Store, Bus]:
     scheme, separator, rest = url.partition("://")
     owner = str(uuid_utils.uuid7())
     if separator and scheme == "memory":
@@ -150,7 +171,18 @@ def connect(url: str) -> tuple[Store, Bus]:
     if separator and scheme == "sqlite":
         store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
+    if separator and scheme in _POSTGRES:
+        store = _load_postgres("toolgate.adapters.stores.postgres", "PostgresStore")(url, owner=owner)
+        return store, _load("toolgate.adapters.buses.postgres", "PostgresBus")(store.open_news())
     raise _unknown(scheme)
+
+
+def undo_records(url: str) -> UndoRecords:
+    """Return what keeps undo data at a URL: a Redis, or the store that the URL names."""
+    if url.startswith(REDIS):
+        in_redis: UndoRecords = _load("toolgate.adapters.stores.redis_undo", "RedisUndo")(url)
+        return in_redis
+    return connect(url)[0]
 
 
 def directory(url: str) -> Directory:
@@ -164,6 +196,21 @@ def directory(url: str) -> Directory:
         files.prepare(path)
         in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
             lambda: files.connect(path, busy_s=files.CREATE_S)
+        )
+        return in_file
+    raise _unknown(scheme)
+
+
+def threads(url: str) -> Threads:
+    """Return where the conversations of the store a URL names are kept."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "memory":
+        in_memory: Threads = _load("toolgate.adapters.threads.memory", "MemoryThreads")()
+        return in_memory
+    if separator and scheme == "sqlite":
+        file = _load("toolgate.adapters.stores.beside", "Beside")(_path(rest))
+        in_file: Threads = _load("toolgate.adapters.threads.sqlite", "SqliteThreads")(
+            file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
     raise _unknown(scheme)

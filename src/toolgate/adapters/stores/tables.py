@@ -120,6 +120,14 @@ approval_requests = Table(
     Column("digest", String(64), nullable=False),
     Column("detail", Json, nullable=False),
     ForeignKeyConstraint(["project_id", "pipeline_run_id"], ["runs.project_id", "runs.id"]),
+    # What waits is listed oldest first, however much was decided before.
+    Index(
+        "ix_approval_requests_created_at_id",
+        "created_at",
+        "id",
+        sqlite_where=text("status = 'pending'"),
+        postgresql_where=text("status = 'pending'"),
+    ),
 )
 
 events = Table(
@@ -144,6 +152,8 @@ chain_heads = Table(
     Column("project_id", String(128), primary_key=True),
     Column("seq", BigInteger, nullable=False),
     Column("hash", LargeBinary, nullable=False),
+    Column("base_seq", BigInteger, nullable=False, server_default=text("0")),
+    Column("base_hash", LargeBinary),
 )
 
 undo_records = Table(
@@ -195,6 +205,15 @@ settings = Table(
     Column("value", Text, nullable=False),
 )
 
+owners = Table(
+    "owners",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("started_at", Moment, nullable=False),
+    Column("alive_until", Moment, nullable=False),
+)
+
 accounts = Table(
     "accounts",
     metadata,
@@ -219,4 +238,50 @@ tokens = Table(
     Column("parent", String(64), index=True),
     ForeignKeyConstraint(["account"], ["accounts.name"]),
     UniqueConstraint("digest"),
+)
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("account", String(128), primary_key=True),
+    Column("id", String(128), primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("run_id", String(64), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("shown", Json),
+    Column("sealed_content", LargeBinary),
+    UniqueConstraint("project_id", "account", "conversation_id", "position"),
+)
+
+agent_runs = Table(
+    "agent_runs",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("message_id", String(64), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("status", String(16), nullable=False, index=True),
+    Column("version", Integer, nullable=False),
+    Column("owner", Text),
+    Column("updated_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("detail", Json, nullable=False),
+    Index("ix_agent_runs_project_id_account_conversation_id", "project_id", "account", "conversation_id"),
 )

@@ -137,7 +137,7 @@ class Line:
         while not self._is_closed:
             text = await self._socket.receive_text()
             try:
-                wait = self._services.requests.take(self.caller.account.name)
+                wait = await self._services.requests.take(self.caller.account.name)
                 if wait:
                     raise too_many(wait)
                 await self._take(_message(text))

@@ -10,9 +10,11 @@ from toolgate.interfaces.server.routes import (
     executions,
     governance,
     health,
+    history,
     inbox,
     runs,
     session,
+    trials,
 )
 
 # The hot ones come first: routes are tried in order.
@@ -23,7 +25,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *chat.OPERATIONS,
     *inbox.OPERATIONS,
     *runs.OPERATIONS,
+    *history.OPERATIONS,
     *governance.OPERATIONS,
+    *trials.OPERATIONS,
     *session.OPERATIONS,
     *health.OPERATIONS,
 )

@@ -1,0 +1,126 @@
+"""Questions over the network: list, look, approve, reject, edit, respond, extend, escalate, comment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from toolgate.errors import ServerError
+from toolgate.interfaces.client.base import Part
+from toolgate.interfaces.client.connection import given
+from toolgate.interfaces.client.stream import EventStream
+from toolgate.interfaces.server.schemas import (
+    ApprovalAnswer,
+    ApprovalList,
+    ApprovalRecord,
+    DecisionAnswer,
+    RememberBody,
+)
+from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer, DifferenceAnswer
+from toolgate.interfaces.server.schemas_policy import GrantPreviewAnswer
+
+
+class Approvals(Part):
+    """Questions and their answers. An answer that comes second raises a ConflictError whose `decided` has the first."""
+
+    async def approvals(
+        self,
+        *,
+        status: Literal["pending", "approved", "rejected", "timeout"] | None = None,
+        call_id: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> ApprovalList:
+        """A page of approvals, oldest first; its `next` is the `after` of the next page."""
+        query = given(status=status, tool_id=call_id, after=after, limit=limit)
+        return await self._connection.ask(ApprovalList, "GET", self._path("approvals"), query=query, repeats=True)
+
+    async def approval(self, approval_id: str) -> ApprovalRecord:
+        """One question and, once there is one, its answer."""
+        path = self._path("approvals", approval_id)
+        return (await self._connection.ask(ApprovalAnswer, "GET", path, repeats=True)).approval
+
+    async def artifact(self, approval_id: str, *, full: bool = False) -> ArtifactAnswer:
+        """Everything an approver must see of a question, safe to show; `full` leaves nothing out."""
+        path = self._path("approvals", approval_id, "artifact")
+        return await self._connection.ask(ArtifactAnswer, "GET", path, query={"full": full}, repeats=True)
+
+    async def difference(self, approval_id: str, params: Mapping[str, Any]) -> DifferenceAnswer:
+        """How arguments differ from those that were shown."""
+        path, body = self._path("approvals", approval_id, "difference"), {"tool_params": dict(params)}
+        return await self._connection.ask(DifferenceAnswer, "POST", path, body=body, repeats=True)
+
+    async def preview_grant(
+        self,
+        approval_id: str,
+        *,
+        uses: int | None = None,
+        seconds: float | None = None,
+        pattern: Mapping[str, Any] | None = None,
+    ) -> GrantPreviewAnswer:
+        """Which past calls a remembered yes would have covered."""
+        body = given(uses=uses, seconds=seconds, pattern=None if pattern is None else dict(pattern))
+        path = self._path("approvals", approval_id, "grant-preview")
+        return await self._connection.ask(GrantPreviewAnswer, "POST", path, body=body, repeats=True)
+
+    def inbox(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
+        """Follow the project as an approver: open questions as cards, then every event."""
+        return EventStream(self._connection, self._path("inbox"), {}, after=after, on_lost=on_lost)
+
+    async def approve(
+        self,
+        approval_id: str,
+        reason: str | None = None,
+        *,
+        digest: str | None = None,
+        remember: RememberBody | Mapping[str, Any] | None = None,
+    ) -> DecisionAnswer:
+        """Say yes. With `digest`, only to exactly what was shown; with `remember`, also to the next ones like it."""
+        body = given(reason=reason, digest=digest, remember=_remembered(remember))
+        return await self._decide(approval_id, "approve", body)
+
+    async def reject(self, approval_id: str, reason: str | None = None, *, digest: str | None = None) -> DecisionAnswer:
+        """Say no."""
+        return await self._decide(approval_id, "reject", given(reason=reason, digest=digest))
+
+    async def edit(
+        self,
+        approval_id: str,
+        params: Mapping[str, Any],
+        reason: str | None = None,
+        *,
+        digest: str | None = None,
+        remember: RememberBody | Mapping[str, Any] | None = None,
+    ) -> DecisionAnswer:
+        """Say yes to other arguments. A value given as it was shown, masked, stays what it really is."""
+        body = given(tool_params=dict(params), reason=reason, digest=digest, remember=_remembered(remember))
+        return await self._decide(approval_id, "edit", body)
+
+    async def respond(self, approval_id: str, response: Any, *, digest: str | None = None) -> DecisionAnswer:
+        """Answer the agent instead of running the call."""
+        return await self._decide(approval_id, "respond", {"response": response} | given(digest=digest))
+
+    async def extend(self, approval_id: str, seconds: float) -> ApprovalRecord:
+        """Give people more time to decide."""
+        return await self._change(approval_id, "extend", {"seconds": seconds})
+
+    async def escalate(self, approval_id: str, *roles: str) -> ApprovalRecord:
+        """Ask people with other roles too."""
+        return await self._change(approval_id, "escalate", {"roles": list(roles)})
+
+    async def comment(self, approval_id: str, text: str) -> ApprovalRecord:
+        """Put words beside a question."""
+        return await self._change(approval_id, "comment", {"text": text})
+
+    async def _decide(self, approval_id: str, verb: str, body: dict[str, Any]) -> DecisionAnswer:
+        return await self._connection.ask(DecisionAnswer, "POST", self._path("approvals", approval_id, verb), body=body)
+
+    async def _change(self, approval_id: str, verb: str, body: dict[str, Any]) -> ApprovalRecord:
+        path = self._path("approvals", approval_id, verb)
+        return (await self._connection.ask(ApprovalAnswer, "POST", path, body=body)).approval
+
+
+def _remembered(remember: RememberBody | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if isinstance(remember, RememberBody):
+        return remember.model_dump(exclude_none=True)
+    return None if remember is None else dict(remember)
