@@ -66,6 +66,9 @@ class Sweeper:
     async def _handle(self, call: Call) -> None:
         tool = self._driver.realm(call.project).registry.find(call.tool_name)
         try:
+            if call.status is Status.EXECUTING and self._leases.waits_in_queue(call):
+                await self._leases.send_again(call, tool)
+                return
             if call.status is Status.EXECUTING and tool is not None and self._leases.can_offer_again(call):
                 await self._recovery.try_again(call, tool)
                 return

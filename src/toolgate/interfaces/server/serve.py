@@ -36,6 +36,7 @@ def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = Non
         workspace=settings.workspace,
         limits=Limits(max_bytes=settings.max_argument_bytes),
         runners={"client": ClientRunner()},
+        workers=not settings.database.startswith("memory://"),
         redis=None if settings.redis is None else settings.redis.get_secret_value(),
     )
     try:
