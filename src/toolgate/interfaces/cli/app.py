@@ -19,6 +19,7 @@ from toolgate.interfaces.cli import (
     setup,
     token,
     undoing,
+    worker,
 )
 from toolgate.interfaces.cli.on_server import OnServer
 
@@ -42,6 +43,7 @@ app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.command("runner")(runner.runner)
 app.command("inbox", cls=OnServer)(inbox.inbox)
 app.command("show", cls=OnServer)(people.show)

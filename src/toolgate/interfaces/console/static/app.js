@@ -8,12 +8,13 @@ import { toast, toastArea } from "./notify.js";
 import { connect, connection, mode, waiting } from "./store.js";
 import { views } from "./views/index.js";
 
+const BY_POLICY = "Calls are judged by the policy's rules for this mode.";
 const MODES = {
   NORMAL: "",
-  ALERT: "Calls that would run by themselves ask a person.",
-  DEGRADED: "Only what reads runs.",
-  LOCKDOWN: "Nothing runs and nothing can be decided.",
-  RECOVERY: "What was interrupted is being settled.",
+  ALERT: BY_POLICY,
+  DEGRADED: BY_POLICY,
+  LOCKDOWN: "Nothing new runs and nothing can be decided, in every project.",
+  RECOVERY: BY_POLICY,
 };
 
 /** Ask for a reason, then change the mode. @param {string} wanted @param {string} title @param {string} says */
