@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.postgres import KEY, Cluster
+from tests.redis_server import RedisServer
 
 from toolgate.adapters.stores.sealing import load
 from toolgate.adapters.stores.sqlite_file import prepare
@@ -98,3 +100,38 @@ def database(tmp_path: Path, empty_database: Path) -> Path:
     for suffix in ("", ".key"):
         shutil.copy(f"{empty_database}{suffix}", f"{path}{suffix}")
     return path
+
+
+@pytest.fixture(scope="session")
+def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis server for every test that does not harm it."""
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis server of this test's own, to be killed and started again."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server of this test process, made when the first test asks for it."""
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a database with nothing in it, and in the environment the key that seals it."""
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    return postgres_cluster.emptied()

@@ -12,7 +12,7 @@ from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.output import Result
-from toolgate.pipeline.deciding import Deciding, Said
+from toolgate.pipeline.deciding import Deciding, Foresight, Said
 from toolgate.pipeline.driver import Driver
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, GrantQuery
@@ -127,6 +127,13 @@ class People:
     async def artifact(self, approval_id: str, *, project: str | None = None) -> ApprovalArtifact:
         """Return what an approver must see of one approval; draw it with `toolgate.kernel.surfaces`."""
         return artifact_of(await self.approval(approval_id, project=project))
+
+    async def preview_grant(
+        self, approval_id: str, remember: Remember, *, by: str | Principal, project: str | None = None
+    ) -> Foresight:
+        """Say which past calls a grant from this question would have covered; nothing is decided or kept."""
+        self._check_open()
+        return await self._deciding.foresee(_said(approval_id, by, None, None, project), remember)
 
     async def grants(self, query: GrantQuery) -> list[Grant]:
         """Return the remembered answers that fit, oldest first, each with its uses."""

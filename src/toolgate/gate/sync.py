@@ -7,17 +7,19 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import GateClosedError, UsageError
+from toolgate.gate.elsewhere import LEASE_S
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import ApprovalArtifact
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
-from toolgate.kernel.grant import Grant
+from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.background import Background
+from toolgate.pipeline.deciding import Foresight
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
@@ -104,6 +106,11 @@ class SyncGate:
     def artifact(self, approval_id: str, *, project: str | None = None) -> ApprovalArtifact:
         return self._run(self._gate.artifact(approval_id, project=project))
 
+    def preview_grant(
+        self, approval_id: str, remember: Remember, *, by: str | Principal, project: str | None = None
+    ) -> Foresight:
+        return self._run(self._gate.preview_grant(approval_id, remember, by=by, project=project))
+
     def grants(self, query: GrantQuery) -> list[Grant]:
         return self._run(self._gate.grants(query))
 
@@ -114,6 +121,11 @@ class SyncGate:
 
     def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
         return self._run(self._gate.dispatch(call_id, to=to, project=project))
+
+    def work(
+        self, call_id: str, *, by: str | Principal, project: str = DEFAULT_PROJECT, lease_s: float = LEASE_S
+    ) -> Result:
+        return self._run(self._gate.work(call_id, by=by, project=project, lease_s=lease_s))
 
     def progress(
         self,

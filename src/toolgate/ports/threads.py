@@ -136,8 +136,9 @@ class Threads(Protocol):
     async def save(self, run: Run, *, messages: Sequence[Message] = (), title: str | None = None) -> list[Message]:
         """Write the run and append messages to its conversation, all or nothing; returns them with their positions.
 
-        Version 1 makes a new run, and its conversation where there is none yet, with `title`. Any other version
-        expects the one before it: ConflictError where the run is at another, or is there already.
+        Version 1 makes a new run, and its conversation where there is none yet, with `title`; ConflictError where the
+        run is there already or another run of the conversation is open. Any other version expects the one before it:
+        ConflictError where the run is at another.
         """
         ...
 

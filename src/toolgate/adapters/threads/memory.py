@@ -29,6 +29,8 @@ class MemoryThreads:
             known = self._runs.get(key)
             if (0 if known is None else known.version) != run.version - 1:
                 raise ConflictError(f"Run {run.id[:64]} was changed by somebody else.")
+            if known is None and any(_shares_thread(run, one) for one in self._runs.values()):
+                raise ConflictError("Another run of this conversation is still open.")
             ids = {(one.project, one.id) for one in messages}
             if not ids.isdisjoint(self._message_ids):
                 raise ConflictError(f"A message of run {run.id[:64]} is there already.")
@@ -79,6 +81,12 @@ class MemoryThreads:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+def _shares_thread(run: Run, other: Run) -> bool:
+    """Whether the other one is open in the same conversation."""
+    same = (run.project, run.account, run.conversation_id) == (other.project, other.account, other.conversation_id)
+    return same and not other.status.is_final
 
 
 def _age(run: Run) -> tuple[object, ...]:

@@ -25,7 +25,7 @@ from toolgate.adapters.threads.rows import (
     text_of,
 )
 from toolgate.errors import ConflictError, StoreError
-from toolgate.ports.threads import Conversation, Message, Run, RunQuery, RunStatus
+from toolgate.ports.threads import OPEN, Conversation, Message, Run, RunQuery, RunStatus
 
 
 def _insert(table: str, columns: Sequence[str]) -> str:
@@ -38,6 +38,10 @@ _MESSAGE = f"SELECT {', '.join(MESSAGE_COLUMNS)} FROM messages"
 _PUT_RUN = _insert("agent_runs", RUN_COLUMNS)
 _PUT_MESSAGE = _insert("messages", MESSAGE_COLUMNS)
 _PUT_CONVERSATION = _insert("conversations", CONVERSATION_COLUMNS) + " ON CONFLICT DO NOTHING"
+_OPEN_RUN = (
+    "SELECT 1 FROM agent_runs WHERE project_id=? AND account=? AND conversation_id=? AND status IN "
+    f"({', '.join(repr(status.value) for status in sorted(OPEN))}) LIMIT 1"
+)
 _CHANGE_RUN = (
     f"UPDATE agent_runs SET {', '.join(f'{name}=?' for name in RUN_COLUMNS[RUN_CHANGING:])} "
     "WHERE project_id=? AND id=? AND version=?"
@@ -98,6 +102,8 @@ class SqliteThreads:
         row = _texts(run_row(run))
         thread = (run.project, run.account, run.conversation_id)
         if run.version == 1:
+            if connection.execute(_OPEN_RUN, thread).fetchone() is not None:
+                raise ConflictError("Another run of this conversation is still open.")
             connection.execute(_PUT_RUN, row)
             times = (text_of(run.created_at), text_of(run.updated_at))
             connection.execute(_PUT_CONVERSATION, (*thread, title or "", 0, *times))

@@ -19,6 +19,7 @@ from toolgate.interfaces.cli import (
     setup,
     token,
     undoing,
+    worker,
 )
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.command("runner")(runner.runner)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, StringConstraints(max_length=4000)]
@@ -99,6 +99,7 @@ class ExecutionRecord(Execution):
     runner: str | None = None
     attempt: int = 0
     undo_of: str | None = None
+    parent_id: str | None = Field(default=None, description="The call whose handler made this one.")
     artifacts: list[Any] = Field(default_factory=list)
     execution_time_ms: int | None = None
     created_at: datetime
@@ -108,11 +109,12 @@ class ExecutionRecord(Execution):
 
 
 class ExecutionList(Answer):
-    """A page of calls, oldest first. `next` is the `after` of the next page."""
+    """A page of calls. `next` is the `after` of the next page; `reached` is how far the search has come."""
 
     success: bool = True
     tools: list[ExecutionRecord]
     next: str | None = None
+    reached: datetime | None = None
 
 
 class CallsQuery(Query):
@@ -121,7 +123,14 @@ class CallsQuery(Query):
         "denied", "cancelled", "unknown",
     ] | None = None  # fmt: skip
     run_id: Id | None = None
-    after: Id | None = Field(default=None, description="The last `tool_id` of the page before.")
+    tool_name: Id | None = None
+    requester: Id | None = Field(default=None, description="Who asked, or the person it was asked for.")
+    text: Annotated[str, StringConstraints(max_length=200)] | None = Field(
+        default=None, description="Words in what readers see of a call: its tool, arguments, people, ids or error."
+    )
+    since: AwareDatetime | None = Field(default=None, description="The earliest creation.")
+    order: Literal["oldest", "newest"] = Field(default="oldest", description="Which come first.")
+    after: Id | None = Field(default=None, description="The `next` of the page before.")
     limit: Limit = 100
 
 
@@ -434,19 +443,6 @@ class StreamQuery(Query):
         default=None, description="Like the header `Last-Event-ID`: the last id already seen."
     )
     ticket: str | None = Field(default=None, description="A ticket, where no header can be sent.")
-
-
-class MessageBody(Body):
-    """A message to the agent."""
-
-    content: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-    session_id: Id | None = None
-
-
-class MessageAnswer(Answer):
-    success: bool = True
-    message_id: str
-    session_id: str
 
 
 class ModeBody(Body):

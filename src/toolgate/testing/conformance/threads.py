@@ -130,9 +130,21 @@ class ThreadsConformance:
         second = await threads.run("p", "r2")
         assert await ids(before=second, limit=1) == ["r1"]
 
+    async def test_a_conversation_has_one_open_run_at_a_time(self, threads: Threads) -> None:
+        first = a_run()
+        await threads.save(first, messages=[a_message()])
+        with pytest.raises(ConflictError):
+            await threads.save(a_run("r2"), messages=[a_message("m2")])
+        assert await threads.run("p", "r2") is None
+        await threads.save(a_run("r3", conversation_id="s2"))
+        await threads.save(first.next(LATER, status=RunStatus.COMPLETED))
+        tries = [threads.save(a_run(f"r{number}")) for number in range(4, 10)]
+        outcomes = await asyncio.gather(*tries, return_exceptions=True)
+        assert sum(not isinstance(one, ConflictError) for one in outcomes) == 1
+
     async def test_a_run_of_a_dead_owner_is_an_orphan(self, threads: Threads) -> None:
         await threads.save(a_run("r1"))
-        await threads.save(a_run("r2", status=RunStatus.WAITING, owner=None))
-        await threads.save(a_run("r3", status=RunStatus.COMPLETED))
+        await threads.save(a_run("r2", status=RunStatus.WAITING, owner=None, conversation_id="s2"))
+        await threads.save(a_run("r3", status=RunStatus.COMPLETED, conversation_id="s3"))
         assert [run.id for run in await threads.orphans()] == ["r1"]
         assert await threads.orphans(limit=0) == []
