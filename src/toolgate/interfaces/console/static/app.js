@@ -108,6 +108,7 @@ function place() {
 }
 
 scoped(() => {
+  connect();
   listen();
   bind([{ key: "?", does: "Show these keys", run: showHelp }]);
   document.body.append(
@@ -132,6 +133,5 @@ scoped(() => {
     document.title = document.title.replace(/^(\(\d+\) )?/, count ? `(${count}) ` : "");
   });
   if (!location.hash) history.replaceState(null, "", link("inbox"));
-  connect();
 });
 

@@ -236,9 +236,10 @@ export function view() {
   const isEmpty = distinct(() => rows.value.length === 0);
   const looked = distinct(() => route.value.params[0] ?? "");
   return h("div", { class: () => `inbox${looked.value ? " looking" : ""}` },
+    h("h1", { class: "unseen" }, "Inbox"),
     h("section", { class: "listing", "aria-label": "Inbox" },
       h("header", null,
-        h("h1", null, () => (isReady.value ? `${waiting.value} waiting` : "Inbox")),
+        h("h2", null, () => (isReady.value ? `${waiting.value} waiting` : "Inbox")),
         h("button", { class: "quiet", hidden: () => !decided.value, onclick: clearDecided }, () => `Clear ${decided.value} decided`)),
       scroller,
       h("div", { class: "bulk", hidden: () => !chosen.value.length },
