@@ -8,6 +8,7 @@ from typing import Any
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
+from toolgate.gate.elsewhere import Elsewhere
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.outlook import Outlook
@@ -20,7 +21,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.masking import Masker
-from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
@@ -40,6 +41,7 @@ from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
+from toolgate.pipeline.working import Work
 from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
@@ -50,7 +52,7 @@ RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate(People, Outlook):
+class Gate(People, Elsewhere, Outlook):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -96,6 +98,7 @@ class Gate(People, Outlook):
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
         self._leases = Leases(self._driver, self._performer)
+        self._work = Work(self._driver, self._performer, self._leases)
         self._lockdown = Lockdown(self._driver, self._performer)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
@@ -232,63 +235,6 @@ class Gate(People, Outlook):
         """Return once the project's event sink has been told of everything so far; False where it would not listen."""
         relay = self._driver.relay(project)
         return relay is None or await relay.flush()
-
-    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
-        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
-
-        Durable before it returns, so what is sent next is sent once.
-        """
-        self._check_open()
-        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
-
-    async def progress(
-        self,
-        call_id: str,
-        fraction: float | None = None,
-        message: str | None = None,
-        data: object = None,
-        *,
-        by: str | Principal | None = None,
-        fence: str | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report how far a call on a client or worker is; this renews its lease."""
-        self._check_open()
-        who = None if by is None else somebody(by)
-        return await self._leases.progress(
-            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
-        )
-
-    async def complete(
-        self,
-        call_id: str,
-        output: ToolOutput,
-        *,
-        fence: str | None = None,
-        by: str | Principal | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report the result of a call that runs on a client or worker; the first report counts.
-
-        `by` is who reports: without a fence it must be who the call was given to.
-        """
-        self._check_open()
-        who = None if by is None else somebody(by)
-        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
-
-    async def doubt(
-        self,
-        call_id: str,
-        reason: str,
-        *,
-        fence: str | None = None,
-        by: str | Principal | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
-        self._check_open()
-        who = None if by is None else Principal.of(by)
-        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
 
     async def settle(
         self,
@@ -471,8 +417,8 @@ class Gate(People, Outlook):
         for runner in {id(runner): runner for runner in self._runners.values()}.values():
             await runner.close()
         await asyncio.to_thread(self._background.close)
+        self._driver.bus.close()  # first: it may send and hear through the store
         await self._driver.store.close()
-        self._driver.bus.close()
 
     def close(self) -> None:
         """The same from plain code; inside a coroutine use `await gate.aclose()`."""

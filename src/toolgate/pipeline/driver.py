@@ -28,6 +28,7 @@ from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
 from toolgate.pipeline.approve import DISPATCH_GRACE_S
+from toolgate.pipeline.execute import REMOTE
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.relay import Relay
 from toolgate.pipeline.route import Route, lay_out
@@ -115,6 +116,9 @@ class Driver:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
                 if self.tally is not None:
                     self.tally(change)
+            elif call.placement in REMOTE and (call.runner is None or call.recalled is not None):
+                # It waits for somebody to run it, or whoever does should stop: both may be at another process.
+                self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
         for listener in self.listeners:

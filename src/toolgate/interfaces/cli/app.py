@@ -14,10 +14,12 @@ from toolgate.interfaces.cli import (
     policy,
     policy_change,
     recover,
+    runner,
     serve,
     setup,
     token,
     undoing,
+    worker,
 )
 
 app = typer.Typer(
@@ -40,6 +42,8 @@ app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
+app.command("runner")(runner.runner)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)
 app.command("approve")(people.approve)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -110,11 +111,26 @@ class Calls(Part):
         *,
         status: str | None = None,
         run_id: str | None = None,
+        tool_name: str | None = None,
+        requester: str | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        order: Literal["oldest", "newest"] | None = None,
         after: str | None = None,
         limit: int | None = None,
     ) -> ExecutionList:
-        """A page of calls, oldest first; its `next` is the `after` of the next page."""
-        query = given(status=status, run_id=run_id, after=after, limit=limit)
+        """A page of calls, oldest first unless `order` says otherwise; its `next` is the `after` of the next page."""
+        query = given(
+            status=status,
+            run_id=run_id,
+            tool_name=tool_name,
+            requester=requester,
+            text=text,
+            since=None if since is None else since.isoformat(),
+            order=order,
+            after=after,
+            limit=limit,
+        )
         return await self._connection.ask(ExecutionList, "GET", self._path("tools"), query=query, repeats=True)
 
     async def result(
@@ -122,14 +138,16 @@ class Calls(Part):
         call_id: str,
         result: Any = None,
         *,
-        status: Literal["completed", "failed"] = "completed",
+        status: Literal["completed", "failed", "unknown"] = "completed",
         error: str | None = None,
         fence: str | None = None,
         undo: Mapping[str, Any] | None = None,
         artifacts: Sequence[Any] = (),
         retry_s: float | None = None,
     ) -> ResultAnswer:
-        """Report what a call that ran here gave. Reporting again after a lost answer is done for you.
+        """Report what a call that ran here gave, or that nobody knows (`unknown`).
+
+        Reporting again after a lost answer is done for you.
 
         Raises StaleFenceError where nobody waits for it any more; `tool_status` says where the call stands.
         """
@@ -145,9 +163,10 @@ class Calls(Part):
         try:
             return await report(repeats=True)
         except StaleFenceError as late:
-            if late.tool_status != status:
+            ended: Literal["completed", "failed"] = "completed" if status == "completed" else "failed"
+            if late.tool_status != ended:
                 raise
-            return ResultAnswer(success=True, tool_id=call_id, status=status, message="The first report arrived.")
+            return ResultAnswer(success=True, tool_id=call_id, status=ended, message="The first report arrived.")
 
     async def progress(
         self,

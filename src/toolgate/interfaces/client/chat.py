@@ -8,7 +8,8 @@ from toolgate.errors import ServerError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.stream import EventStream
-from toolgate.interfaces.server.schemas import EventList, EventRecord, MessageAnswer
+from toolgate.interfaces.server.schemas import EventList, EventRecord
+from toolgate.interfaces.server.schemas_chat import MessageAnswer
 
 
 class Chat(Part):

@@ -21,6 +21,7 @@ from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.interfaces import console
 from toolgate.interfaces.server.dispatch import Application, Paths
+from toolgate.interfaces.server.hosting import ChatHost
 from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Endpoint
 from toolgate.interfaces.server.problems import NOTHING_HERE, ProblemError
@@ -30,7 +31,7 @@ from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.shield import Shield
 from toolgate.interfaces.server.socket import SocketEndpoint
 from toolgate.kernel.tool import Placement
-from toolgate.ports.agent import Agent
+from toolgate.ports.agent import Agent, ResidentAgent
 from toolgate.ports.directory import Directory
 
 SENT_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID", "X-Toolgate-CSRF"]
@@ -41,10 +42,10 @@ def create_app(
     directory: Directory,
     *,
     settings: ServerSettings | None = None,
-    agent: Agent | None = None,
+    agent: Agent | ResidentAgent | None = None,
     owns_gate: bool = False,
 ) -> FastAPI:
-    """Return the server of a gate. With `owns_gate`, gate and directory are closed with it.
+    """Return the server of a gate. With `owns_gate`, gate and directory are closed with it; a resident agent always is.
 
     Routes of your own can be added to what is returned, as to any FastAPI application.
     """
@@ -68,8 +69,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        if isinstance(agent, ResidentAgent):
+            await agent.begin(ChatHost(services))
         yield
         await close(services)
+        if isinstance(agent, ResidentAgent):
+            await agent.close()
         if owns_gate:
             await gate.aclose()
             await directory.close()

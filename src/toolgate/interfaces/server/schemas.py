@@ -445,19 +445,6 @@ class StreamQuery(Query):
     ticket: str | None = Field(default=None, description="A ticket, where no header can be sent.")
 
 
-class MessageBody(Body):
-    """A message to the agent."""
-
-    content: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-    session_id: Id | None = None
-
-
-class MessageAnswer(Answer):
-    success: bool = True
-    message_id: str
-    session_id: str
-
-
 class ModeBody(Body):
     mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
     reason: Text = ""

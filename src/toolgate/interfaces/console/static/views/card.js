@@ -142,7 +142,7 @@ function verdict(card) {
     card.decided_at ? [" ", ago(card.decided_at)] : null,
     card.reason ? [": ", h("bdi", null, card.reason)] : null,
     ". ", () => STEPS[outcomes.value.get(card.tool_id) ?? ""] ?? "", " ",
-    () => (canUndo(card) ? h("button", { onclick: () => undo(card) }, "Undo", h("kbd", null, "u")) : null));
+    () => (canUndo(card) ? h("button", { onclick: () => undo(card) }, "Undo", h("kbd", { "aria-hidden": "true" }, "u")) : null));
 }
 
 /**
@@ -223,7 +223,7 @@ function footer(id, held, review, around) {
   const tab = (name, label, key) => h("button", {
     class: "tab quiet", type: "button", "aria-expanded": () => String(review.panel.value === name), disabled: () => !can(),
     onclick: () => { review.panel.value = review.panel.peek() === name ? null : name; },
-  }, label, key ? h("kbd", null, key) : null);
+  }, label, key ? h("kbd", { "aria-hidden": "true" }, key) : null);
 
   return h("footer", { class: "answer" },
     () => panels(review.panel.value, id, review, around),
@@ -240,8 +240,8 @@ function footer(id, held, review, around) {
     }),
     h("div", { class: "bar" },
       reason,
-      h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), onclick: () => give("approve") }, () => card().approve_label, h("kbd", null, "a")),
-      h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", onclick: () => give("reject") }, () => card().reject_label, h("kbd", null, "d"))),
+      h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), onclick: () => give("approve") }, () => card().approve_label, h("kbd", { "aria-hidden": "true" }, "a")),
+      h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", onclick: () => give("reject") }, () => card().reject_label, h("kbd", { "aria-hidden": "true" }, "d"))),
     h("div", { class: "bar tabs" }, tab("edit", "Edit", "e"), tab("respond", "Respond"), tab("remember", "Remember"),
       tab("escalate", "Escalate"), tab("extend", "Extend"), tab("comment", "Comment")));
 }
