@@ -74,7 +74,7 @@ class Pages:
             if problem.status == 401:
                 return None
             raise
-        wait = self.services.requests.take(caller.account.name)
+        wait = await self.services.requests.take(caller.account.name)
         if wait:
             raise too_many(wait)
         return caller

@@ -6,7 +6,7 @@ import { effect, go, h, link, list, route, signal } from "../core.js";
 import { ago, said, statusBadge, time, visible } from "../format.js";
 import { bind } from "../keyboard.js";
 import { distinct, empty, soon, summary, trouble } from "../parts.js";
-import { cards, onChat, onEvents } from "../store.js";
+import { cards, connection, onChat, onEvents } from "../store.js";
 
 /** @typedef {{ tool_id: string, tool_name: string, tool_params: any, status: string }} Tool */
 /** @typedef {{ key: string, role: "person" | "agent" | "tools" | "error", text: string, at: string, tools: Tool[], isNotice?: boolean,
@@ -60,6 +60,7 @@ export function view() {
   const isSending = signal(false);
   const problem = signal("");
   let session = "";
+  let shownSession = "";
   let run = "";
 
   const refreshList = soon(async () => {
@@ -81,7 +82,9 @@ export function view() {
   /** @param {string} id */
   async function open(id) {
     session = id;
-    [entries.value, problem.value, running.value, waitingFor.value] = [[], "", null, []];
+    if (id !== shownSession) entries.value = [];
+    shownSession = id;
+    [problem.value, running.value, waitingFor.value] = ["", null, []];
     if (!id) return;
     try {
       /** @type {Entry[]} */
@@ -126,32 +129,22 @@ export function view() {
     if (name === "chat.delta") amend(draft, (one) => ({ ...one, text: one.text + data.delta, isOpen: true }));
     else if (name === "chat.retry") entries.value = entries.peek().filter((one) => !one.isOpen);
     else if (name === "chat.run") [running.value, waitingFor.value] = [data.status, data.waiting_for ?? []];
-    else if (name === "chat.tool") hearTool(data);
+    else if (name === "chat.tool") put(data.tool_id, data.status);
     else if (name === "chat.error") {
       amend(`error-${data.timestamp}`, (one) => ({ ...one, role: "error", text: data.error }));
       running.value = null;
-    } else if (name === "chat.message") {
-      const rest = entries.peek().filter((one) => !one.isOpen);
-      const known = new Map(entries.peek().flatMap((one) => one.tools).map((one) => [one.tool_id, one]));
-      const calls = (data.tool_calls ?? []).map((/** @type {any} */ call) => ({ status: "", ...known.get(call.tool_id), ...call }));
-      const made = new Set(calls.map((/** @type {Tool} */ one) => one.tool_id));
-      const kept = rest.map((one) => (one.tools.some((tool) => made.has(tool.tool_id)) ? { ...one, tools: one.tools.filter((tool) => !made.has(tool.tool_id)) } : one))
-        .filter((one) => one.text || one.tools.length);
-      entries.value = [...kept, { key: data.id ?? `said-${data.timestamp}-${kept.length}`, role: "agent", text: data.content ?? data.text ?? "", at: data.timestamp, tools: calls, isNotice: Boolean(data.notice) }];
-      if (!calls.length || data.is_final || data.final) running.value = calls.length ? running.peek() : null;
-      bottom(false);
-      refreshList();
-    }
+    } else if (name === "chat.message") hearMessage(data);
   });
 
-  /** @param {any} data */
-  function hearTool(data) {
-    put(data.tool_id, data.status);
-    const known = entries.peek().some((one) => one.tools.some((tool) => tool.tool_id === data.tool_id));
-    if (known) return;
-    const last = entries.peek().at(-1);
-    const key = last && last.role === "agent" ? last.key : `tools-${data.tool_id}`;
-    amend(key, (one) => ({ ...one, tools: [...one.tools, { tool_id: data.tool_id, tool_name: data.tool_name, tool_params: data.tool_params ?? null, status: data.status }] }));
+  /** A whole message takes the place of the pieces it came in. @param {any} data */
+  function hearMessage(data) {
+    for (const one of data.tool_results ?? []) put(one.tool_id, one.status);
+    const said = entryOf({ ...data, role: "agent", created_at: data.timestamp, message_id: `said-${data.run_id}-${data.position ?? data.timestamp}` });
+    const rest = entries.peek().filter((one) => !one.isOpen && one.key !== said.key);
+    entries.value = said.text || said.tools.length ? [...rest, said] : rest;
+    if (data.final !== false) [running.value, waitingFor.value] = [null, []];
+    bottom(false);
+    refreshList();
   }
 
   onEvents((events) => {
@@ -186,7 +179,7 @@ export function view() {
       const answer = await post("chat/messages", { content, ...(session ? { session_id: session } : {}) });
       words.value = "";
       const isNew = session !== answer.session_id || !route.peek().params[0];
-      session = answer.session_id;
+      session = shownSession = answer.session_id;
       run = answer.run_id ?? run;
       const mine = /** @type {Entry} */ ({ key: answer.message_id, role: "person", text: content, at: new Date().toISOString(), tools: [] });
       const heard = entries.peek().findIndex((one) => one.isOpen);
@@ -210,6 +203,12 @@ export function view() {
     const { name, params } = route.value;
     const wanted = params[0] ?? "";
     if (name === "chat" && wanted !== session) open(wanted);
+  });
+  let wasLost = false;
+  effect(() => {
+    const is = connection.value;
+    if (is === "open" && wasLost && session) open(session); // what was said meanwhile is kept there
+    wasLost = is === "lost";
   });
   bind([{ key: "c", does: "Write a message", run: () => words.focus() }]);
 
