@@ -25,6 +25,7 @@ check: bootstrap ## lint, format, types, import law, file sizes and names
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_files.py
+	$(BIN)/python tools/check_console.py
 
 bench: bootstrap ## measure speed
 	$(BIN)/python benchmarks/run.py

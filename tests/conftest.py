@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.postgres import KEY, Cluster
+from tests.redis_server import RedisServer
 
 from toolgate.adapters.stores.sealing import load
 from toolgate.adapters.stores.sqlite_file import prepare
@@ -114,3 +115,23 @@ def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> 
     """The URL of a database with nothing in it, and in the environment the key that seals it."""
     monkeypatch.setenv("TOOLGATE_KEY", KEY)
     return postgres_cluster.emptied()
+
+
+@pytest.fixture(scope="session")
+def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis server for every test that does not harm it."""
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis server of this test's own, to be killed and started again."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    server.start()
+    yield server
+    server.kill()

@@ -22,8 +22,10 @@ from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
 from toolgate.ports.directory import Directory
 from toolgate.ports.runner import Job, Runner
-from toolgate.ports.store import Store
+from toolgate.ports.store import Store, UndoRecords
+from toolgate.ports.threads import Threads
 
+REDIS = ("redis://", "rediss://")
 _SCHEMES = ("memory", "sqlite", "postgresql")
 _POSTGRES = ("postgresql", "postgres")
 
@@ -41,6 +43,7 @@ def open(  # `toolgate.open` is the name users type
     runners: Mapping[str, Runner] | None = None,
     built_in_tools: bool = False,
     sandbox_uid: int | None = None,
+    redis: str | None = None,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `postgresql://user@host/database` is shared by
     many machines, `memory://` ends with the process.
@@ -50,7 +53,7 @@ def open(  # `toolgate.open` is the name users type
     files are read again when they change. `workspace` is where relative paths begin, the current directory by
     default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the catalog.
     `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places where
-    handlers run, by placement (`client`, ...).
+    handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between processes.
     """
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
@@ -65,7 +68,7 @@ def open(  # `toolgate.open` is the name users type
     offered = [*tools]
     if built_in_tools:
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
-    store, bus = connect(url)
+    store, bus = connect(url, redis=redis)
     gate = Gate(
         store=store,
         bus=bus,
@@ -149,8 +152,15 @@ def _load_postgres(module: str, name: str) -> Any:
         raise UsageError("PostgreSQL needs asyncpg: install toolgate[postgres].") from None
 
 
-def connect(url: str) -> tuple[Store, Bus]:
-    """Return the store a URL names and the bus that belongs to it."""
+def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
+    """Return the store a URL names and the bus that belongs to it, through Redis where one is given."""
+    store, bus = _connect(url)
+    if redis is None:
+        return store, bus
+    return store, _load("toolgate.adapters.buses.redis", "RedisBus")(redis, beneath=bus, origin=store.owner)
+
+
+def _connect(url: str) -> tuple[Store, Bus]:
     scheme, separator, rest = url.partition("://")
     owner = str(uuid_utils.uuid7())
     if separator and scheme == "memory":
@@ -167,6 +177,14 @@ def connect(url: str) -> tuple[Store, Bus]:
     raise _unknown(scheme)
 
 
+def undo_records(url: str) -> UndoRecords:
+    """Return what keeps undo data at a URL: a Redis, or the store that the URL names."""
+    if url.startswith(REDIS):
+        in_redis: UndoRecords = _load("toolgate.adapters.stores.redis_undo", "RedisUndo")(url)
+        return in_redis
+    return connect(url)[0]
+
+
 def directory(url: str) -> Directory:
     """Return the directory that belongs to the store a URL names."""
     scheme, separator, rest = url.partition("://")
@@ -178,6 +196,21 @@ def directory(url: str) -> Directory:
         files.prepare(path)
         in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
             lambda: files.connect(path, busy_s=files.CREATE_S)
+        )
+        return in_file
+    raise _unknown(scheme)
+
+
+def threads(url: str) -> Threads:
+    """Return where the conversations of the store a URL names are kept."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "memory":
+        in_memory: Threads = _load("toolgate.adapters.threads.memory", "MemoryThreads")()
+        return in_memory
+    if separator and scheme == "sqlite":
+        file = _load("toolgate.adapters.stores.beside", "Beside")(_path(rest))
+        in_file: Threads = _load("toolgate.adapters.threads.sqlite", "SqliteThreads")(
+            file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
     raise _unknown(scheme)

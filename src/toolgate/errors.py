@@ -28,6 +28,12 @@
     |-- SandboxError                     the sandbox cannot be made or used
     |-- StoreError                       the truth cannot be read or written
     |-- GateClosedError                  the gate was closed
+    |-- ServerError                      a Toolgate server does not serve this
+    |   |-- ServerUnreachableError       nobody answers there
+    |   |-- AnswerLostError              the connection ended before the answer came
+    |   |-- NotSignedInError             it does not know the token
+    |   |-- ServerBusyError              too many requests for now
+    |   `-- BadAnswerError               what came is not an answer of Toolgate's
     `-- UsageError                       the API was called in a way it cannot serve
 
 `code` is what programs compare; the text is for people and may change.
@@ -36,7 +42,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 
 class ToolgateError(Exception):
@@ -262,9 +268,17 @@ class NotFoundError(ToolgateError):
 
 
 class ConflictError(ToolgateError):
-    """The row changed since it was read; nothing was written."""
+    """The row changed since it was read; nothing was written.
+
+    Where a server says so, `decided` is what was decided, by whom and when, and `tool_status` where the call stands.
+    """
 
     code = "conflict"
+
+    def __init__(self, *args: object, decided: dict[str, Any] | None = None, tool_status: str | None = None) -> None:
+        self.decided = decided
+        self.tool_status = tool_status
+        super().__init__(*args)
 
 
 class DecisionConflictError(ConflictError):
@@ -329,6 +343,58 @@ class GateClosedError(ToolgateError):
     """The gate was closed; open a new one."""
 
     code = "gate_closed"
+
+
+class ServerError(ToolgateError):
+    """A Toolgate server refused or failed. `status` is its HTTP status, `problem` the code it gave."""
+
+    code = "server_error"
+
+    def __init__(
+        self,
+        message: str,
+        /,
+        *,
+        status: int | None = None,
+        problem: str | None = None,
+        retry_after_s: float | None = None,
+        is_lasting: bool = False,
+    ) -> None:
+        self.status = status
+        self.problem = problem
+        self.retry_after_s = retry_after_s
+        self.is_lasting = is_lasting
+        super().__init__(message)
+
+
+class ServerUnreachableError(ServerError):
+    """Nothing was sent. `is_lasting` says that trying again cannot help: a wrong name or certificate."""
+
+    code = "server_unreachable"
+
+
+class AnswerLostError(ServerError):
+    """The request may or may not have been carried out."""
+
+    code = "answer_lost"
+
+
+class NotSignedInError(ServerError):
+    """The server knows no such token, or no more."""
+
+    code = "not_signed_in"
+
+
+class ServerBusyError(ServerError):
+    """Too many requests or streams; `retry_after_s` says when to come back, where the server did."""
+
+    code = "server_busy"
+
+
+class BadAnswerError(ServerError):
+    """What came back is not an answer of a Toolgate server, or larger than allowed."""
+
+    code = "bad_answer"
 
 
 class UsageError(ToolgateError):

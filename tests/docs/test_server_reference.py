@@ -46,7 +46,7 @@ def test_every_status_of_a_problem_is_explained() -> None:
 
 def test_every_event_of_a_stream_is_explained() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in SERVER.rglob("*.py"))
-    names = set(re.findall(r'"((?:tool|stream|chat)\.[a-z_]+)"', source))
+    names = set(re.findall(r'"((?:tool|stream|chat|inbox)\.[a-z_]+)"', source))
     signals = {name for name in names if not re.search(rf"### `{re.escape(name)}`", read("docs/reference/events.md"))}
     assert missing_words(signals, sections(PAGE, 2)["Streams"]) == []
 

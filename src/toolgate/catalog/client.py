@@ -6,6 +6,7 @@ from toolgate.errors import ToolExecutionError
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.tool import Effects, Placement, RiskLevel, ToolDefinition
+from toolgate.kernel.undo import UndoMetadata
 
 MAX_COMMAND_S = 300
 _PATH = {"type": "string", "minLength": 1, "maxLength": 4096}
@@ -14,6 +15,11 @@ _PATH = {"type": "string", "minLength": 1, "maxLength": 4096}
 def _elsewhere(given: ToolInput) -> ToolOutput:
     """Never called by the client runner; a wrong setup must not run anything on the server instead."""
     raise ToolExecutionError(f"`{given.tool_name}` runs at the client, not on the server.")
+
+
+def _undone_elsewhere(undo: UndoMetadata) -> None:
+    """Never called either: whoever ran the call undoes it."""
+    raise ToolExecutionError(f"A call of `{undo.tool_name}` is undone at the client, not on the server.")
 
 
 def _client_tool(
@@ -25,6 +31,7 @@ def _client_tool(
     risk: RiskLevel,
     effects: Effects,
     timeout_s: float = 60.0,
+    undoable: bool = False,
 ) -> ToolDefinition:
     return ToolDefinition(
         name,
@@ -35,6 +42,8 @@ def _client_tool(
         risk_level=risk,
         effects=effects,
         timeout_seconds=timeout_s,
+        undoable=undoable,
+        undo_handler=_undone_elsewhere if undoable else None,
     )
 
 
@@ -51,6 +60,7 @@ def client_tools() -> list[ToolDefinition]:
             ["path", "content"],
             risk=RiskLevel.HIGH,
             effects=Effects.REVERSIBLE,
+            undoable=True,
         ),
         _client_tool(
             "list_directory",

@@ -82,6 +82,11 @@ LIST_SCHEMA = {
             "default": 1000,
             "description": "Return at most this many entries.",
         },
+        "recursive": {
+            "type": "boolean",
+            "default": False,
+            "description": "Also what is in the directories beneath, by paths from this one.",
+        },
     },
     "additionalProperties": False,
 }
@@ -152,14 +157,42 @@ def require_file(fact: PathFact) -> None:
         raise ToolExecutionError(f"{fact.given!r} is a {fact.kind}, not a regular file.")
 
 
-async def list_directory(edges: EdgeSource, path: str = ".", max_entries: int = 1000) -> dict[str, Any]:
-    """Return the entries of a directory by name, with their kind and size. Links are shown, not followed."""
+async def list_directory(
+    edges: EdgeSource, path: str = ".", max_entries: int = 1000, recursive: bool = False
+) -> dict[str, Any]:
+    """Return the entries of a directory by name, with their kind and size. Links are shown, not followed.
+
+    What the policy protects is named where it lies, and not looked into.
+    """
     current = edges_of(edges)
     fact = current.look("list_directory", path, "list")
     if fact.kind != "directory":
         there = "does not exist" if fact.kind == "absent" else f"is a {fact.kind}, not a directory"
         raise ToolExecutionError(f"{path!r} {there}.")
-    return await asyncio.to_thread(_entries, current, fact, max_entries)
+    return await asyncio.to_thread(_tree if recursive else _entries, current, fact, max_entries)
+
+
+def _tree(edges: Edges, fact: PathFact, most: int) -> dict[str, Any]:
+    """List a directory and those beneath it, each before what it holds; stops where enough is found."""
+    entries: list[dict[str, Any]] = []
+    ahead = [""]
+    while ahead and len(entries) <= most:
+        inside = ahead.pop()
+        found = edges.workspace.look(os.path.join(fact.path, inside)) if inside else fact
+        if inside and not _may_enter(edges, found):
+            continue
+        listed = _entries(edges, found, most + 1 - len(entries))["entries"]
+        for entry in listed:
+            entry["name"] = os.path.join(inside, entry["name"])
+        entries += listed
+        ahead += [entry["name"] for entry in reversed(listed) if entry["type"] == "directory"]
+    kept = entries[:most]
+    return {"path": fact.given, "entries": kept, "total": len(entries), "truncated": len(entries) > most}
+
+
+def _may_enter(edges: Edges, fact: PathFact) -> bool:
+    """Whether a directory that was found may be listed: it is still one, and the policy has nothing against it."""
+    return fact.kind == "directory" and edges.judge_path("list_directory", fact, "list") is None
 
 
 def _entries(edges: Edges, fact: PathFact, most: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.waiting import Key, Waiters
 from toolgate.pipeline.walk import Walk
-from toolgate.ports.bus import Hint
+from toolgate.ports.bus import LOOK_AGAIN, Hint
 from toolgate.ports.store import ApprovalQuery
 
 _APPROVED = Status.APPROVED
@@ -98,6 +98,10 @@ class Attendance:
         return found[0]
 
     def _on_hint(self, hint: Hint) -> None:
+        if hint is LOOK_AGAIN:
+            self._waiters.wake_all()
+            self._onlookers.wake_all()
+            return
         self._onlookers.wake(hint)
         if self._homes and hint.status.is_final:
             self._homes.pop((hint.project, hint.call_id), None)

@@ -10,8 +10,9 @@ from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.outlook import Outlook
 from toolgate.gate.ownership import Ownership
-from toolgate.gate.people import People
+from toolgate.gate.people import People, somebody
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
@@ -39,7 +40,7 @@ from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
-from toolgate.ports.bus import Bus, Hint
+from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
@@ -49,7 +50,7 @@ RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate(People):
+class Gate(People, Outlook):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -253,7 +254,7 @@ class Gate(People):
     ) -> Result:
         """Report how far a call on a client or worker is; this renews its lease."""
         self._check_open()
-        who = None if by is None else Principal.of(by)
+        who = None if by is None else somebody(by)
         return await self._leases.progress(
             project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
         )
@@ -272,8 +273,22 @@ class Gate(People):
         `by` is who reports: without a fence it must be who the call was given to.
         """
         self._check_open()
-        who = None if by is None else Principal.of(by)
+        who = None if by is None else somebody(by)
         return await self._leases.complete(project, call_id, output, fence=fence, by=who)
+
+    async def doubt(
+        self,
+        call_id: str,
+        reason: str,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
 
     async def settle(
         self,
@@ -286,7 +301,7 @@ class Gate(People):
     ) -> Result:
         """Say what an UNKNOWN call really did."""
         self._check_open()
-        return await self._answers.settle(project, call_id, happened=happened, by=Principal.of(by), reason=reason)
+        return await self._answers.settle(project, call_id, happened=happened, by=somebody(by), reason=reason)
 
     async def cancel(
         self,
@@ -346,7 +361,7 @@ class Gate(People):
         except ValueError:
             raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
         driver = self._driver
-        who = Principal.of(by)
+        who = somebody(by)
         data = {
             "from": self.mode.value,
             "to": wanted.value,
@@ -368,12 +383,12 @@ class Gate(People):
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        await self._keeper.follow(policy, by=Principal.of(by).name)
+        await self._keeper.follow(policy, by=somebody(by).name)
 
     async def reload_policy(self, *, by: str | Principal) -> Policy:
         """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
         self._check_open()
-        return await self._keeper.reload(by=Principal.of(by).name)
+        return await self._keeper.reload(by=somebody(by).name)
 
     def note_sandbox(self, report: Mapping[str, Any]) -> None:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""
@@ -420,7 +435,7 @@ class Gate(People):
                 wake()
 
         def hear(hint: Hint) -> None:
-            if hint.project == project:
+            if hint.project == project or hint is LOOK_AGAIN:
                 wake()  # also what other processes did
 
         listen.append(tell)

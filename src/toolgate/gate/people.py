@@ -12,7 +12,7 @@ from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.output import Result
-from toolgate.pipeline.deciding import Deciding, Said
+from toolgate.pipeline.deciding import Deciding, Foresight, Said
 from toolgate.pipeline.driver import Driver
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, GrantQuery
@@ -128,6 +128,13 @@ class People:
         """Return what an approver must see of one approval; draw it with `toolgate.kernel.surfaces`."""
         return artifact_of(await self.approval(approval_id, project=project))
 
+    async def preview_grant(
+        self, approval_id: str, remember: Remember, *, by: str | Principal, project: str | None = None
+    ) -> Foresight:
+        """Say which past calls a grant from this question would have covered; nothing is decided or kept."""
+        self._check_open()
+        return await self._deciding.foresee(_said(approval_id, by, None, None, project), remember)
+
     async def grants(self, query: GrantQuery) -> list[Grant]:
         """Return the remembered answers that fit, oldest first, each with its uses."""
         return await self._driver.store.grants(query)
@@ -137,16 +144,16 @@ class People:
     ) -> Grant:
         """Take a remembered answer back: nothing starts because of it any more."""
         self._check_open()
-        return await self._deciding.revoke(grant_id, by=_somebody(by), reason=reason, project=project)
+        return await self._deciding.revoke(grant_id, by=somebody(by), reason=reason, project=project)
 
 
 def _said(approval_id: str, by: str | Principal, reason: str | None, digest: str | None, project: str | None) -> Said:
-    return Said(approval_id=approval_id, by=_somebody(by), reason=reason, digest=digest, project=project)
+    return Said(approval_id=approval_id, by=somebody(by), reason=reason, digest=digest, project=project)
 
 
-def _somebody(by: str | Principal | None) -> Principal:
-    """Return who answers; an answer of nobody, or of a name that cannot be read back, is refused."""
+def somebody(by: str | Principal | None) -> Principal:
+    """Return who acts; what nobody does, or a name that cannot be read back, is refused."""
     who = Principal.of("" if by is None else by)
     if not who.name.strip() or not who.name.isprintable():
-        raise UsageError("An answer needs to say whose it is: `by` is empty or cannot be printed.")
+        raise UsageError("Say who does this: `by` is empty or cannot be printed.")
     return who

@@ -12,12 +12,13 @@ from toolgate.kernel.artifact import ApprovalArtifact
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
-from toolgate.kernel.grant import Grant
+from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.background import Background
+from toolgate.pipeline.deciding import Foresight
 from toolgate.pipeline.undoing import UndoReport
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
@@ -104,6 +105,11 @@ class SyncGate:
     def artifact(self, approval_id: str, *, project: str | None = None) -> ApprovalArtifact:
         return self._run(self._gate.artifact(approval_id, project=project))
 
+    def preview_grant(
+        self, approval_id: str, remember: Remember, *, by: str | Principal, project: str | None = None
+    ) -> Foresight:
+        return self._run(self._gate.preview_grant(approval_id, remember, by=by, project=project))
+
     def grants(self, query: GrantQuery) -> list[Grant]:
         return self._run(self._gate.grants(query))
 
@@ -138,6 +144,17 @@ class SyncGate:
         project: str = DEFAULT_PROJECT,
     ) -> Result:
         return self._run(self._gate.complete(call_id, output, fence=fence, by=by, project=project))
+
+    def doubt(
+        self,
+        call_id: str,
+        reason: str,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        return self._run(self._gate.doubt(call_id, reason, fence=fence, by=by, project=project))
 
     def settle(
         self,

@@ -15,6 +15,7 @@ class BehaviorDemand:
     """Deny outside the tool's behaviors."""
 
     name: str = "behaviors"
+    is_about_caller: ClassVar[bool] = True
 
     def __call__(self, call: Call, tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
         behavior = call.context.behavior

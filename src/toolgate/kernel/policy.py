@@ -55,7 +55,8 @@ class Rule(Protocol):
     """A pure function: the same call, tool and facts give the same verdict, or None for no opinion.
 
     A rule that looks at nothing but the tool and the mode says so with a class attribute `is_static = True`:
-    its verdicts are then worked out once.
+    its verdicts are then worked out once. One that looks at the caller's context besides says
+    `is_about_caller = True`: what it denies is not even offered to that caller's model.
     """
 
     @property

@@ -14,7 +14,7 @@ from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.assessment import assess as route_by
 from toolgate.kernel.call import Call
 from toolgate.kernel.confidence import score_call
-from toolgate.kernel.context import Mode
+from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.demands import demands
 from toolgate.kernel.policy import Facts, Judgement, Rule, Score, Stance, Verdict, Word, judge
 from toolgate.kernel.tool import RiskLevel, ToolDefinition
@@ -106,6 +106,21 @@ def rule_on(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule,
     if assessment.denied is not None:
         return Ruling(judgement, Verdict(Word.DENY, assessment.denied, "default", "default_deny"), None)
     return Ruling(judgement, None, assessment)
+
+
+def is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode, now: datetime) -> bool:
+    """Whether every call of this tool in this context is denied now, whatever its arguments are."""
+    rules = rules_over(tool, stance)
+    known = tuple(rule for rule in rules if _is_known(rule))
+    call = Call.make(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+    if len(known) == len(rules):
+        return rule_on(call, tool, stance, rules, Facts(mode, now)).denial is not None
+    return judge(known, call, tool, Facts(mode, now)).denial is not None
+
+
+def _is_known(rule: Rule) -> bool:
+    """Whether a rule's word does not depend on the arguments."""
+    return getattr(rule, "is_static", False) or getattr(rule, "is_about_caller", False)
 
 
 def _score(call: Call, tool: ToolDefinition, stance: Stance) -> Score:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -35,9 +36,26 @@ from toolgate.kernel.schema import compile_schema
 from toolgate.pipeline import approve
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.walk import Walk
-from toolgate.ports.store import ApprovalQuery, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 
 Arguments = str | bytes | Mapping[str, object]
+FORESEEN = 1000
+"""How many past calls of a tool are looked at to say what a grant would have covered."""
+_NOT_ALONE = "Only the yes of one person who may decide alone can be remembered."
+
+
+class Foresight(NamedTuple):
+    """Which past calls a grant would have covered: `matched` of `looked_at`, back to `since`.
+
+    About `asked` of them a person was asked. `pattern` is what the grant would cover, as people see it.
+    """
+
+    matched: int
+    asked: int
+    looked_at: int
+    since: datetime | None
+    examples: tuple[str, ...]
+    pattern: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,13 +263,41 @@ class Deciding:
         """Add the grant that remembers this yes, if it is one person's whole yes."""
         call, approval = change.call, change.approvals[-1]
         assert call is not None
-        if approval.status is not ApprovalStatus.APPROVED or approval.terms.quorum > 1 or call.undo_of is not None:
-            raise UsageError("Only the yes of one person who may decide alone can be remembered.")
+        if approval.status is not ApprovalStatus.APPROVED:
+            raise UsageError(_NOT_ALONE)
+        grant = self._grant(call, approval, remember, by, change.at)
+        return change.evolve(grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
+
+    async def foresee(self, said: Said, remember: Remember) -> Foresight:
+        """Say which past calls such a grant would have covered; nothing is decided or kept."""
+        call, approval = await self._asked(said)
+        _check_person(said.by, call)
+        driver = self._driver
+        grant = self._grant(call, approval, remember, said.by, driver.now())
+        query = CallQuery(project=call.project, tool_name=call.tool_name, newest_first=True, limit=FORESEEN)
+        past = [one for one in await driver.store.calls(query) if _can_compare(one, call)]
+        covered = [
+            one
+            for one in past
+            if grant.covers(one, orjson.loads(one.arguments), ApprovalLevel(one.level), approval.terms)
+        ]
+        return Foresight(
+            matched=len(covered),
+            asked=sum(one.level != ApprovalLevel.AUTO for one in covered),
+            looked_at=len(past),
+            since=past[-1].created_at if past else None,
+            examples=tuple(one.id for one in covered[:5]),
+            pattern=grant.shown,
+        )
+
+    def _grant(self, call: Call, approval: Approval, remember: Remember, by: Principal, now: datetime) -> Grant:
+        """Return the grant that would remember a yes to this question."""
+        if approval.terms.quorum > 1 or call.undo_of is not None:
+            raise UsageError(_NOT_ALONE)
         driver, nonce = self._driver, self._driver.new_id()
         arguments = orjson.loads(call.arguments)
         pattern, shown = make_pattern(arguments, driver.mask(arguments), remember.pattern, nonce=nonce)
-        now = change.at
-        grant = Grant.make(
+        return Grant.make(
             id=driver.new_id(),
             project=call.project,
             tool_name=call.tool_name,
@@ -269,7 +315,6 @@ class Deciding:
             expires_at=now + remember.duration,
             max_uses=remember.uses,
         )
-        return change.evolve(grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
 
     async def _asked(self, said: Said) -> tuple[Call, Approval]:
         query = ApprovalQuery(id=said.approval_id, project=said.project)
@@ -305,6 +350,11 @@ def _check_person(by: Principal, call: Call) -> None:
         raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
     if Principal.of(call.context.principal).id == by.id:
         raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
+
+
+def _can_compare(one: Call, asked: Call) -> bool:
+    """Whether this is another call, with arguments that are still known."""
+    return one.id != asked.id and one.undo_of is None and isinstance(one.shown, dict)
 
 
 def _granted(grant: Grant, call: Call) -> Draft:

@@ -107,6 +107,17 @@ class Leases:
                 return result
             tried = call
 
+    async def doubt(
+        self, project: str, call_id: str, reason: str, *, fence: str | None, by: Principal | None = None
+    ) -> Result:
+        """Record that the holder cannot say what its run did: UNKNOWN where it may have had an effect, else FAILED."""
+        driver = self._driver
+        while True:
+            call = await self._held(project, call_id, by, fence)
+            change = _unsure(call, driver.now(), driver.veil(call).text(reason))
+            if await self._try(change):
+                return result_of(change.call)  # type: ignore[arg-type]  # an end has a call
+
     async def _keep_evidence(
         self, project: str, call_id: str, by: Principal | None, fence: str | None, tried: Call | None
     ) -> None:
@@ -140,15 +151,15 @@ class Leases:
         if call.runner is None and call.placement in REMOTE:
             error = f"Nobody was there to run `{call.tool_name}` in time; nothing was sent and nothing ran."
             return record.failed(call, now=now, status=Status.FAILED, code="no_runner", error=error)
-        if call.has_effects and not call.idempotent:
-            error = "Nobody reported a result in time; whether the effect happened is unknown."
-            return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
-        error = "Nobody reported a result in time."
-        return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error)
+        if _is_repeatable(call):
+            error = "Nobody reported a result in time."
+            return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error)
+        error = "Nobody reported a result in time; whether the effect happened is unknown."
+        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
 
     def can_offer_again(self, call: Call) -> bool:
         """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""
-        repeatable = (not call.has_effects or call.idempotent) and call.undo_of is None
+        repeatable = _is_repeatable(call) and call.undo_of is None
         return call.placement in REMOTE and call.runner is not None and repeatable and call.attempt < MOST_ATTEMPTS
 
     def _term(self, call: Call) -> timedelta:
@@ -157,6 +168,18 @@ class Leases:
 
     def _since(self, call: Call) -> float:
         return (self._driver.now() - (call.started_at or call.created_at)).total_seconds() * 1000
+
+
+def _is_repeatable(call: Call) -> bool:
+    return not call.has_effects or call.idempotent
+
+
+def _unsure(call: Call, now: datetime, reason: str) -> Change:
+    """The end of a call whose holder does not know how it ended. `reason` is masked already."""
+    if _is_repeatable(call):
+        return record.failed(call, now=now, status=Status.FAILED, code="execution_failed", error=reason)
+    error = f"Its runner does not know whether the effect happened: {reason}"
+    return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
 
 
 def _step(after: Call, before: Call, *, events: tuple[Draft, ...], at: datetime, durability: Durability) -> Change:

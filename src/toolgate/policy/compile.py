@@ -57,6 +57,11 @@ class FilePolicy(Policy):
         extra = sorted(base for base in bases if base is not None and base not in ("/", own) and os.path.isdir(base))
         return Workspace(self.surroundings.workspace, extra_roots=extra)
 
+    def close(self) -> None:
+        """Let go of the roots it opened; for a policy that was only tried, or never came into force."""
+        if "workspace" in self.__dict__:
+            self.workspace.close()
+
     def _allowed_patterns(self) -> Iterable[str]:
         for document in self.documents:
             for entry in (*document.tools.values(), *document.categories.values()):

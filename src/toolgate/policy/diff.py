@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from toolgate.kernel.assessment import assess
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode
-from toolgate.kernel.policy import Facts, Word, judge
+from toolgate.kernel.policy import Facts, Policy, Word, judge
 from toolgate.kernel.ruling import rules_over
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import ToolDefinition
@@ -92,7 +92,7 @@ def _shifts(old: FilePolicy, new: FilePolicy) -> Iterator[Shift]:
                 yield Shift(name, mode.value, before, after)
 
 
-def word_in(policy: FilePolicy, tool: ToolDefinition, mode: Mode) -> Word:
+def word_in(policy: Policy, tool: ToolDefinition, mode: Mode) -> Word:
     """Return what a tool gets in a mode from the rules that look at nothing else."""
     stance = policy.stance(tool)
     rules = tuple(rule for rule in rules_over(tool, stance) if getattr(rule, "is_static", False))

@@ -83,11 +83,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One file. `content` is what it said, for the hash."""
+    """One file. `content` is what it said, for the hash; `text` is how it said it, for readers."""
 
     name: str
     layer: str
     content: Any
+    text: str = ""
     includes: tuple[str, ...] = ()
     default: Default | None = None
     protected: tuple[str, ...] = ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from toolgate.errors import PolicyError, PolicyProblem
+from toolgate.errors import PolicyError, PolicyProblem, UsageError
+from toolgate.kernel.policy import Policy
 from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy, compile_policy
 from toolgate.policy.document import RANKS, Document, document_of
@@ -48,6 +50,20 @@ def read_policy(
     """Return the policy a text is; what it includes is found from the current directory."""
     surroundings = surroundings_of(workspace, home)
     return _Reading(surroundings).of_text(text, name)
+
+
+def revise_policy(policy: Policy, texts: Mapping[str, str]) -> FilePolicy:
+    """Return a policy with other texts in the place of some of its files; nothing is read from anywhere.
+
+    Raises UsageError for a file the policy does not have, PolicyError with every problem of the texts.
+    """
+    known = policy.documents if isinstance(policy, FilePolicy) else ()
+    surroundings = policy.surroundings if isinstance(policy, FilePolicy) else surroundings_of(None, None)
+    names = [document.name for document in known] or list(texts)
+    unknown = sorted(set(texts) - set(names))
+    if unknown:
+        raise UsageError(f"The policy has no file {unknown[0]!r}; its files are: {', '.join(names)}.")
+    return _Reading(surroundings).of_texts(known, texts)
 
 
 def surroundings_of(workspace: str | Path | None, home: str | Path | None) -> Surroundings:
@@ -107,6 +123,44 @@ class _Reading:
         self._take(text, name, Path("."))
         return self._compile()
 
+    def of_texts(self, known: Iterable[Document], texts: Mapping[str, str]) -> FilePolicy:
+        """Put known documents and new texts together; a text may include what its file did, which is known already."""
+        left = dict(texts)
+        for document in known:
+            if document.name in left:
+                self._revised(left.pop(document.name), document.name, frozenset(document.includes))
+            else:
+                self.documents.append(document)
+        for name, text in left.items():
+            self._revised(text, name, frozenset())
+        return self._compile()
+
+    def _revised(self, text: str, name: str, included: frozenset[str]) -> None:
+        self.files.append(name)
+        found = self._document(text, name)
+        if found is None:
+            return
+        document, tree = found
+        for number, other in enumerate(document.includes):
+            if other not in included:
+                place = tree.place(("include", number))
+                message = f"{other} is not part of the policy in force; a trial reads no other files"
+                self.problems.append(PolicyProblem(name, place.line, place.column, f"include.{number}", message))
+        self.documents.append(document)
+
+    def _document(self, text: str | bytes, name: str) -> tuple[Document, strict_yaml.Tree] | None:
+        """Return the document a text is, and where everything stands in it; None, and problems, where it is none."""
+        try:
+            tree = strict_yaml.read(text, name)
+        except PolicyError as error:
+            self.problems += error.problems
+            return None
+        document, problems = document_of(tree, self.surroundings)
+        self.problems += problems
+        if document is None:
+            return None
+        return replace(document, text=text if isinstance(text, str) else text.decode()), tree
+
     def _compile(self) -> FilePolicy:
         self._check_commands()
         if not self.problems:
@@ -114,6 +168,7 @@ class _Reading:
             self.problems += check_examples(policy)
             if not self.problems:
                 return policy
+            policy.close()
         order = {name: number for number, name in enumerate(self.files)}
         raise PolicyError(
             sorted(dict.fromkeys(self.problems), key=lambda one: (order.get(one.file, 0), one.line, one.column))
@@ -150,15 +205,10 @@ class _Reading:
         directory: Path,
         included: tuple[Document, int, strict_yaml.Tree] | None = None,
     ) -> None:
-        try:
-            tree = strict_yaml.read(text, name)
-        except PolicyError as error:
-            self.problems += error.problems
+        found = self._document(text, name)
+        if found is None:
             return
-        document, problems = document_of(tree, self.surroundings)
-        self.problems += problems
-        if document is None:
-            return
+        document, tree = found
         if included is not None and RANKS.index(document.layer) < RANKS.index(included[0].layer):
             parent, number, around = included
             place = around.place(("include", number))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -76,7 +76,10 @@ class Group:
 
 
 class Simulation:
-    """Replays calls one by one and keeps the sums. `old` stands in for what was recorded, where it is given."""
+    """Replays calls one by one and keeps the sums. `old` stands in for what was recorded, where it is given.
+
+    `mask` hides in a reason what the call's arguments hide, for readers who may not see them.
+    """
 
     def __init__(
         self,
@@ -85,11 +88,13 @@ class Simulation:
         *,
         tools: Mapping[str, ToolDefinition] | None = None,
         old: Policy | None = None,
+        mask: Callable[[Call, str], str] = lambda _call, text: text,
     ) -> None:
         self._new = new
         self._old = old
         self._timeline = timeline
         self._tools = tools or {}
+        self._mask = mask
         self._known: dict[tuple[int, str, str, bool], Prepared] = {}
         self.calls = 0
         self.skipped: Counter[str] = Counter()
@@ -123,7 +128,7 @@ class Simulation:
         if group is None:
             group = self.groups[key] = Group(*key)
         group.count += 1
-        group.reasons[_why(ruling)] += 1
+        group.reasons[self._mask(call, _why(ruling))] += 1
         if len(group.examples) < EXAMPLES:
             group.examples.append(call.id)
 

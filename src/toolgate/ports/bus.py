@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from toolgate.kernel.call import Status
 
@@ -16,6 +16,9 @@ class Hint(NamedTuple):
     status: Status
     tool_name: str | None = None
 
+
+LOOK_AGAIN: Final = Hint("", "", Status.PENDING)
+"""Hints may have been lost: whoever waits for anything looks at the store again."""
 
 Listener = Callable[[Hint], None]
 

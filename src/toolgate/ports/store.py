@@ -18,13 +18,18 @@ from toolgate.kernel.undo import UndoRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuery:
-    """Which calls, oldest first. None means any; `since` is the earliest creation, `after` the last one seen."""
+    """Which calls, oldest first, or `newest_first`. None means any; `since` is the earliest creation.
+
+    `after` is the last one seen: what comes next in the order that is asked for follows it.
+    """
 
     project: str | None = None
     statuses: frozenset[Status] | None = None
     run_id: str | None = None
+    tool_name: str | None = None
     since: datetime | None = None
     after: Call | None = None
+    newest_first: bool = False
     limit: int = 100
 
 
@@ -56,6 +61,18 @@ class Due(NamedTuple):
 
     calls: list[Call]
     next_at: datetime | None
+
+
+class UndoRecords(Protocol):
+    """The part of a store that keeps undo data; Redis can be this much of one. Raises what a store raises."""
+
+    def commit(self, change: Change) -> Awaitable[None] | None: ...
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
+
+    async def due(self, now: datetime, *, limit: int = 100) -> Due: ...
+
+    async def close(self) -> None: ...
 
 
 class Store(Protocol):

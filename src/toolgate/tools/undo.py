@@ -11,12 +11,12 @@ from uuid import UUID
 
 import orjson
 
-from toolgate.bootstrap import connect
+from toolgate.bootstrap import undo_records
 from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.change import Change
 from toolgate.kernel.payload import encode
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata, UndoRecord, UndoState
-from toolgate.ports.store import Store
+from toolgate.ports.store import UndoRecords
 
 PROJECT = "_undo"
 Id = UUID | str
@@ -36,18 +36,18 @@ class UndoKeeper(Protocol):
 
 
 class UndoStore:
-    """Undo data by action id. `open` keeps it in a file; without a URL it lives as long as the process."""
+    """Undo data by action id. `open` keeps it in a file or in Redis; without a URL it lives as long as the process."""
 
-    def __init__(self, default_ttl_seconds: float = DEFAULT_UNDO_TTL_S, *, store: Store | None = None) -> None:
+    def __init__(self, default_ttl_seconds: float = DEFAULT_UNDO_TTL_S, *, store: UndoRecords | None = None) -> None:
         self.default_ttl_seconds = default_ttl_seconds
-        self._store = store if store is not None else connect("memory://")[0]
+        self._store = store if store is not None else undo_records("memory://")
         self._ends: dict[str, datetime] = {}
         """What this object stored and nobody deleted, with the time it expires."""
 
     @classmethod
     def open(cls, url: str = "memory://", *, ttl_seconds: float = DEFAULT_UNDO_TTL_S) -> UndoStore:
-        """Return an undo store on `sqlite:///file.db` (durable, sealed) or `memory://`."""
-        return cls(ttl_seconds, store=connect(url)[0])
+        """Return an undo store on `sqlite:///file.db` or `redis://host:port/0` (durable, sealed), or `memory://`."""
+        return cls(ttl_seconds, store=undo_records(url))
 
     async def store(
         self,

@@ -92,3 +92,20 @@ async def test_a_directory_is_listed(gate: toolgate.Gate, workspace: Path) -> No
     ]
     short = (await gate.call("list_directory", {"max_entries": 2})).unwrap()
     assert (len(short["entries"]), short["total"], short["truncated"]) == (2, 5, True)
+
+
+async def test_a_directory_is_listed_with_what_lies_beneath(gate: toolgate.Gate, workspace: Path) -> None:
+    (workspace / "src" / "deep").mkdir()
+    (workspace / "src" / "deep" / "a.py").write_text("x")
+    (workspace / "src" / "up").symlink_to("..")
+    (workspace / ".ssh").mkdir()
+    (workspace / ".ssh" / "id_rsa").write_text("private")
+    data = (await gate.call("list_directory", {"recursive": True})).unwrap()
+    names = [entry["name"] for entry in data["entries"]]
+    assert {"src", "src/deep", "src/deep/a.py", "src/up", ".ssh"} <= set(names)
+    assert not any(name.startswith((".ssh/", "src/up/")) for name in names)
+    assert (data["total"], data["truncated"]) == (len(names), False)
+    short = (await gate.call("list_directory", {"recursive": True, "max_entries": 3})).unwrap()
+    assert (len(short["entries"]), short["truncated"]) == (3, True)
+    beneath = (await gate.call("list_directory", {"path": "src/deep", "recursive": True})).unwrap()
+    assert [entry["name"] for entry in beneath["entries"]] == ["a.py"]

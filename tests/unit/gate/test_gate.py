@@ -220,11 +220,16 @@ async def test_a_question_cancelled_on_a_loop_that_lives_on_is_asked_again(monke
 async def test_an_answer_of_nobody_is_refused(nobody: Any) -> None:
     async with toolgate.open(tools=[ASKING]) as gate:
         parked = await gate.call("write", wait=False)
-        with pytest.raises(UsageError, match="whose it is"):
+        with pytest.raises(UsageError, match="Say who does this"):
             await gate.decide(str(parked.approval_id), "approve", by=nobody)
         assert (await gate.get(parked.call_id)).status is Status.AWAITING_APPROVAL
-        with pytest.raises(UsageError, match="whose it is"):
+        with pytest.raises(UsageError, match="Say who does this"):
             await gate.revoke("any", by=nobody)
+        with pytest.raises(UsageError, match="Say who does this"):
+            await gate.set_mode("LOCKDOWN", by=nobody)
+        with pytest.raises(UsageError, match="Say who does this"):
+            await gate.settle(parked.call_id, happened=True, by=nobody, reason="seen")
+        assert gate.mode.value == "NORMAL"
 
 
 async def test_what_undo_data_hides_stays_hidden_when_the_undo_handler_says_it_again() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.pipeline.rig import Rig
 
+from toolgate.errors import NotAllowedError, UsageError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
@@ -113,3 +114,20 @@ async def test_without_channels_time_escalates_all_the_same() -> None:
     (approval,) = await rig.store.approvals(ApprovalQuery(id=approval_id))
     assert approval.escalated
     await rig.close()
+
+
+async def test_what_a_grant_would_have_covered_is_foreseen(rig: Rig) -> None:
+    assert (await rig.deciding.foresee(said(await parked(rig, b=1)), Remember())).since is None
+    for number in (1, 2, 3, 50):
+        await rig.deciding.decide(said(await parked(rig, a=number)), approve_it=True)
+    question = said(await parked(rig, a=4))
+    narrow = await rig.deciding.foresee(question, Remember())
+    assert (narrow.matched, narrow.looked_at, narrow.pattern) == (0, 5, {"a": {"is": 4}})
+    wide = await rig.deciding.foresee(question, Remember(pattern={"a": {"at_most": 10}}))
+    assert (wide.matched, wide.asked, len(wide.examples)) == (3, 3, 3)
+    assert wide.since is not None
+    assert await rig.store.grants(GrantQuery()) == []
+    with pytest.raises(UsageError, match="does not fit"):
+        await rig.deciding.foresee(question, Remember(pattern={"a": {"at_most": 1}}))
+    with pytest.raises(NotAllowedError):
+        await rig.deciding.foresee(said(question.approval_id, Principal.of("agent:x")), Remember())

@@ -338,3 +338,29 @@ async def test_where_nobody_can_be_asked_to_stop_the_call_goes_on(rig: Rig) -> N
     await leased(rig)
     rig.driver.runners = {"client": rig.inline}
     assert (await rig.answers.cancel("default", "c1", reason="x")).status is Status.EXECUTING
+
+
+@pytest.mark.parametrize(("tool", "ends"), [("far", Status.UNKNOWN), ("look", Status.FAILED)])
+async def test_a_runner_that_cannot_say_what_it_did_says_so(rig: Rig, tool: str, ends: Status) -> None:
+    fence = (await leased(rig, tool)).fence
+    ended = await rig.leases.doubt("default", "c1", "it died; password=correct-horse-9", fence=fence, by=ANN)
+    assert ended.status is ends
+    assert "it died" in str(ended.error)
+    assert "correct-horse-9" not in str(ended.error)
+    with pytest.raises(StaleFenceError):
+        await rig.leases.doubt("default", "c1", "again", fence=fence, by=ANN)
+
+
+async def test_a_doubt_about_a_call_that_moves_meanwhile_looks_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = await leased(rig)
+    looked = rig.leases._held
+
+    async def outrun(*args: Any) -> Call:
+        monkeypatch.undo()
+        found = await looked(*args)
+        await rig.leases.progress("default", "c1", by=ANN, fence=None, fraction=0.5, message=None, data=None)
+        return found
+
+    monkeypatch.setattr(rig.leases, "_held", outrun)
+    ended = await rig.leases.doubt("default", "c1", "it died", fence=call.fence)
+    assert ended.status is Status.UNKNOWN

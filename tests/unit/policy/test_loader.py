@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from tests.unit.policy.asking import policy, word
 
-from toolgate.errors import PolicyError
+from toolgate.errors import PolicyError, UsageError
+from toolgate.kernel.policy import Policy
 from toolgate.policy import FilePolicy, PolicySource, find_policy, load_policy
-from toolgate.policy.loader import MAX_FILES
+from toolgate.policy.loader import MAX_FILES, revise_policy
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -118,3 +119,49 @@ def test_an_unknown_name_of_the_package_is_no_attribute() -> None:
 
     with pytest.raises(AttributeError):
         toolgate.policy.nothing  # noqa: B018
+
+
+def test_a_file_can_be_tried_with_another_text(tmp_path: Path) -> None:
+    org = write(tmp_path, "org.yaml", "layer: org\ntools: {b: {decision: deny}}")
+    file = write(tmp_path, "toolgate.yaml", "include: [org.yaml]\ntools: {act: {decision: allow}}  # why\n")
+    loaded = load_policy(tmp_path)
+    assert [one.text for one in loaded.documents] == [org.read_text(), file.read_text()]
+    org.unlink()  # nothing is read again
+    tried = revise_policy(loaded, {str(file): "include: [org.yaml]\ntools: {act: {decision: ask}}"})
+    assert (word(tried), word(tried, tool="b"), word(loaded)) == ("ask", "deny", "allow")
+    assert revise_policy(loaded, {}).revision == loaded.revision
+
+
+def test_a_text_that_is_tried_reads_no_other_file(tmp_path: Path) -> None:
+    secret = write(tmp_path, "secret.yaml", "password: hunter2")
+    file = write(tmp_path, "toolgate.yaml", "default: deny")
+    loaded = load_policy(tmp_path)
+    with pytest.raises(PolicyError, match="a trial reads no other files") as caught:
+        revise_policy(loaded, {str(file): f"default: deny\ninclude: [{secret}]"})
+    assert "hunter2" not in str(caught.value)
+    assert [(problem.line, problem.path) for problem in caught.value.problems] == [(2, "include.0")]
+    with pytest.raises(UsageError, match="no file 'other'"):
+        revise_policy(loaded, {"other": "default: deny"})
+
+
+def test_what_is_wrong_with_a_tried_text_is_told(tmp_path: Path) -> None:
+    for text in (
+        "default: [",
+        "- a list",
+        "default: maybe",
+        "tools: {act: {decision: deny, examples: [{expect: ask}]}}",
+    ):
+        with pytest.raises(PolicyError) as caught:
+            revise_policy(Policy(), {"new": text})
+        assert {problem.file for problem in caught.value.problems} == {"new"}
+    assert word(revise_policy(Policy(), {"new": "default: deny"})) == "deny"
+
+
+def test_a_policy_lets_go_of_the_roots_it_opened(tmp_path: Path) -> None:
+    file = write(tmp_path, "toolgate.yaml", "default: deny")
+    loaded = load_policy(file, workspace=tmp_path)
+    loaded.close()
+    root = loaded.workspace.roots[0]
+    assert root.descriptor >= 0
+    loaded.close()
+    assert root.descriptor == -1

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from tests.redis_server import RedisServer
 
 from toolgate.errors import DecisionConflictError, NotFoundError, ToolApprovalTimeoutError, ToolgateError, UsageError
 from toolgate.tools import ApprovalRequest, ApprovalService, ApprovalStatus, UndoMetadata, UndoStore
@@ -27,8 +28,17 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) ->
     return f"sqlite:///{path}"
 
 
-async def test_undo_data_comes_back_until_it_is_deleted(url: str) -> None:
-    store = UndoStore.open(url)
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def undo_url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "redis":
+        monkeypatch.chdir(tmp_path)
+        server: RedisServer = request.getfixturevalue("shared_redis")
+        return server.url
+    return "memory://" if request.param == "memory" else f"sqlite:///{request.getfixturevalue('database')}"
+
+
+async def test_undo_data_comes_back_until_it_is_deleted(undo_url: str) -> None:
+    store = UndoStore.open(undo_url)
     metadata = UndoMetadata(action_id=uuid4(), tool_name="toggle", undo_data={"was": True})
     await store.store(metadata)
     assert await store.get(metadata.action_id) == metadata
@@ -38,8 +48,8 @@ async def test_undo_data_comes_back_until_it_is_deleted(url: str) -> None:
     await store.close()
 
 
-async def test_undo_data_may_be_given_as_an_id_and_a_mapping_and_expires(url: str) -> None:
-    store = UndoStore.open(url, ttl_seconds=60)
+async def test_undo_data_may_be_given_as_an_id_and_a_mapping_and_expires(undo_url: str) -> None:
+    store = UndoStore.open(undo_url, ttl_seconds=60)
     await store.store("a-1", {"was": 1}, tool_name="toggle")
     assert (await store.get("a-1") or UndoMetadata("", "", {})).undo_data == {"was": 1}
     await store.store("a-2", {"was": 2}, ttl_seconds=-1)

@@ -241,7 +241,7 @@ class MemoryStore:
             self._seal_all()
             everything: Iterable[Call] = tuple(self._calls.values())
         found = [call for call in everything if _call_fits(call, query)]
-        found.sort(key=_place)
+        found.sort(key=_place, reverse=query.newest_first)
         return found[: query.limit]
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
@@ -318,9 +318,14 @@ def _call_fits(call: Call, query: CallQuery) -> bool:
         (query.project is None or call.project == query.project)
         and (query.statuses is None or call.status in query.statuses)
         and (query.run_id is None or call.context.run_id == query.run_id)
+        and (query.tool_name is None or call.tool_name == query.tool_name)
         and (query.since is None or call.created_at >= query.since)
-        and (query.after is None or _place(call) > _place(query.after))
+        and (query.after is None or _is_beyond(call, query.after, query))
     )
+
+
+def _is_beyond(call: Call, seen: Call, query: CallQuery) -> bool:
+    return _place(call) < _place(seen) if query.newest_first else _place(call) > _place(seen)
 
 
 def _grant_fits(grant: Grant, query: GrantQuery) -> bool:

@@ -41,22 +41,7 @@ class OwnerLock:
         """Whether the process that holds this owner's lock still lives. The file of a dead one is removed."""
         if owner == self.owner:
             return self._descriptor is not None
-        path = self._folder / f"{owner}.lock"
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        except PermissionError:
-            return True  # somebody else's: only who may look can call it dead
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        else:
-            path.unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(descriptor)
+        return is_alive(self._folder, owner)
 
     def close(self) -> None:
         """Let go; from now on this owner counts as dead."""
@@ -70,6 +55,26 @@ class OwnerLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def is_alive(folder: Path, owner: str) -> bool:
+    """Whether the process that holds an owner's lock still lives. The file of a dead one is removed."""
+    path = folder / f"{owner}.lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        return True  # somebody else's: only who may look can call it dead
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        path.unlink(missing_ok=True)
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _take(path: Path) -> int:

@@ -21,9 +21,10 @@ ROUNDS = 5
 """How often to go over what others sealed with an older key meanwhile, before telling that they still do."""
 
 _SEALED = (
-    ("tool_executions", "sealed_params", "params"),
-    ("tool_executions", "sealed_result", "result"),
-    ("undo_records", "sealed_data", "undo"),
+    ("tool_executions", "call_id", "sealed_params", "params"),
+    ("tool_executions", "call_id", "sealed_result", "result"),
+    ("undo_records", "call_id", "sealed_data", "undo"),
+    ("messages", "id", "sealed_content", "message"),
 )
 
 
@@ -60,7 +61,7 @@ def rekey(path: Path) -> Rekeyed:
         connection.close()
 
 
-def _reseal(connection: sqlite3.Connection, sealer: Sealer, table: str, column: str, what: str) -> int:
+def _reseal(connection: sqlite3.Connection, sealer: Sealer, table: str, id: str, column: str, what: str) -> int:
     """Go over one column in the order of its rows; return how many values had another key."""
     done, last = 0, -1
     head = bytes.fromhex(sealer.current)
@@ -68,12 +69,12 @@ def _reseal(connection: sqlite3.Connection, sealer: Sealer, table: str, column: 
         connection.execute("BEGIN IMMEDIATE")  # so that nobody changes a row between reading and sealing it
         try:
             rows = connection.execute(
-                f"SELECT rowid, project_id, call_id, {column} FROM {table} WHERE rowid>? ORDER BY rowid LIMIT ?",
+                f"SELECT rowid, project_id, {id}, {column} FROM {table} WHERE rowid>? ORDER BY rowid LIMIT ?",
                 (last, BATCH),
             ).fetchall()
-            for rowid, project, call_id, box in rows:
+            for rowid, project, name_of, box in rows:
                 if box is not None and box[:ID_BYTES] != head:
-                    name = row_name(project, call_id, what)
+                    name = row_name(project, name_of, what)
                     sealed = sealer.seal(sealer.open(box, name), name)
                     connection.execute(f"UPDATE {table} SET {column}=? WHERE rowid=?", (sealed, rowid))
                     done += 1
@@ -91,7 +92,7 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
     connection.execute("BEGIN IMMEDIATE")
     try:
         head = bytes.fromhex(sealer.current)
-        for table, column, _ in _SEALED:
+        for table, _, column, _ in _SEALED:
             found = connection.execute(
                 f"SELECT 1 FROM {table} WHERE substr({column}, 1, ?)<>? LIMIT 1", (ID_BYTES, head)
             )

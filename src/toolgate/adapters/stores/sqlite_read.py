@@ -68,22 +68,31 @@ class Reader:
     def calls(self, query: CallQuery) -> list[Call]:
         where: list[str] = ["1=1"]
         values: list[str | None] = []
+        # Newest first is what people look at: the plus keeps SQLite on the index of times, which yields the first page
+        # at once, and off those of project and tool, where it would sort everything there ever was.
+        plus = "+" if query.newest_first and query.run_id is None else ""
         if query.project is not None:
-            where.append("project_id=?")
+            where.append(f"{plus}project_id=?")
             values.append(query.project)
         if query.statuses is not None:
-            where.append(f"status IN ({','.join('?' * len(query.statuses))})")
+            wide = plus if Status.COMPLETED in query.statuses else ""  # the other statuses are few
+            where.append(f"{wide}status IN ({','.join('?' * len(query.statuses))})")
             values += sorted(status.value for status in query.statuses)
         if query.run_id is not None:
             where.append("pipeline_run_id=?")
             values.append(uuid_hex(query.run_id))
+        if query.tool_name is not None:
+            where.append(f"{plus}tool_name=?")
+            values.append(query.tool_name)
         if query.since is not None:
             where.append("created_at>=?")
             values.append(moment(query.since))
+        beyond, way = ("<", " DESC") if query.newest_first else (">", "")
         if query.after is not None:
-            where.append("(created_at, project_id, call_id) > (?, ?, ?)")
+            where.append(f"(created_at, project_id, call_id) {beyond} (?, ?, ?)")
             values += [moment(query.after.created_at), query.after.project, query.after.id]
-        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY created_at, project_id, call_id LIMIT ?"  # names are ours
+        order = ", ".join(f"{column}{way}" for column in ("created_at", "project_id", "call_id"))
+        sql = f"{_CALL} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"  # names are ours
         return [call_of(row, self._sealer) for row in self._all(sql, [*values, query.limit])]
 
     def approvals(self, query: ApprovalQuery) -> list[Approval]:

@@ -149,6 +149,47 @@ CREATE TABLE tokens (
   CONSTRAINT uq_tokens_digest UNIQUE (digest)
 );
 CREATE INDEX ix_tokens_parent ON tokens (parent);
+CREATE TABLE conversations (
+  project_id VARCHAR(128) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  id VARCHAR(128) NOT NULL,
+  title TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  created_at DATETIME NOT NULL,
+  updated_at DATETIME NOT NULL,
+  CONSTRAINT pk_conversations PRIMARY KEY (project_id, account, id)
+);
+CREATE TABLE messages (
+  project_id VARCHAR(128) NOT NULL,
+  id VARCHAR(64) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  conversation_id VARCHAR(128) NOT NULL,
+  run_id VARCHAR(64) NOT NULL,
+  position INTEGER NOT NULL,
+  role VARCHAR(16) NOT NULL,
+  created_at DATETIME NOT NULL,
+  shown TEXT,
+  sealed_content BLOB,
+  CONSTRAINT pk_messages PRIMARY KEY (project_id, id),
+  CONSTRAINT uq_messages_project_id_account_conversation_id_position UNIQUE (project_id, account, conversation_id, position)
+);
+CREATE TABLE agent_runs (
+  project_id VARCHAR(128) NOT NULL,
+  id VARCHAR(64) NOT NULL,
+  account VARCHAR(128) NOT NULL,
+  conversation_id VARCHAR(128) NOT NULL,
+  message_id VARCHAR(64) NOT NULL,
+  created_at DATETIME NOT NULL,
+  status VARCHAR(16) NOT NULL,
+  version INTEGER NOT NULL,
+  owner TEXT,
+  updated_at DATETIME NOT NULL,
+  ended_at DATETIME,
+  detail TEXT NOT NULL,
+  CONSTRAINT pk_agent_runs PRIMARY KEY (project_id, id)
+);
+CREATE INDEX ix_agent_runs_status ON agent_runs (status);
+CREATE INDEX ix_agent_runs_project_id_account_conversation_id ON agent_runs (project_id, account, conversation_id);
 CREATE TABLE owners (
   owner TEXT NOT NULL,
   host TEXT NOT NULL,

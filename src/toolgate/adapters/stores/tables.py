@@ -239,3 +239,49 @@ tokens = Table(
     ForeignKeyConstraint(["account"], ["accounts.name"]),
     UniqueConstraint("digest"),
 )
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("account", String(128), primary_key=True),
+    Column("id", String(128), primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("run_id", String(64), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("shown", Json),
+    Column("sealed_content", LargeBinary),
+    UniqueConstraint("project_id", "account", "conversation_id", "position"),
+)
+
+agent_runs = Table(
+    "agent_runs",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("account", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("message_id", String(64), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("status", String(16), nullable=False, index=True),
+    Column("version", Integer, nullable=False),
+    Column("owner", Text),
+    Column("updated_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("detail", Json, nullable=False),
+    Index("ix_agent_runs_project_id_account_conversation_id", "project_id", "account", "conversation_id"),
+)

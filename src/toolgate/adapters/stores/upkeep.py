@@ -155,7 +155,8 @@ def vacuum_file(path: Path) -> tuple[int, int]:
 def forget_before(path: Path, cut: datetime) -> int:
     """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
-    The rows stay, so a call id is never run again, and the events stay, so the chain verifies.
+    What was said in the agent's runs that ended before it is forgotten too. The rows
+    stay, so a call id is never run again, and the events stay, so the chain verifies.
     """
     check_current(path)
     marks = ",".join("?" * len(_FORGETTABLE))
@@ -175,6 +176,12 @@ def forget_before(path: Path, cut: datetime) -> int:
             values,
         ).rowcount
         connection.execute("DELETE FROM undo_records WHERE expires_at<?", (moment(cut),))
+        connection.execute(
+            "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<? AND (project_id, run_id) IN "
+            "(SELECT project_id, id FROM agent_runs WHERE ended_at<?)",
+            (moment(cut), moment(cut)),
+        )
+        connection.execute("UPDATE conversations SET title='' WHERE updated_at<?", (moment(cut),))
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreError(f"Old calls could not be forgotten: {error}.") from error

@@ -14,6 +14,7 @@ from toolgate.interfaces.cli import (
     policy,
     policy_change,
     recover,
+    runner,
     serve,
     setup,
     token,
@@ -40,6 +41,7 @@ app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
+app.command("runner")(runner.runner)
 app.command("inbox")(inbox.inbox)
 app.command("show")(people.show)
 app.command("approve")(people.approve)

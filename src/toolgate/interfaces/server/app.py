@@ -19,12 +19,13 @@ from toolgate import __version__
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
+from toolgate.interfaces import console
 from toolgate.interfaces.server.dispatch import Application, Paths
 from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Endpoint
 from toolgate.interfaces.server.problems import NOTHING_HERE, ProblemError
 from toolgate.interfaces.server.routes import OPERATIONS
-from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.services import Services, close
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.shield import Shield
 from toolgate.interfaces.server.socket import SocketEndpoint
@@ -68,7 +69,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await services.hub.close()
+        await close(services)
         if owns_gate:
             await gate.aclose()
             await directory.close()
@@ -93,6 +94,7 @@ def create_app(
     app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
     described = orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
     app.router.routes.append(Route("/openapi.json", _openapi(described), include_in_schema=False))
+    console.mount(app, services)
     app.add_exception_handler(HTTPException, _http_problem)
     return app
 

@@ -70,6 +70,11 @@ def request_frame(approval: Approval, *, id: int | None = None) -> bytes:
     return sse("tool.approval_request", dumps(request_data(approval)), id=id)
 
 
+def mode_frame(gate: Gate) -> bytes:
+    """The operator's mode, which is no event of any project but the system's own."""
+    return sse("inbox.mode", dumps({"mode": gate.mode.value, "timestamp": now_text()}))
+
+
 def signal_frame(call: Call, timeout_s: float) -> bytes:
     """The execution signal: real parameters, for one connection, kept nowhere. An undo has a name of its own."""
     real = orjson.Fragment(call.arguments)

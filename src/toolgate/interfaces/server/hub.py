@@ -13,7 +13,7 @@ from typing import Protocol
 
 from toolgate.gate import Gate
 from toolgate.interfaces.server.feed import Feed
-from toolgate.interfaces.server.frames import Encoder
+from toolgate.interfaces.server.frames import Encoder, mode_frame
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.settings import ServerSettings
@@ -39,6 +39,10 @@ class Connection(Protocol):
 
     def hear(self, session_id: str, frame: bytes) -> None:
         """Send a chat message of a session, if this connection listens to it."""
+        ...
+
+    def note_mode(self, frame: bytes) -> None:
+        """Send the new mode, if this connection wants to know."""
         ...
 
     def cut(self) -> None:
@@ -68,6 +72,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
         self.drained = asyncio.Event()
         self.cut_count = 0
+        self._told_mode = gate.mode
 
     @property
     def is_draining(self) -> bool:
@@ -117,6 +122,7 @@ class Hub:
                     connection.cut()
                 elif now - connection.heard_at > settings.heartbeat_s:
                     connection.beat()
+            self.tell_mode()
             await self._let_go(now)
             if now - self._checked_at > CHECK_S:
                 self._checked_at = now
@@ -150,6 +156,16 @@ class Hub:
         for connection in tuple(self.connections):
             if connection.project == project and connection.caller.account.name == account:
                 connection.hear(session_id, frame)
+
+    def tell_mode(self) -> None:
+        """Tell who wants to know of a mode that changed, here or in another process."""
+        mode = self._gate.mode
+        if mode is self._told_mode:
+            return
+        self._told_mode = mode
+        frame = mode_frame(self._gate)
+        for connection in tuple(self.connections):
+            connection.note_mode(frame)
 
     def drain(self) -> None:
         """Take no more connections and end those that are there; their clients come back elsewhere or later."""

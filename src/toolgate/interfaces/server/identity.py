@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 
-from toolgate.interfaces.server.limits import Buckets
+from toolgate.interfaces.server.limits import Limit
 from toolgate.interfaces.server.problems import ProblemError, not_found
 from toolgate.interfaces.server.tokens import PREFIX, digest_of, is_csrf_of
 from toolgate.kernel.context import SYSTEM_PROJECT, Context, Principal, PrincipalKind
@@ -75,7 +75,7 @@ class Authenticator:
         self,
         directory: Directory,
         *,
-        failures: Buckets,
+        failures: Limit,
         jwt: JwtReader | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -89,7 +89,7 @@ class Authenticator:
         found = await self._find(headers, method, ticket)
         if found is None:
             # Only failures count: others who share an address, behind a proxy, must not suffer for one who guesses.
-            wait = self._failures.take(address)
+            wait = await self._failures.take(address)
             if wait:
                 raise too_many(wait)
             raise ProblemError(

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from time import monotonic
+from typing import Protocol
 
 MOST_BUCKETS = 10_000
+
+
+class Limit(Protocol):
+    """How often a key may do something: counted by this server, or by all together."""
+
+    async def take(self, key: str) -> float:
+        """Take one; 0.0 where it was there, else the seconds until the next one is."""
+        ...
 
 
 class Buckets:
@@ -14,9 +23,9 @@ class Buckets:
 
     def __init__(self, per_second: float, burst: int, *, clock: Callable[[], float] = monotonic) -> None:
         self._rate, self._burst, self._clock = per_second, float(burst), clock
-        self._levels: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, key: Hashable) -> float:
+    async def take(self, key: str) -> float:
         """Take one; 0.0 where it was there, else the seconds until the next one is."""
         now = self._clock()
         level, at = self._levels.get(key, (self._burst, now))

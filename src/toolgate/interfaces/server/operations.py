@@ -154,7 +154,7 @@ class Endpoint:
                 address=address,
                 ticket=query.get("ticket") if operation.takes_ticket else None,
             )
-            wait = services.requests.take(ask.caller.account.name)
+            wait = await services.requests.take(ask.caller.account.name)
             if wait:
                 raise too_many(wait)
             if "project_id" in ask.params:

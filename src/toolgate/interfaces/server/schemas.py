@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, StringConstraints(max_length=4000)]
@@ -35,6 +35,8 @@ class Query(BaseModel):
 
 class Answer(BaseModel):
     """An answer. Fields may be added in later versions."""
+
+    model_config = ConfigDict(frozen=True)
 
 
 class Problem(Answer):
@@ -75,6 +77,11 @@ class Execution(Answer):
     error_type: str | None = None
     approval_id: str | None = None
 
+    @property
+    def is_final(self) -> bool:
+        """Nothing more happens by itself."""
+        return self.status in ("completed", "rejected", "timeout", "failed")
+
 
 class ExecutionRecord(Execution):
     """A call with everything a reader may see."""
@@ -92,6 +99,7 @@ class ExecutionRecord(Execution):
     runner: str | None = None
     attempt: int = 0
     undo_of: str | None = None
+    parent_id: str | None = Field(default=None, description="The call whose handler made this one.")
     artifacts: list[Any] = Field(default_factory=list)
     execution_time_ms: int | None = None
     created_at: datetime
@@ -101,11 +109,12 @@ class ExecutionRecord(Execution):
 
 
 class ExecutionList(Answer):
-    """A page of calls, oldest first. `next` is the `after` of the next page."""
+    """A page of calls. `next` is the `after` of the next page; `reached` is how far the search has come."""
 
     success: bool = True
     tools: list[ExecutionRecord]
     next: str | None = None
+    reached: datetime | None = None
 
 
 class CallsQuery(Query):
@@ -114,7 +123,14 @@ class CallsQuery(Query):
         "denied", "cancelled", "unknown",
     ] | None = None  # fmt: skip
     run_id: Id | None = None
-    after: Id | None = Field(default=None, description="The last `tool_id` of the page before.")
+    tool_name: Id | None = None
+    requester: Id | None = Field(default=None, description="Who asked, or the person it was asked for.")
+    text: Annotated[str, StringConstraints(max_length=200)] | None = Field(
+        default=None, description="Words in what readers see of a call: its tool, arguments, people, ids or error."
+    )
+    since: AwareDatetime | None = Field(default=None, description="The earliest creation.")
+    order: Literal["oldest", "newest"] = Field(default="oldest", description="Which come first.")
+    after: Id | None = Field(default=None, description="The `next` of the page before.")
     limit: Limit = 100
 
 
@@ -141,7 +157,9 @@ class ToolList(Answer):
 class ResultBody(Report):
     """What a tool that ran at the client gave."""
 
-    status: Literal["completed", "failed"]
+    status: Literal["completed", "failed", "unknown"] = Field(
+        description="`unknown`: whoever ran it cannot say what it did; `error` says what is known."
+    )
     result: Any = None
     error: Annotated[str, StringConstraints(max_length=100_000)] | None = None
     fence: Id | None = Field(

@@ -33,6 +33,7 @@ def build(settings: ServerSettings, *, agent: Agent | None = None) -> FastAPI:
         workspace=settings.workspace,
         limits=Limits(max_bytes=settings.max_argument_bytes),
         runners={"client": ClientRunner()},
+        redis=None if settings.redis is None else settings.redis.get_secret_value(),
     )
     try:
         directory = bootstrap.directory(settings.database)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.gate import Gate
+from toolgate.interfaces.server.chains import Chains
 from toolgate.interfaces.server.hub import Hub
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
-from toolgate.interfaces.server.limits import Buckets
+from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.ports.agent import Agent
@@ -33,19 +35,49 @@ class Services:
     now: Callable[[], datetime] = utc_now
     hub: Hub = field(init=False)
     authenticator: Authenticator = field(init=False)
-    requests: Buckets = field(init=False)
+    requests: Limit = field(init=False)
+    counts: Any = None
+    """Where servers count requests together, if they do."""
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
+    chains: Chains = field(default_factory=Chains)
 
     def __post_init__(self) -> None:
         settings = self.settings
         self.hub = Hub(self.gate, self.directory, settings, now=self.now)
-        self.requests = Buckets(settings.requests_per_second, settings.request_burst)
+        self.counts = _shared(settings)
+        limit = _limits(self.counts)
+        self.requests = limit("requests", settings.requests_per_second, settings.request_burst)
         self.authenticator = Authenticator(
             self.directory,
-            failures=Buckets(settings.failures_per_second, settings.failure_burst),
+            failures=limit("failures", settings.failures_per_second, settings.failure_burst),
             jwt=_jwt(settings),
             now=self.now,
         )
+
+
+async def close(services: Services) -> None:
+    """Let go of what requests were answered with; the gate and the directory are their opener's."""
+    await services.hub.close()
+    if services.counts is not None:
+        from toolgate.interfaces.server.shared_limits import close_storage
+
+        await close_storage(services.counts)
+
+
+def _shared(settings: ServerSettings) -> Any:
+    if settings.redis is None:
+        return None
+    from toolgate.interfaces.server.shared_limits import shared_storage  # needs the extra `redis`
+
+    return shared_storage(settings.redis.get_secret_value())
+
+
+def _limits(storage: Any) -> Callable[[str, float, int], Limit]:
+    if storage is None:
+        return lambda _name, per_second, burst: Buckets(per_second, burst)
+    from toolgate.interfaces.server.shared_limits import SharedBuckets
+
+    return lambda name, per_second, burst: SharedBuckets(name, storage, per_second, burst)
 
 
 def _jwt(settings: ServerSettings) -> JwtReader | None:

@@ -27,6 +27,9 @@ class ServerSettings(BaseSettings):
         default=None, description="The policy file or folder; the working directory by default."
     )
     tools: Names = Field(default=(), description="Where tools are, such as `my_app.tools:TOOLS`.")
+    redis: SecretStr | None = Field(
+        default=None, description="URL of a Redis for hints between servers and limits they share."
+    )
     client_tools: bool = Field(
         default=True, description="Offer `read_file`, `write_file`, `list_directory`, `execute_command`."
     )

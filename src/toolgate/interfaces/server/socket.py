@@ -98,6 +98,9 @@ class Line:
     def hear(self, session_id: str, frame: bytes) -> None:
         """Chat is for streams."""
 
+    def note_mode(self, frame: bytes) -> None:
+        """So is the mode."""
+
     def finish(self) -> None:
         self._is_closed = True
         self._news.set()
@@ -134,7 +137,7 @@ class Line:
         while not self._is_closed:
             text = await self._socket.receive_text()
             try:
-                wait = self._services.requests.take(self.caller.account.name)
+                wait = await self._services.requests.take(self.caller.account.name)
                 if wait:
                     raise too_many(wait)
                 await self._take(_message(text))

@@ -14,7 +14,7 @@ from starlette.types import Receive, Send
 
 from toolgate.adapters.runners.client import Offer, Seat
 from toolgate.errors import ConflictError, ToolgateError
-from toolgate.interfaces.server import frames
+from toolgate.interfaces.server import cards, frames
 from toolgate.interfaces.server.feed import Feed, Listener, skip_told
 from toolgate.interfaces.server.frames import Encoder
 from toolgate.interfaces.server.identity import Caller
@@ -39,6 +39,8 @@ log = logging.getLogger("toolgate.server")
 
 Letter = Callable[[], Awaitable[bytes]]
 """Something for one client alone, written when it is sent."""
+Asked = Callable[[Approval], bytes]
+"""How a question that was open before a client came is put to it."""
 
 
 class Stream:
@@ -60,12 +62,20 @@ class Stream:
         "heard_at",
         "project",
         "sending_since",
+        "tells_mode",
     )
 
     def __init__(
-        self, feed: Feed, listener: Listener, send: Send, caller: Caller, session_id: str | None = None
+        self,
+        feed: Feed,
+        listener: Listener,
+        send: Send,
+        caller: Caller,
+        session_id: str | None = None,
+        tells_mode: bool = False,
     ) -> None:
         self.caller = caller
+        self.tells_mode = tells_mode
         self._session_id = session_id
         self.project = feed.project
         self._feed = feed
@@ -94,6 +104,10 @@ class Stream:
 
     def hear(self, session_id: str, frame: bytes) -> None:
         if self._session_id in (None, session_id):
+            self.post(lambda: _ready(frame))
+
+    def note_mode(self, frame: bytes) -> None:
+        if self.tells_mode:
             self.post(lambda: _ready(frame))
 
     def beat(self) -> None:
@@ -187,7 +201,16 @@ async def _ready(frame: bytes) -> bytes:
     return frame
 
 
-async def _serve(ask: Ask, receive: Receive, send: Send, *, encode: Encoder, takes_calls: bool) -> None:
+async def _serve(
+    ask: Ask,
+    receive: Receive,
+    send: Send,
+    *,
+    encode: Encoder,
+    asked: Asked | None,
+    takes_calls: bool = False,
+    tells_mode: bool = False,
+) -> None:
     services, project, who, caller = ask.services, ask.project, ask.who, ask.by
     services.hub.check_room(caller)
     last_id = _last_id(ask, ask.query)
@@ -198,7 +221,7 @@ async def _serve(ask: Ask, receive: Receive, send: Send, *, encode: Encoder, tak
     feed = services.hub.feed(project, encode)
     listener = Listener(0)
     await feed.join(listener)
-    stream = Stream(feed, listener, send, caller, None if query is None else query.session_id)
+    stream = Stream(feed, listener, send, caller, None if query is None else query.session_id, tells_mode)
     gone = asyncio.ensure_future(_until_gone(receive))
     gone.add_done_callback(lambda _done: listener.close())
     seat = None if query is None or Ability.RUN not in able else Desk(services, stream, project, who, query).seat
@@ -206,7 +229,7 @@ async def _serve(ask: Ask, receive: Receive, send: Send, *, encode: Encoder, tak
     try:
         with services.hub.seated(stream):
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-            await stream.put(RETRY + await _opening(services, feed, listener, last_id, asks=takes_calls))
+            await stream.put(RETRY + await _opening(services, feed, listener, last_id, asked))
             if seat is not None:
                 services.clients.join(seat)
             await stream.run()
@@ -217,11 +240,14 @@ async def _serve(ask: Ask, receive: Receive, send: Send, *, encode: Encoder, tak
         gone.cancel()
 
 
-chat_stream = partial(_serve, encode=frames.chat_frame, takes_calls=True)
+chat_stream = partial(_serve, encode=frames.chat_frame, asked=frames.request_frame, takes_calls=True)
 """Serve `chat/stream`: events as document 004 names them, and calls to run."""
 
-event_stream = partial(_serve, encode=frames.event_frame, takes_calls=False)
+event_stream = partial(_serve, encode=frames.event_frame, asked=None)
 """Serve `events` to who accepts an event stream: every event with its exact body."""
+
+inbox_stream = partial(_serve, encode=cards.card_frame, asked=cards.card_sse, tells_mode=True)
+"""Serve `inbox`: every event with its exact body, questions as cards, and the mode whenever it changes."""
 
 
 def _last_id(ask: Ask, query: Any) -> int | None:
@@ -234,20 +260,24 @@ def _last_id(ask: Ask, query: Any) -> int | None:
     return int(header)
 
 
-async def _opening(services: Services, feed: Feed, listener: Listener, last_id: int | None, *, asks: bool) -> bytes:
+async def _opening(
+    services: Services, feed: Feed, listener: Listener, last_id: int | None, asked: Asked | None
+) -> bytes:
     """Where a client begins: after the last event it saw, or now, with the questions that are open."""
     if last_id is not None and last_id <= feed.head:
         listener.cursor = last_id
-        return b""
+        return frames.mode_frame(services.gate) if asked is cards.card_sse else b""
     listener.cursor = feed.head
-    pending = await services.gate.pending(project=feed.project) if asks else []
+    pending = await services.gate.pending(project=feed.project) if asked is not None else []
     await skip_told(services.gate, feed, listener, pending)
-    ready = {"project_id": feed.project, "last_event_id": listener.cursor, "mode": services.gate.mode.value}
-    return b"".join(map(_asked, pending)) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
-
-
-def _asked(approval: Approval) -> bytes:
-    return frames.request_frame(approval)
+    ready = {
+        "project_id": feed.project,
+        "last_event_id": listener.cursor,
+        "mode": services.gate.mode.value,
+        "timestamp": frames.now_text(),
+    }
+    told = b"" if asked is None else b"".join(map(asked, pending))
+    return told + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -97,6 +97,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         runner=call.runner,
         attempt=call.attempt,
         undo_of=call.undo_of,
+        parent_id=call.context.parent_call_id,
         artifacts=list(call.artifacts) if is_own else [],
         execution_time_ms=None if call.duration_ms is None else round(call.duration_ms),
         created_at=call.created_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
@@ -39,6 +40,7 @@ class BehaviorsRule:
     forbidden: frozenset[str]
     site: Site
     name: str = "behaviors"
+    is_about_caller: ClassVar[bool] = True
 
     def __call__(self, call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
         behavior = call.context.behavior

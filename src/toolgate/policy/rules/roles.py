@@ -6,6 +6,7 @@ They only restrict: `allowed` refuses callers that hold none of its roles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
@@ -40,6 +41,7 @@ class RolesRule:
     forbidden: frozenset[str]
     site: Site
     name: str = "roles"
+    is_about_caller: ClassVar[bool] = True
 
     def __call__(self, call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
         roles = call.context.roles

@@ -5,7 +5,8 @@ They run under pytest with pytest-asyncio in auto mode, and use real threads and
 
 import pytest
 
-for _module in ("bus", "channel", "directory", "runner", "store", "store_events", "store_grants", "store_limits"):
+_MODULES = "bus channel directory runner store store_events store_grants store_limits threads".split()
+for _module in _MODULES:
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
 from toolgate.testing.conformance.bus import BusConformance  # noqa: E402  # asserts are rewritten at import
@@ -13,5 +14,13 @@ from toolgate.testing.conformance.channel import ChannelConformance  # noqa: E40
 from toolgate.testing.conformance.directory import DirectoryConformance  # noqa: E402
 from toolgate.testing.conformance.runner import RunnerConformance  # noqa: E402
 from toolgate.testing.conformance.store import StoreConformance  # noqa: E402
+from toolgate.testing.conformance.threads import ThreadsConformance  # noqa: E402
 
-__all__ = ["BusConformance", "ChannelConformance", "DirectoryConformance", "RunnerConformance", "StoreConformance"]
+__all__ = [
+    "BusConformance",
+    "ChannelConformance",
+    "DirectoryConformance",
+    "RunnerConformance",
+    "StoreConformance",
+    "ThreadsConformance",
+]

@@ -265,6 +265,17 @@ class StoreConformance(EventLaws, GrantLaws, LimitLaws):
         assert [call.id for call in rest] == ["c2", "c3"]
         assert await _calls(store, after=rest[-1]) == []
 
+    async def test_calls_are_listed_newest_first_page_by_page_too(self, store: Store) -> None:
+        for number in (3, 1, 2, 0):
+            name = "odd" if number % 2 else "even"
+            written = a_call(f"c{number}", tool_name=name, created_at=NOON + timedelta(seconds=number))
+            await commit(store, insert(written))
+        page = await store.calls(CallQuery(newest_first=True, limit=2))
+        assert [call.id for call in page] == ["c3", "c2"]
+        assert await _calls(store, newest_first=True, after=page[-1]) == ["c1", "c0"]
+        assert await _calls(store, newest_first=True, tool_name="odd") == ["c3", "c1"]
+        assert await _calls(store, newest_first=True, since=NOON + timedelta(seconds=1), after=page[0]) == ["c2", "c1"]
+
     async def test_pages_keep_apart_calls_of_one_id_and_time_in_several_projects(self, store: Store) -> None:
         for project in ("two", "one", "three"):
             await commit(store, insert(a_call("same", project=project)))

@@ -124,6 +124,21 @@ async def test_the_first_result_counts_and_only_its_runner_is_heard(house: House
         assert (await ann.get(f"{P}/tools/{tool_id}")).json()["result"] == 1
 
 
+async def test_a_runner_can_report_that_it_does_not_know(house: House) -> None:
+    ann = house.client("ann")
+    async with house.listen("ann") as stream:
+        await stream.ready()
+        tool_id = (await ann.post(f"{P}/tools/execute", json=execute("far", wait=False))).json()["tool_id"]
+        await stream.next("tool.execution_signal")
+        answer = await ann.post(f"{P}/tools/{tool_id}/result", json={"status": "unknown", "error": "it was killed"})
+        assert (answer.status_code, answer.json()["success"], answer.json()["status"]) == (200, True, "failed")
+        told = (await ann.get(f"{P}/tools/{tool_id}")).json()
+        assert (told["internal_status"], told["error_type"]) == ("UNKNOWN", "unknown")
+        assert "it was killed" in told["error"]
+        settled = await ann.post(f"{P}/tools/{tool_id}/settle", json={"happened": True, "reason": "looked"})
+        assert settled.json()["status"] == "completed"
+
+
 async def test_a_result_for_an_execution_nobody_approved_is_refused(house: House) -> None:
     ann = house.client("ann")
     waiting = (await ann.post(f"{P}/tools/execute", json=execute("pay", {"amount": 1}, wait=False))).json()

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from toolgate.interfaces.server.operations import Operation
-from toolgate.interfaces.server.routes import approvals, chat, events, executions, governance, health, runs, session
+from toolgate.interfaces.server.routes import (
+    approvals,
+    chat,
+    events,
+    executions,
+    governance,
+    health,
+    history,
+    inbox,
+    runs,
+    session,
+    trials,
+)
 
 # The hot ones come first: routes are tried in order.
 OPERATIONS: tuple[Operation, ...] = (
@@ -11,8 +23,11 @@ OPERATIONS: tuple[Operation, ...] = (
     *executions.OPERATIONS,
     *events.OPERATIONS,
     *chat.OPERATIONS,
+    *inbox.OPERATIONS,
     *runs.OPERATIONS,
+    *history.OPERATIONS,
     *governance.OPERATIONS,
+    *trials.OPERATIONS,
     *session.OPERATIONS,
     *health.OPERATIONS,
 )

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from toolgate.errors import ConflictError, StaleFenceError
-from toolgate.interfaces.server import views
+from toolgate.interfaces.server import searching, views
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.interfaces.server.schemas import (
@@ -23,17 +23,11 @@ from toolgate.interfaces.server.schemas import (
     ToolList,
     UndoBody,
 )
-from toolgate.kernel.call import Call, Status
+from toolgate.kernel.call import Call
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.ports.directory import Ability
-from toolgate.ports.store import CallQuery
 
 _BASE = "/my/projects/{project_id}/tools"
-_STATUSES: dict[str, frozenset[Status]] = {
-    **{status.value.lower(): frozenset({status}) for status in Status},
-    "failed": frozenset({Status.FAILED, Status.DENIED, Status.UNKNOWN}),
-    "rejected": frozenset({Status.REJECTED, Status.CANCELLED}),
-}
 
 
 async def available(ask: Ask) -> ToolList:
@@ -76,35 +70,40 @@ async def _wait(ask: Ask, result: Result, seconds: float) -> Result:
 
 async def show(ask: Ask) -> ExecutionRecord:
     call = await ask.services.gate.record(ask.params["tool_id"], project=ask.project)
-    return views.record(call, is_own=_is_own(ask, call))
+    return views.record(call, is_own=is_own(ask, call))
 
 
-def _is_own(ask: Ask, call: Call) -> bool:
+def is_own(ask: Ask, call: Call) -> bool:
     """Whether the caller asked for this call, or it was asked for them."""
     return ask.who.name in (call.context.principal, call.context.user)
 
 
 async def index(ask: Ask) -> ExecutionList:
-    query: CallsQuery = ask.query
-    found, last = await page_of(ask, query.run_id, query.after, query.limit, query.status)
-    return ExecutionList(tools=found, next=last)
-
-
-async def page_of(
-    ask: Ask, run_id: str | None, after: str | None, limit: int, status: str | None = None
-) -> tuple[list[ExecutionRecord], str | None]:
-    """A page of calls and the `after` of the next one."""
-    gate = ask.services.gate
-    seen = None if after is None else await gate.record(after, project=ask.project)
-    statuses = None if status is None else _STATUSES[status]
-    found = await gate.calls(CallQuery(project=ask.project, run_id=run_id, after=seen, limit=limit, statuses=statuses))
-    last = found[-1].id if len(found) == limit else None
-    return [views.record(call, is_own=_is_own(ask, call)) for call in found], last
+    found = await searching.search(ask.services.gate, ask.project, ask.query)
+    shown = [views.record(call, is_own=is_own(ask, call)) for call in found.calls]
+    return ExecutionList(tools=shown, next=found.next, reached=found.reached)
 
 
 async def report(ask: Ask) -> ResultAnswer:
     body: ResultBody = ask.body
     tool_id = ask.params["tool_id"]
+    try:
+        result = await _hear(ask, tool_id, body)
+    except StaleFenceError as error:
+        raise await _stale(ask, tool_id, error) from None
+    ended = views.ROW_STATUS[result.status]
+    if body.status == "unknown":
+        return ResultAnswer(success=True, tool_id=tool_id, status=ended, message="Unknown outcome recorded")
+    message = "Tool result processed" if ended == body.status else f"Tool result not usable: {result.error}"
+    return ResultAnswer(success=ended == body.status, tool_id=tool_id, status=ended, message=message)
+
+
+async def _hear(ask: Ask, tool_id: str, body: ResultBody) -> Result:
+    """Record what a runner reports: what its run gave, or that it cannot say."""
+    gate = ask.services.gate
+    if body.status == "unknown":
+        reason = body.error or "it did not say why"
+        return await gate.doubt(tool_id, reason, fence=body.fence, by=ask.who, project=ask.project)
     output = ToolOutput(
         success=body.status == "completed",
         data=body.result,
@@ -112,13 +111,7 @@ async def report(ask: Ask) -> ResultAnswer:
         undo_metadata=body.undo,
         artifacts=body.artifacts,
     )
-    try:
-        result = await ask.services.gate.complete(tool_id, output, fence=body.fence, by=ask.who, project=ask.project)
-    except StaleFenceError as error:
-        raise await _stale(ask, tool_id, error) from None
-    ended = views.ROW_STATUS[result.status]
-    message = "Tool result processed" if ended == body.status else f"Tool result not usable: {result.error}"
-    return ResultAnswer(success=ended == body.status, tool_id=tool_id, status=ended, message=message)
+    return await gate.complete(tool_id, output, fence=body.fence, by=ask.who, project=ask.project)
 
 
 async def _stale(ask: Ask, tool_id: str, error: ConflictError) -> ProblemError:
@@ -158,7 +151,7 @@ async def cancel(ask: Ask) -> tuple[int, Execution]:
 
 async def _may_touch(ask: Ask, otherwise: Ability) -> None:
     call = await ask.services.gate.record(ask.params["tool_id"], project=ask.project)
-    if not _is_own(ask, call) and otherwise not in ask.by.abilities_in(ask.project):
+    if not is_own(ask, call) and otherwise not in ask.by.abilities_in(ask.project):
         raise ProblemError(403, "not_allowed", "This call is somebody else's.")
 
 
@@ -218,7 +211,7 @@ OPERATIONS = (
     Operation(
         method="GET",
         path=_BASE,
-        summary="List calls, oldest first",
+        summary="List and search calls, oldest or newest first",
         handler=index,
         query=CallsQuery,
         returns=ExecutionList,

@@ -31,6 +31,7 @@ async def mode(ask: Ask) -> ModeAnswer:
 
 async def set_mode(ask: Ask) -> ModeAnswer:
     await ask.services.gate.set_mode(ask.body.mode, by=ask.who, reason=ask.body.reason)
+    ask.services.hub.tell_mode()
     return await mode(ask)
 
 

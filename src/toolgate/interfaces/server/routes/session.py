@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from toolgate.interfaces.server.identity import COOKIE
+from toolgate.interfaces.server import sessions
 from toolgate.interfaces.server.operations import Ask, Operation, response_of
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.schemas import Body, Done, SessionAnswer, TicketAnswer
@@ -21,35 +21,14 @@ async def sign_in(ask: Ask) -> Response:
     token = ask.by.token
     if token is None or token.use is not TokenUse.BEARER:
         raise ProblemError(403, "not_allowed", "A session is made with a bearer token.")
+    text = await sessions.begin(ask.services, token)
     lifetime_s = ask.services.settings.session_ttl_s
-    text, session = new_token(
-        token.account,
-        now=ask.services.now(),
-        use=TokenUse.SESSION,
-        lifetime_s=lifetime_s,
-        projects=token.projects,
-        abilities=token.abilities,
-        parent=token.id,
-    )
-    await ask.services.directory.put_token(session)
     answer = SessionAnswer(
         account=token.account, kind=ask.by.account.kind.value, csrf=csrf_of(text), expires_in=lifetime_s
     )
     response = response_of(201, answer)
-    response.set_cookie(
-        COOKIE,
-        text,
-        max_age=int(lifetime_s),
-        httponly=True,
-        samesite="strict",
-        secure=_is_https(ask),
-    )
+    sessions.put_cookie(response, ask.services, text, scheme=ask.scope["scheme"])
     return response
-
-
-def _is_https(ask: Ask) -> bool:
-    public = ask.services.settings.public_origin or ""
-    return ask.scope["scheme"] == "https" or public.startswith("https://")
 
 
 async def whoami(ask: Ask) -> SessionAnswer:
@@ -65,7 +44,7 @@ async def sign_out(ask: Ask) -> Response:
         raise ProblemError(403, "not_allowed", "There is no session to end; a token is revoked by an admin.")
     await ask.services.directory.revoke(token.id, now=ask.services.now())
     response = response_of(200, Done())
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_https(ask))
+    sessions.drop_cookie(response, ask.services, scheme=ask.scope["scheme"])
     return response
 
 

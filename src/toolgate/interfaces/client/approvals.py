@@ -1,0 +1,95 @@
+"""Questions over the network: list, look, approve, reject, edit, respond, extend, escalate, comment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from toolgate.interfaces.client.base import Part
+from toolgate.interfaces.client.connection import given
+from toolgate.interfaces.server.schemas import (
+    ApprovalAnswer,
+    ApprovalList,
+    ApprovalRecord,
+    DecisionAnswer,
+    RememberBody,
+)
+
+
+class Approvals(Part):
+    """Questions and their answers. An answer that comes second raises a ConflictError whose `decided` has the first."""
+
+    async def approvals(
+        self,
+        *,
+        status: Literal["pending", "approved", "rejected", "timeout"] | None = None,
+        call_id: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> ApprovalList:
+        """A page of approvals, oldest first; its `next` is the `after` of the next page."""
+        query = given(status=status, tool_id=call_id, after=after, limit=limit)
+        return await self._connection.ask(ApprovalList, "GET", self._path("approvals"), query=query, repeats=True)
+
+    async def approval(self, approval_id: str) -> ApprovalRecord:
+        """One question and, once there is one, its answer."""
+        path = self._path("approvals", approval_id)
+        return (await self._connection.ask(ApprovalAnswer, "GET", path, repeats=True)).approval
+
+    async def approve(
+        self,
+        approval_id: str,
+        reason: str | None = None,
+        *,
+        digest: str | None = None,
+        remember: RememberBody | Mapping[str, Any] | None = None,
+    ) -> DecisionAnswer:
+        """Say yes. With `digest`, only to exactly what was shown; with `remember`, also to the next ones like it."""
+        body = given(reason=reason, digest=digest, remember=_remembered(remember))
+        return await self._decide(approval_id, "approve", body)
+
+    async def reject(self, approval_id: str, reason: str | None = None, *, digest: str | None = None) -> DecisionAnswer:
+        """Say no."""
+        return await self._decide(approval_id, "reject", given(reason=reason, digest=digest))
+
+    async def edit(
+        self,
+        approval_id: str,
+        params: Mapping[str, Any],
+        reason: str | None = None,
+        *,
+        digest: str | None = None,
+        remember: RememberBody | Mapping[str, Any] | None = None,
+    ) -> DecisionAnswer:
+        """Say yes to other arguments. A value given as it was shown, masked, stays what it really is."""
+        body = given(tool_params=dict(params), reason=reason, digest=digest, remember=_remembered(remember))
+        return await self._decide(approval_id, "edit", body)
+
+    async def respond(self, approval_id: str, response: Any, *, digest: str | None = None) -> DecisionAnswer:
+        """Answer the agent instead of running the call."""
+        return await self._decide(approval_id, "respond", {"response": response} | given(digest=digest))
+
+    async def extend(self, approval_id: str, seconds: float) -> ApprovalRecord:
+        """Give people more time to decide."""
+        return await self._change(approval_id, "extend", {"seconds": seconds})
+
+    async def escalate(self, approval_id: str, *roles: str) -> ApprovalRecord:
+        """Ask people with other roles too."""
+        return await self._change(approval_id, "escalate", {"roles": list(roles)})
+
+    async def comment(self, approval_id: str, text: str) -> ApprovalRecord:
+        """Put words beside a question."""
+        return await self._change(approval_id, "comment", {"text": text})
+
+    async def _decide(self, approval_id: str, verb: str, body: dict[str, Any]) -> DecisionAnswer:
+        return await self._connection.ask(DecisionAnswer, "POST", self._path("approvals", approval_id, verb), body=body)
+
+    async def _change(self, approval_id: str, verb: str, body: dict[str, Any]) -> ApprovalRecord:
+        path = self._path("approvals", approval_id, verb)
+        return (await self._connection.ask(ApprovalAnswer, "POST", path, body=body)).approval
+
+
+def _remembered(remember: RememberBody | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if isinstance(remember, RememberBody):
+        return remember.model_dump(exclude_none=True)
+    return None if remember is None else dict(remember)

@@ -1,0 +1,58 @@
+"""Chat and events over the network: messages to the agent, and the streams everything is heard by."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from toolgate.errors import ServerError
+from toolgate.interfaces.client.base import Part
+from toolgate.interfaces.client.connection import given
+from toolgate.interfaces.client.stream import EventStream
+from toolgate.interfaces.server.schemas import EventList, EventRecord, MessageAnswer
+
+
+class Chat(Part):
+    """What is said and what happens."""
+
+    async def send(self, content: str, *, session_id: str | None = None) -> MessageAnswer:
+        """Send a message to the agent, which answers on the stream."""
+        body = given(content=content, session_id=session_id)
+        return await self._connection.ask(MessageAnswer, "POST", self._path("chat", "messages"), body=body)
+
+    def stream(
+        self,
+        *,
+        after: int | None = None,
+        session_id: str | None = None,
+        tools: Sequence[str] | None = None,
+        undo: bool = False,
+        on_lost: Callable[[ServerError], None] | None = None,
+    ) -> EventStream:
+        """Follow the project: questions, results, chat, and signals to run calls here.
+
+        With `tools` (names, or `*`) this connection runs calls of those tools; one that can undo says `undo`. An
+        account that may run calls also gets those of its session. `on_lost` hears why a connection was lost.
+        """
+        query = given(session_id=session_id, tools=",".join(tools) if tools else None, undo=undo or None)
+        return EventStream(self._connection, self._path("chat", "stream"), query, after=after, on_lost=on_lost)
+
+    def follow(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
+        """Follow every event of the project under its own name with its exact body; runs nothing."""
+        return EventStream(self._connection, self._path("events"), {}, after=after, on_lost=on_lost)
+
+    async def events(
+        self, *, after: int | None = None, call_id: str | None = None, limit: int | None = None
+    ) -> EventList:
+        """A page of events in order; its `next` is the `after` of the next page."""
+        query = given(after=after, tool_id=call_id, limit=limit)
+        return await self._connection.ask(EventList, "GET", self._path("events"), query=query, repeats=True)
+
+    async def history(self, *, after: int | None = None, call_id: str | None = None) -> AsyncIterator[EventRecord]:
+        """Every event so far, page by page."""
+        while True:
+            page = await self.events(after=after, call_id=call_id, limit=1000)
+            for event in page.events:
+                yield event
+            if page.next is None:
+                return
+            after = page.next

@@ -1,0 +1,66 @@
+"""The client of a Toolgate server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from toolgate.interfaces.client.address import segment
+from toolgate.interfaces.client.approvals import Approvals
+from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.chat import Chat
+from toolgate.interfaces.client.connection import Connection, Options
+from toolgate.interfaces.client.watch import Watch
+from toolgate.kernel.context import DEFAULT_PROJECT
+
+
+class Client(Calls, Approvals, Chat):
+    """One account in one project of a server: `async with Client(url, token=..., project=...) as client:`.
+
+    `timeout_s` is how long an answer may take, `retry_s` how long a request that can do no harm twice is tried again.
+    A token is sent over https or to this machine; `allow_plain_http` lifts that. `ca_file` has the certificates to
+    trust instead of the system's. An answer or event beyond `max_answer_bytes` is refused.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        project: str = DEFAULT_PROJECT,
+        timeout_s: float = 30.0,
+        retry_s: float = 10.0,
+        ca_file: Path | str | None = None,
+        allow_plain_http: bool = False,
+        max_answer_bytes: int = 32 * 2**20,
+    ) -> None:
+        options = Options(
+            timeout_s=timeout_s,
+            retry_s=retry_s,
+            ca_file=ca_file,
+            allow_plain_http=allow_plain_http,
+            max_answer_bytes=max_answer_bytes,
+        )
+        self._connection = Connection(url, token, options)
+        self._base = f"/my/projects/{segment(project)}"
+        self._watch = Watch(self.follow)
+        self.project = project
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._connection.url
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r}, project={self.project!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection. Calls that were made go on."""
+        await self._connection.close()
+        self._watch.close()

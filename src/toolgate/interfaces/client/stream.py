@@ -1,0 +1,114 @@
+"""An event stream that outlives its connections: it comes back where it was and tells no event twice.
+
+Signals to run a call carry no id: they are sent once, to one connection, and are never repeated by coming back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing
+from typing import Any, Self
+
+from toolgate.errors import AnswerLostError, ServerError
+from toolgate.interfaces.client.backoff import LONGEST_S, delays
+from toolgate.interfaces.client.connection import Connection, is_passing
+from toolgate.interfaces.client.sse import Parser, StreamEvent, events
+
+__all__ = ["EventStream", "StreamEvent"]
+
+SILENCE_S = 50.0
+"""Servers break silence every 15 seconds: a connection that says nothing for longer than this is dead."""
+READY = "stream.ready"
+
+
+class EventStream:
+    """Yields `StreamEvent`s: `async with client.stream() as events: async for event in events: ...`.
+
+    A lost connection and a server that restarts are waited out for as long as it takes, once the first connection
+    was made; the first is tried for the client's `retry_s`. `last_id` is where it is. `stream.ready` tells a
+    beginning: coming again, it says that the server's history is not the one we know, so look at everything anew.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: str,
+        query: Mapping[str, Any],
+        *,
+        after: int | None = None,
+        silence_s: float = SILENCE_S,
+        on_lost: Callable[[ServerError], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._query = dict(query)
+        self._silence_s = silence_s
+        self._on_lost = on_lost
+        self.last_id = after
+        self.is_connected = False
+        self._source: AsyncGenerator[StreamEvent, None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        if self._source is None:
+            self._source = self._run()
+        return await anext(self._source)
+
+    async def aclose(self) -> None:
+        """End the connection. What was not yet taken is lost; `last_id` is where to go on."""
+        if self._source is not None:
+            await self._source.aclose()
+
+    async def _run(self) -> AsyncGenerator[StreamEvent, None]:
+        now = asyncio.get_running_loop().time
+        until: float | None = now() + self._connection.options.retry_s
+        waits = delays()
+        while True:
+            parser = Parser(max_bytes=self._connection.options.max_answer_bytes)
+            error: ServerError = AnswerLostError("The server ended the stream.")
+            try:
+                async with aclosing(self._connected(parser)) as told:
+                    async for event in told:
+                        until, waits = None, _from(parser)
+                        yield event
+            except ServerError as caught:
+                error = caught
+            finally:
+                self.is_connected = False
+            pause_s = max(next(waits), error.retry_after_s or 0.0)
+            if not is_passing(error, repeats=True) or (until is not None and now() + pause_s > until):
+                raise error
+            if self._on_lost is not None:
+                self._on_lost(error)
+            await asyncio.sleep(pause_s)
+
+    async def _connected(self, parser: Parser) -> AsyncGenerator[StreamEvent, None]:
+        async with self._connection.listen(
+            self._path, self._query, last_id=self.last_id, silence_s=self._silence_s
+        ) as parts:
+            self.is_connected = True
+            async for event in events(parser, parts):
+                if self._is_new(event):
+                    yield event
+
+    def _is_new(self, event: StreamEvent) -> bool:
+        if event.id is None:
+            return True
+        if event.name != READY and self.last_id is not None and event.id <= self.last_id:
+            return False
+        self.last_id = event.id
+        return True
+
+
+def _from(parser: Parser) -> Iterator[float]:
+    """Waits that begin as the server wishes, within reason."""
+    return delays() if parser.retry_s is None else delays(first_s=min(max(parser.retry_s / 4, 0.05), LONGEST_S))

@@ -1,0 +1,141 @@
+"""The shell of the console and its sign-in page, written by Jinja with everything escaped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import orjson
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from toolgate.interfaces.console.assets import Assets
+from toolgate.interfaces.server import sessions
+from toolgate.interfaces.server.identity import COOKIE, Caller
+from toolgate.interfaces.server.operations import read_body
+from toolgate.interfaces.server.problems import ProblemError
+from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.tokens import csrf_of
+
+TEMPLATES = Path(__file__).parent / "templates"
+MAX_FORM_BYTES = 64 * 1024
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Nothing to other sites; with `no-referrer` a form's own origin would be hidden from the shield as well.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()",
+    "Cache-Control": "no-store",
+}
+
+
+class Pages:
+    """Pages of the console that are not about one approval."""
+
+    def __init__(self, services: Services, assets: Assets) -> None:
+        self.services = services
+        self._assets = assets
+        self._templates = Environment(
+            loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        )
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """Return a page with the headers every page of the console has."""
+        text = self._templates.get_template(template).render(base=self._assets.base, **values)
+        return Response(text, status, HEADERS, "text/html")
+
+    async def caller(self, request: Request) -> Caller | None:
+        """Who is signed in; None where nobody is. A form proves by its own `csrf` field that it is ours."""
+        if COOKIE not in request.cookies:
+            return None
+        try:
+            return await self.services.authenticator.caller(
+                dict(request.headers.raw), method="GET", address=address_of(request)
+            )
+        except ProblemError as problem:
+            if problem.status == 401:
+                return None
+            raise
+
+    async def shell(self, request: Request) -> Response:
+        """The page everything else is drawn on; who is not signed in is sent to do so."""
+        caller = await self.caller(request)
+        if caller is None or caller.session is None:
+            return RedirectResponse("/login" + (f"?{request.url.query}" if request.url.query else ""), 303, HEADERS)
+        project = request.query_params.get("project", "")
+        told = {
+            "account": caller.account.name,
+            "kind": caller.account.kind.value,
+            "csrf": csrf_of(caller.session),
+            "projects": [
+                {"project_id": name, "abilities": abilities}
+                for name, abilities in await sessions.memberships(self.services, caller, also=project)
+            ],
+        }
+        return self.page("shell.html", told=orjson.dumps(told).decode(), modules=self._assets.modules)
+
+    async def login(self, request: Request) -> Response:
+        return self.page("login.html", problem=None, project=request.query_params.get("project", ""))
+
+    async def sign_in(self, request: Request) -> Response:
+        """Begin a session with a token or the ticket of a login link."""
+        try:
+            form = await form_of(request)
+            caller = await self._shown(form.get("token", "").strip(), address_of(request))
+        except ProblemError as problem:
+            why = "That token is not valid. It may be mistyped, expired or revoked; a login link works once."
+            told = why if problem.status == 401 else problem.detail
+            return self.page("login.html", status=problem.status, problem=told, project="")
+        assert caller.token is not None
+        text = await sessions.begin(self.services, caller.token)
+        project = form.get("project", "")
+        response = RedirectResponse("/" + (f"?{urlencode({'project': project})}" if project else ""), 303, HEADERS)
+        sessions.put_cookie(response, self.services, text, scheme=request.url.scheme)
+        return response
+
+    async def _shown(self, text: str, address: str) -> Caller:
+        """Find whose token or login ticket was shown; raise the 401 of who shows neither."""
+        authenticator = self.services.authenticator
+        _, mark, ticket = text.rpartition("ticket=")
+        if mark:
+            caller = await authenticator.caller({}, method="POST", address=address, ticket=ticket)
+            is_valid = caller.token is not None and caller.token.label == sessions.LINK
+        else:
+            headers = {b"authorization": f"Bearer {text}".encode()}
+            caller = await authenticator.caller(headers, method="POST", address=address)
+            is_valid = caller.token is not None  # a JWT begins no session
+        if not is_valid:
+            raise ProblemError(401, "not_signed_in", "This does not begin a session.")
+        return caller
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the fields of a form that was sent."""
+    raw = await read_body(dict(request.headers.raw), request.receive, MAX_FORM_BYTES)
+    try:
+        return dict(parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=50, strict_parsing=bool(raw)))
+    except ValueError:
+        raise ProblemError(400, "invalid_request", "The form cannot be read; load the page again.") from None
+
+
+def address_of(request: Request) -> str:
+    return request.client.host if request.client is not None else ""

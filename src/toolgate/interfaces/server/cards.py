@@ -1,0 +1,117 @@
+"""Questions as the inbox shows them: nothing in a card can hide, move or imitate anything."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import orjson
+
+from toolgate.errors import NotFoundError
+from toolgate.gate import Gate
+from toolgate.interfaces.server import views
+from toolgate.interfaces.server.frames import Frame, event_frame, sse
+from toolgate.interfaces.server.schemas import NoteRecord
+from toolgate.interfaces.server.schemas_inbox import BlockRecord, Card
+from toolgate.kernel.approval import Approval, Note
+from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
+from toolgate.kernel.event import Event
+from toolgate.kernel.rendering import reveal
+
+CARD = "inbox.card"
+
+
+def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Card:
+    """Return a question as a list shows it."""
+    shown = artifact_of(approval) if artifact is None else artifact
+    return Card(
+        approval_id=approval.id,
+        tool_id=approval.call_id,
+        tool_name=_safe(approval.tool_name),
+        status=views.APPROVAL_STATUS[approval.status],
+        risk_level=views.risk(approval.risk),
+        level=approval.level,
+        summary=_safe(shown.action_summary),
+        message=_safe(approval.message),
+        digest=approval.digest,
+        group=_group(approval),
+        requester=_safe(approval.requester),
+        user=_maybe(approval.user),
+        run_id=_maybe(approval.run_id),
+        session_id=_maybe(approval.session_id),
+        reasons=[_safe(one) for one in approval.reasons],
+        confidence=approval.confidence,
+        factors=[_safe(one) for one in approval.factors],
+        warnings=list(shown.warnings),
+        must_expand=shown.must_expand,
+        undoable=approval.undoable,
+        undo_ttl_s=approval.undo_ttl_s,
+        requires_reason=approval.requires_reason,
+        approve_label=_safe(shown.approve_label),
+        reject_label=_safe(shown.reject_label),
+        quorum=approval.terms.quorum,
+        approvers=[sorted(map(_safe, roles)) for roles in approval.terms.approvers],
+        escalated_to=sorted(map(_safe, approval.terms.escalate_to)) if approval.escalated else [],
+        votes=_notes(approval.votes),
+        comments=_notes(approval.comments),
+        edited_from=approval.edited_from,
+        created_at=approval.created_at,
+        expires_at=approval.expires_at,
+        decided_by=_maybe(approval.decided_by),
+        decided_at=approval.decided_at,
+        reason=_maybe(approval.reason),
+    )
+
+
+def blocks_of(artifact: ApprovalArtifact, *, full: bool) -> list[BlockRecord]:
+    """Return everything an approver must see, in order."""
+    return [
+        BlockRecord(
+            title=block.title,
+            text=block.text,
+            style=block.style.value,
+            warnings=list(block.warnings),
+            hidden=block.hidden,
+        )
+        for block in artifact.blocks(full=full)
+    ]
+
+
+def card_sse(approval: Approval) -> bytes:
+    """Return a card as one server-sent event. It has no id: the event it comes with has."""
+    return sse(CARD, card_of(approval).model_dump_json().encode())
+
+
+async def card_frame(gate: Gate, event: Event) -> Frame:
+    """An event on the inbox stream: its exact body, and before it the card of the question it is about."""
+    plain = await event_frame(gate, event)
+    if not event.type.startswith("approval."):
+        return plain
+    asked_id: str = event.data["request_id"]
+    try:
+        approval = await gate.approval(asked_id, project=event.project)
+    except NotFoundError:  # forgotten by a store that keeps only so many
+        return plain
+    asks = asked_id if event.type == "approval.requested" else None
+    return Frame(event.seq, card_sse(approval) + plain.data, asks)
+
+
+def _group(approval: Approval) -> str:
+    """Questions that look alike to a person share this. What is masked may differ; each is answered by its own id."""
+    alike = (
+        approval.tool_name, approval.definition_hash, approval.requester, approval.user, approval.risk,
+        approval.level, approval.message, approval.claim, approval.arguments, approval.preview,
+    )  # fmt: skip
+    return hashlib.sha256(orjson.dumps(alike, default=str, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+def _notes(notes: Iterable[Note]) -> list[NoteRecord]:
+    return [NoteRecord(by=_safe(note.by), at=note.at, text=_maybe(note.text)) for note in notes]
+
+
+def _safe(text: str) -> str:
+    return reveal(text).text
+
+
+def _maybe(text: str | None) -> str | None:
+    return None if text is None else _safe(text)

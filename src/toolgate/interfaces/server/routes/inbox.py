@@ -1,0 +1,80 @@
+"""The inbox of a project: open questions as cards, what a card opens to, and what an edit would change."""
+
+from __future__ import annotations
+
+from toolgate.interfaces.server.cards import blocks_of, card_of
+from toolgate.interfaces.server.operations import Ask, Operation
+from toolgate.interfaces.server.schemas_inbox import (
+    ArtifactAnswer,
+    ArtifactQuery,
+    DifferenceAnswer,
+    DifferenceBody,
+    InboxQuery,
+)
+from toolgate.interfaces.server.streams import inbox_stream
+from toolgate.kernel.artifact import artifact_of
+from toolgate.kernel.diff import diff_text
+from toolgate.kernel.rendering import as_lines
+from toolgate.ports.directory import Ability
+
+_BASE = "/my/projects/{project_id}"
+
+
+async def artifact(ask: Ask) -> ArtifactAnswer:
+    """Everything an approver must see, made safe to show; the digest in the card is what a decision echoes."""
+    approval = await ask.services.gate.approval(ask.params["approval_id"], project=ask.project)
+    shown = artifact_of(approval)
+    return ArtifactAnswer(
+        card=card_of(approval, shown),
+        blocks=blocks_of(shown, full=ask.query.full),
+        arguments=approval.arguments,
+        arguments_text="\n".join(as_lines(approval.arguments)[0]),
+        input_schema=approval.input_schema,
+    )
+
+
+async def difference(ask: Ask) -> DifferenceAnswer:
+    """Compare arguments with those that were shown. What was left masked counts as unchanged."""
+    approval = await ask.services.gate.approval(ask.params["approval_id"], project=ask.project)
+    before, after = as_lines(approval.arguments)[0], as_lines(ask.body.tool_params)
+    found = diff_text(_text(before), _text(after[0]), fromfile="asked", tofile="edited")
+    return DifferenceAnswer(
+        diff=found.diff_output, additions=found.additions, deletions=found.deletions, warnings=list(after[1])
+    )
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path=_BASE + "/inbox",
+        summary="Follow the project as an approver: open questions as cards, then every event",
+        stream=inbox_stream,
+        query=InboxQuery,
+        takes_ticket=True,
+        media="text/event-stream",
+        tag="inbox",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/approvals/{approval_id}/artifact",
+        summary="Show what an approver must see, made safe to show",
+        handler=artifact,
+        query=ArtifactQuery,
+        returns=ArtifactAnswer,
+        tag="inbox",
+    ),
+    Operation(
+        method="POST",
+        path=_BASE + "/approvals/{approval_id}/difference",
+        summary="Compare arguments with those that were shown, without deciding",
+        handler=difference,
+        ability=Ability.DECIDE,
+        body=DifferenceBody,
+        returns=DifferenceAnswer,
+        tag="inbox",
+    ),
+)
