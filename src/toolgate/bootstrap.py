@@ -27,7 +27,6 @@ from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
-_POSTGRES = ("postgresql://", "postgres://")
 REDIS = ("redis://", "rediss://")
 _SCHEMES = ("memory", "sqlite", "postgresql")
 _POSTGRES = ("postgresql", "postgres")
