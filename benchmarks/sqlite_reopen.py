@@ -17,7 +17,8 @@ import uuid_utils
 
 import toolgate
 from toolgate.adapters.stores import sealing
-from toolgate.adapters.stores.sqlite_entry import INSERT_CALL, INSERT_EVENT, entry_of
+from toolgate.adapters.stores.entry import entry_of
+from toolgate.adapters.stores.sqlite_entry import INSERT_CALL, INSERT_EVENT
 from toolgate.adapters.stores.sqlite_file import connect
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.postgres import KEY, Cluster
 from tests.redis_server import RedisServer
 
 from toolgate.adapters.stores.sealing import load
@@ -119,3 +120,18 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server of this test process, made when the first test asks for it."""
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a database with nothing in it, and in the environment the key that seals it."""
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    return postgres_cluster.emptied()

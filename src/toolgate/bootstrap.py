@@ -27,9 +27,9 @@ from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
-_POSTGRES = ("postgresql://", "postgres://")
 REDIS = ("redis://", "rediss://")
-_SCHEMES = ("memory", "sqlite")
+_SCHEMES = ("memory", "sqlite", "postgresql")
+_POSTGRES = ("postgresql", "postgres")
 
 
 def open(  # `toolgate.open` is the name users type
@@ -48,7 +48,8 @@ def open(  # `toolgate.open` is the name users type
     redis: str | None = None,
     workers: bool | None = None,
 ) -> Gate:
-    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `memory://` ends with the process.
+    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `postgresql://user@host/database` is shared by
+    many machines, `memory://` ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
@@ -171,7 +172,7 @@ class _Crew:
         """The recall is on the call's row, which its worker reads."""
 
     def _make(self) -> Any:
-        if self._url.startswith(_POSTGRES):
+        if _is_postgres(self._url):
             read = _load("toolgate.adapters.stores.postgres_url", "read")
             return _load("toolgate.adapters.dispatchers.pgqueuer", "PgQueuerDispatcher")(read(self._url).dsn)
         assert self.gate is not None
@@ -183,14 +184,27 @@ class _Crew:
             await self._runner.close()
 
 
+def _is_postgres(url: str) -> bool:
+    return url.partition("://")[0] in _POSTGRES
+
+
 def _has_workers(url: str, wanted: bool | None) -> bool:
     if url.startswith("memory://") and wanted:
         raise UsageError("Workers are processes of their own and cannot share `memory://`; use a file or PostgreSQL.")
-    return url.startswith(_POSTGRES) if wanted is None else wanted
+    return _is_postgres(url) if wanted is None else wanted
 
 
 def _load(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
+
+
+def _load_postgres(module: str, name: str) -> Any:
+    try:
+        return _load(module, name)
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise UsageError("PostgreSQL needs asyncpg: install toolgate[postgres].") from None
 
 
 def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
@@ -212,6 +226,9 @@ def _connect(url: str) -> tuple[Store, Bus]:
     if separator and scheme == "sqlite":
         store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
+    if separator and scheme in _POSTGRES:
+        store = _load_postgres("toolgate.adapters.stores.postgres", "PostgresStore")(url, owner=owner)
+        return store, _load("toolgate.adapters.buses.postgres", "PostgresBus")(store.open_news())
     raise _unknown(scheme)
 
 

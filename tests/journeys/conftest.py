@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.journeys.scene import Open
+from tests.postgres import needs_postgres
 
 import toolgate
 from toolgate.adapters.buses.memory import MemoryBus
@@ -32,9 +33,34 @@ def open_remote(*, approver: Any = None, secrets: Any = (), undo_ttl_seconds: fl
     )
 
 
-@pytest.fixture(params=["memory", "remote", "sqlite"])
+ON_POSTGRES = {
+    "test_a_yes_is_remembered",
+    "test_many_calls_at_once",
+    "test_one_approval_executes_once",
+    "test_same_call_id_runs_once",
+    "test_undo",
+    "test_unknown_outcome",
+}
+"""The journeys that tell most about a store; the conformance class is run on it in full."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "open_gate" in metafunc.fixturenames:
+        stores: list[Any] = ["memory", "remote", "sqlite"]
+        if metafunc.module.__name__.rpartition(".")[2] in ON_POSTGRES:
+            stores.append(pytest.param("postgres", marks=needs_postgres))
+        metafunc.parametrize("open_gate", stores, indirect=True)
+
+
+@pytest.fixture
 def open_gate(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> Open:
     numbers = itertools.count()
+    postgres_url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
+
+    def open_postgres(url: str = "", **options: Any) -> Any:
+        if "store" in options:
+            return open_remote(**options)
+        return toolgate.open(postgres_url, **options)
 
     def open_sqlite(url: str = "", **options: Any) -> Any:
         if "store" in options:
@@ -44,6 +70,11 @@ def open_gate(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Pa
         shutil.copy(f"{empty_database}.key", f"{path}.key")
         return toolgate.open(f"sqlite:///{path}", **options)
 
-    opening: dict[str, Any] = {"memory": toolgate.open, "remote": open_remote, "sqlite": open_sqlite}
+    opening: dict[str, Any] = {
+        "memory": toolgate.open,
+        "remote": open_remote,
+        "sqlite": open_sqlite,
+        "postgres": open_postgres,
+    }
     opened: Open = opening[request.param]
     return opened

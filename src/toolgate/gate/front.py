@@ -429,8 +429,8 @@ class Gate(People, Elsewhere, Outlook):
         for runner in {id(runner): runner for runner in self._runners.values()}.values():
             await runner.close()
         await asyncio.to_thread(self._background.close)
+        self._driver.bus.close()  # first: it may send and hear through the store
         await self._driver.store.close()
-        self._driver.bus.close()
 
     def close(self) -> None:
         """The same from plain code; inside a coroutine use `await gate.aclose()`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -57,8 +58,8 @@ class Sweeper:
     async def _handle_due(self) -> datetime | None:
         while True:
             due = await self._driver.store.due(self._driver.now(), limit=BATCH)
-            for call in due.calls:
-                await self._handle(call)
+            # At once: a store that writes many changes together then does so with these.
+            await asyncio.gather(*(self._handle(call) for call in due.calls))
             if len(due.calls) < BATCH:
                 return due.next_at
 

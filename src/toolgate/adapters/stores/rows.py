@@ -73,9 +73,9 @@ def _moment(at: datetime) -> str:
     return (text[1:11] + b" " + text[12:27]).decode()
 
 
-def time_of(text: str | None) -> datetime | None:
-    """A time as it was before it became a column."""
-    return None if text is None else datetime.fromisoformat(text + "+00:00")
+def time_of(kept: str | datetime | None) -> datetime | None:
+    """A time as it was before it became a column; PostgreSQL gives it back as one."""
+    return datetime.fromisoformat(kept + "+00:00") if isinstance(kept, str) else kept
 
 
 def _time(text: str) -> datetime:

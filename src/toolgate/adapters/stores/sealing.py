@@ -24,6 +24,7 @@ from toolgate.adapters.stores.sqlite_file import sync_folder
 from toolgate.errors import StoreError
 
 ENVIRONMENT = "TOOLGATE_KEY"
+FILE_ENVIRONMENT = "TOOLGATE_KEY_FILE"
 KEY_BYTES = 32
 ID_BYTES = 4
 _NONCE_BYTES = 12
@@ -117,6 +118,33 @@ def load(path: Path, *, create: bool) -> Sealer:
             )
         _create(path)
     return Sealer(_read_file(path), lambda: _read_file(path))
+
+
+def load_shared(path: Path | None) -> Sealer:
+    """Return the sealer for a database that many machines share: no key lies beside it, and none is made by itself.
+
+    Keys come from the environment, from the file at `path`, or from the one the environment names.
+    """
+    given = os.environ.get(ENVIRONMENT)
+    if given:
+        return Sealer(_read_keys(given.replace(",", " "), f"${ENVIRONMENT}"))
+    named = path or (Path(os.environ[FILE_ENVIRONMENT]) if os.environ.get(FILE_ENVIRONMENT) else None)
+    if named is None:
+        raise StoreError(
+            "A PostgreSQL store needs the key that seals arguments and results, the same on every machine: set "
+            f"{ENVIRONMENT} to it, or {FILE_ENVIRONMENT} (or `?key=PATH` in the URL) to a file that holds it. "
+            "`toolgate db key FILE` makes one."
+        )
+    if not named.exists():
+        raise StoreError(f"The key file {named} is missing; `toolgate db key {named}` makes a new one.")
+    return Sealer(_read_file(named), lambda: _read_file(named))
+
+
+def make_file(path: Path) -> None:
+    """Make a key file with a fresh key; StoreError where there is something already."""
+    if path.exists():
+        raise StoreError(f"{path} exists already; a key is never overwritten.")
+    _create(path)
 
 
 def _read_file(path: Path) -> list[bytes]:

@@ -19,15 +19,16 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 
 from toolgate.adapters.stores import sealing
+from toolgate.adapters.stores.entry import Entry, entry_of
+from toolgate.adapters.stores.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.stores.owners import OwnerLock
 from toolgate.adapters.stores.rows import moment
 from toolgate.adapters.stores.sqlite_checkpoint import Checkpoints
-from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
 from toolgate.adapters.stores.sqlite_file import PUT_KEYS, check_keys, connect, keys_of, open_file
 from toolgate.adapters.stores.sqlite_news import News
 from toolgate.adapters.stores.sqlite_read import Reader
 from toolgate.adapters.stores.sqlite_recent import Recent
-from toolgate.adapters.stores.sqlite_write import Group, Outcome, Writer
+from toolgate.adapters.stores.sqlite_write import Group, Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
@@ -41,14 +42,11 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
 """A group of this many means that for so long the next changes are likely to have company, too."""
-ENOUGH_TO_START = 64
-"""Changes of one turn that are handed over before the turn ends: they are written while the loop prepares the next."""
 BUSY_S = 10.0
 LOOK_AT_LOG_EVERY = 16
 """Groups between two looks at the size of the write-ahead log."""
 
 log = logging.getLogger("toolgate.sqlite")
-Waiting = tuple[Entry, "asyncio.Future[None]"]
 _FSYNCED = Durability.FSYNCED
 _UNKEEPABLE = (ArithmeticError, TypeError, ValueError)
 """What a value raises that no row can hold."""
@@ -82,7 +80,7 @@ class SqliteStore:
         self._recent = Recent()
         self._writing = threading.Lock()
         self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
-        self._gathering: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
+        self._gathering = Gathering(self._take)
         self._patience_s = BUSY_S
         self._crowded_until = 0.0
         self._groups = 0
@@ -156,27 +154,12 @@ class SqliteStore:
             self._patience_s = seconds
 
     def _enqueue(self, entry: Entry) -> Awaitable[None]:
-        """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write.
+        """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write."""
+        return self._gathering.add(entry)
 
-        What an event loop brings in one turn goes over together: the writer wakes once, with a full group,
-        instead of contending with the loop that is still filling it.
-        """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        gathered = self._gathering.get(loop)
-        if gathered is None:
-            gathered = self._gathering[loop] = []
-            loop.call_soon(self._hand_over, loop)
-        gathered.append((entry, future))
-        if len(gathered) >= ENOUGH_TO_START:
-            self._hand_over(loop)
-        return future
-
-    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        gathered = self._gathering.pop(loop, None)
-        if gathered is not None:  # None: closing was quicker
-            self._start()
-            self._queue.put(gathered)
+    def _take(self, gathered: list[Waiting]) -> None:
+        self._start()
+        self._queue.put(gathered)
 
     def _start(self) -> None:
         if self._thread is not None:
@@ -196,7 +179,7 @@ class SqliteStore:
             for (entry, _), outcome in zip(waiting, outcomes, strict=True):
                 if outcome is None:
                     self._recent.note(entry.change)
-            _tell(waiting, outcomes)
+            tell(waiting, outcomes)
             if stop:
                 return
 
@@ -298,8 +281,7 @@ class SqliteStore:
         if self._closed or os.getpid() != self._pid:
             return  # in a forked child everything here is the parent's
         self._closed = True
-        for loop in tuple(self._gathering):
-            self._hand_over(loop)
+        self._gathering.hand_over_all()
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
@@ -308,28 +290,6 @@ class SqliteStore:
             self._connection.close()
         self._reader.close()
         self._lock.close()
-
-
-def _tell(waiting: list[Waiting], outcomes: list[Outcome]) -> None:
-    """Give every waiter its outcome, one wake-up per event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[None], Outcome]]] = {}
-    for (_, future), outcome in zip(waiting, outcomes, strict=True):
-        by_loop.setdefault(future.get_loop(), []).append((future, outcome))
-    for loop, told in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_settle, told)
-        except RuntimeError:
-            log.debug("%d waiters are gone with their event loop; what they wrote is written", len(told))
-
-
-def _settle(told: list[tuple[asyncio.Future[None], Outcome]]) -> None:
-    for future, outcome in told:
-        if future.done():
-            continue
-        if outcome is None:
-            future.set_result(None)
-        else:
-            future.set_exception(outcome)
 
 
 def _failure(error: Exception) -> StoreError:

@@ -2,12 +2,6 @@ CREATE TABLE alembic_version (
   version_num VARCHAR(32) NOT NULL,
   CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-CREATE TABLE chain_heads (
-  project_id VARCHAR(128) NOT NULL,
-  seq BIGINT NOT NULL,
-  hash BLOB NOT NULL,
-  CONSTRAINT pk_chain_heads PRIMARY KEY (project_id)
-);
 CREATE TABLE events (
   position INTEGER NOT NULL,
   project_id VARCHAR(128) NOT NULL,
@@ -196,3 +190,19 @@ CREATE TABLE agent_runs (
 );
 CREATE INDEX ix_agent_runs_status ON agent_runs (status);
 CREATE INDEX ix_agent_runs_project_id_account_conversation_id ON agent_runs (project_id, account, conversation_id);
+CREATE TABLE owners (
+  owner TEXT NOT NULL,
+  host TEXT NOT NULL,
+  started_at DATETIME NOT NULL,
+  alive_until DATETIME NOT NULL,
+  CONSTRAINT pk_owners PRIMARY KEY (owner)
+);
+CREATE TABLE "chain_heads" (
+  project_id VARCHAR(128) NOT NULL,
+  seq BIGINT NOT NULL,
+  hash BLOB NOT NULL,
+  base_seq BIGINT DEFAULT 0 NOT NULL,
+  base_hash BLOB,
+  CONSTRAINT pk_chain_heads PRIMARY KEY (project_id)
+);
+CREATE INDEX ix_approval_requests_created_at_id ON approval_requests (created_at, id) WHERE status = 'pending';

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
+from toolgate.adapters.stores.entry import Entry
+from toolgate.adapters.stores.gathering import Outcome
 from toolgate.adapters.stores.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.stores.sealing import Sealer
 from toolgate.adapters.stores.sqlite_entry import (
@@ -22,7 +24,6 @@ from toolgate.adapters.stores.sqlite_entry import (
     PUT_UNDO,
     UPDATE_CALL,
     UPDATE_PARAMS,
-    Entry,
     are_apart,
 )
 from toolgate.adapters.stores.sqlite_file import LOG_BYTES, PUT_KEYS
@@ -35,8 +36,6 @@ from toolgate.kernel.grant import Grant
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
 _UPDATE_HEAD = "UPDATE chain_heads SET seq=?, hash=? WHERE project_id=?"
 _PUT_MODE = "INSERT OR REPLACE INTO settings (name, value) VALUES ('mode', ?)"
-
-Outcome = Exception | None
 
 
 class _RefusedError(Exception):

@@ -120,6 +120,14 @@ approval_requests = Table(
     Column("digest", String(64), nullable=False),
     Column("detail", Json, nullable=False),
     ForeignKeyConstraint(["project_id", "pipeline_run_id"], ["runs.project_id", "runs.id"]),
+    # What waits is listed oldest first, however much was decided before.
+    Index(
+        "ix_approval_requests_created_at_id",
+        "created_at",
+        "id",
+        sqlite_where=text("status = 'pending'"),
+        postgresql_where=text("status = 'pending'"),
+    ),
 )
 
 events = Table(
@@ -144,6 +152,8 @@ chain_heads = Table(
     Column("project_id", String(128), primary_key=True),
     Column("seq", BigInteger, nullable=False),
     Column("hash", LargeBinary, nullable=False),
+    Column("base_seq", BigInteger, nullable=False, server_default=text("0")),
+    Column("base_hash", LargeBinary),
 )
 
 undo_records = Table(
@@ -193,6 +203,15 @@ settings = Table(
     metadata,
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+owners = Table(
+    "owners",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("started_at", Moment, nullable=False),
+    Column("alive_until", Moment, nullable=False),
 )
 
 accounts = Table(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from toolgate.adapters.stores import upkeep
+from toolgate.adapters.stores.entry import Entry, entry_of
 from toolgate.adapters.stores.sealing import Sealer
-from toolgate.adapters.stores.sqlite_entry import Entry, entry_of
 from toolgate.adapters.stores.sqlite_file import connect, prepare
 from toolgate.adapters.stores.sqlite_write import Group, Writer
 from toolgate.errors import ConflictError, ModeChangedError, StoreError

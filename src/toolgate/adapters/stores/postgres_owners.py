@@ -1,0 +1,86 @@
+"""Which servers are alive: each owner keeps a row whose time it pushes on, by the database's clock.
+
+A row, not a lock of the session, since a pooler may give the session to somebody else. Whoever stops pushing counts
+as dead after `LEASE_S`; what it claimed is then looked after by others, and its late results meet another version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from time import monotonic
+
+from toolgate.adapters.stores.postgres_link import EVERYTHING, Connection, Link
+from toolgate.errors import StoreError
+
+LEASE_S, BEAT_S = 9.0, 2.0
+KEPT_S = 600.0
+"""How long a dead owner's row is kept, so that everybody sees that it died."""
+
+_PUT = """
+INSERT INTO owners (owner, host, started_at, alive_until) VALUES ($1, $2, now(), now() + make_interval(secs => $3))
+ON CONFLICT (owner) DO UPDATE SET alive_until=excluded.alive_until
+"""
+log = logging.getLogger("toolgate.postgres")
+
+
+class Lease:
+    """Keeps one owner alive. Used on the link's loop, but for `trusts_others`."""
+
+    def __init__(self, link: Link, owner: str) -> None:
+        self.owner = owner
+        self._link = link
+        self._host = socket.gethostname()
+        self._beat_at = -LEASE_S
+        self._trust_from = 0.0
+        self._beating: asyncio.Task[None] | None = None
+
+    @property
+    def trusts_others(self) -> bool:
+        """Whether the times of others can be believed: not just after an outage, in which nobody could push on."""
+        return monotonic() >= self._trust_from
+
+    async def begin(self) -> None:
+        """Be alive from now on, until `end`."""
+        await self._beat()
+        self._beating = asyncio.get_running_loop().create_task(self._keep_beating())
+
+    async def renew(self, connection: Connection) -> None:
+        """In somebody's transaction: push the time on where that is overdue, so that no claim is made by the dead."""
+        if monotonic() - self._beat_at > 2 * BEAT_S:
+            await connection.execute(_PUT, self.owner, self._host, LEASE_S)
+            self._note()
+
+    def _note(self) -> None:
+        now = monotonic()
+        if 0 < self._beat_at < now - LEASE_S:
+            self._trust_from = now + LEASE_S
+        self._beat_at = now
+
+    async def _beat(self) -> None:
+        async with self._link.transaction(EVERYTHING, writing=True) as connection:
+            await connection.execute(_PUT, self.owner, self._host, LEASE_S)
+            await connection.execute("DELETE FROM owners WHERE alive_until < now() - make_interval(secs => $1)", KEPT_S)
+        self._note()
+
+    async def _keep_beating(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            try:
+                await self._beat()
+            except StoreError as error:
+                log.warning("this server cannot say that it is alive: %s", error)
+
+    async def end(self) -> None:
+        """Count as dead from now on."""
+        if self._beating is None:
+            return
+        self._beating.cancel()
+        await asyncio.gather(self._beating, return_exceptions=True)
+        self._beating = None
+        try:
+            async with self._link.transaction(EVERYTHING, writing=True) as connection:
+                await connection.execute("UPDATE owners SET alive_until=now() WHERE owner=$1", self.owner)
+        except StoreError as error:
+            log.warning("the end of this server could not be noted; others notice it in %g s: %s", LEASE_S, error)
