@@ -17,15 +17,15 @@ from toolgate.testing.patience import until
 
 
 @asynccontextmanager
-async def two_on(url: str) -> AsyncIterator[tuple[House, House]]:
-    async with open_house(url) as here, open_house(url) as there:
+async def two_on(url: str, people: str) -> AsyncIterator[tuple[House, House]]:
+    async with open_house(url, people=people) as here, open_house(url, people=people) as there:
         here.tokens = there.tokens  # the second one made new tokens for the same people
         yield here, there
 
 
 @pytest.fixture
-async def houses(database: Path) -> AsyncIterator[tuple[House, House]]:
-    async with two_on(f"sqlite:///{database}") as both:
+async def houses(postgres_url: str, database: Path) -> AsyncIterator[tuple[House, House]]:
+    async with two_on(postgres_url, f"sqlite:///{database}") as both:
         yield both
 
 

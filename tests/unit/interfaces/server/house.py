@@ -170,14 +170,20 @@ class Listening:
 
 @asynccontextmanager
 async def open_house(
-    url: str = "memory://", *, agent: Agent | None = None, tools: Any = None, policy: Any = None, **settings: Any
+    url: str = "memory://",
+    *,
+    people: str | None = None,
+    agent: Agent | None = None,
+    tools: Any = None,
+    policy: Any = None,
+    **settings: Any,
 ) -> AsyncIterator[House]:
-    """A running server with an admin, two people, an agent and a stranger."""
+    """A running server with an admin, two people, an agent and a stranger, whose accounts may be kept elsewhere."""
     chosen = ServerSettings(host="127.0.0.1", port=0, drain_s=1, **settings)
     gate = toolgate.open(
         url, tools=TOOLS if tools is None else tools, policy=policy, runners={"client": ClientRunner()}
     )
-    directory = bootstrap.directory(url)
+    directory = bootstrap.directory(people or url)
     app = create_app(gate, directory, settings=chosen, agent=agent, owns_gate=True)
     serves: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     server = server_of(app, chosen, said=serves.set_result)
