@@ -103,6 +103,21 @@ def database(tmp_path: Path, empty_database: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server of this test process, made when the first test asks for it."""
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a database with nothing in it, and in the environment the key that seals it."""
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    return postgres_cluster.emptied()
+
+
+@pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A Redis server for every test that does not harm it."""
     server = RedisServer(tmp_path_factory.mktemp("redis"))
@@ -120,18 +135,3 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.kill()
-
-
-@pytest.fixture(scope="session")
-def postgres_cluster() -> Iterator[Cluster]:
-    """A PostgreSQL server of this test process, made when the first test asks for it."""
-    cluster = Cluster()
-    yield cluster
-    cluster.close()
-
-
-@pytest.fixture
-def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of a database with nothing in it, and in the environment the key that seals it."""
-    monkeypatch.setenv("TOOLGATE_KEY", KEY)
-    return postgres_cluster.emptied()
