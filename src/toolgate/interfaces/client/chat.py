@@ -16,6 +16,7 @@ from toolgate.interfaces.server.schemas_chat import (
     ConversationList,
     MessageAnswer,
     MessageList,
+    RunWord,
 )
 
 
@@ -29,21 +30,20 @@ class Chat(Part):
 
     async def conversations(self, *, before: str | None = None, limit: int | None = None) -> ConversationList:
         """A page of your conversations, the last one written to first; its `next` is the `before` of the next page."""
-        query = given(before=before, limit=limit)
-        path = self._path("chat", "conversations")
+        path, query = self._path("chat", "conversations"), given(before=before, limit=limit)
         return await self._connection.ask(ConversationList, "GET", path, query=query, repeats=True)
 
     async def messages(self, session_id: str, *, after: int | None = None, limit: int | None = None) -> MessageList:
-        """A page of the messages of a conversation, masked; its `next` is the `after` of the next page."""
-        query = given(after=after, limit=limit)
+        """A page of a conversation's messages, oldest first; its `next` is the `after` of the next page."""
         path = self._path("chat", "conversations", session_id, "messages")
+        query = given(after=after, limit=limit)
         return await self._connection.ask(MessageList, "GET", path, query=query, repeats=True)
 
     async def chat_runs(
         self,
         *,
         session_id: str | None = None,
-        status: str | None = None,
+        status: RunWord | None = None,
         before: str | None = None,
         limit: int | None = None,
     ) -> ChatRunList:
@@ -52,11 +52,11 @@ class Chat(Part):
         return await self._connection.ask(ChatRunList, "GET", self._path("chat", "runs"), query=query, repeats=True)
 
     async def chat_run(self, run_id: str) -> ChatRunRecord:
-        """One run of the agent: where it stands, and what it took."""
+        """One run of the agent."""
         path = self._path("chat", "runs", run_id)
         return (await self._connection.ask(ChatRunAnswer, "GET", path, repeats=True)).run
 
-    async def cancel_chat_run(self, run_id: str) -> ChatRunRecord:
+    async def cancel_run(self, run_id: str) -> ChatRunRecord:
         """End a run of the agent and the calls it waits for."""
         path = self._path("chat", "runs", run_id, "cancel")
         return (await self._connection.ask(ChatRunAnswer, "POST", path, body={})).run
