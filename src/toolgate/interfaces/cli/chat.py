@@ -104,7 +104,7 @@ class Talk:
         """Send a message and show everything until its run has ended; say whether that was a good end."""
         sent = self.client.send(message, session_id=self.session)
         self.session, self.run_id = sent.session_id, sent.run_id or ""
-        run = self._ended()
+        run: ChatRunRecord | None = None
         while run is None:
             event = next(self.stream)
             self._hear(event)
