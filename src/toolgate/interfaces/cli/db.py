@@ -93,6 +93,15 @@ def prune(
 
 
 @app.command()
+def key(file: Annotated[Path, typer.Argument(help="File to write; must not exist.")]) -> None:
+    """Make a file with a fresh sealing key, for the servers of a PostgreSQL database. Keep a copy somewhere safe."""
+    from toolgate.adapters.stores.sealing import make_file
+
+    make_file(file)
+    typer.echo(f"{file}: a new key, readable by you alone. Without it nothing that was sealed can be opened.")
+
+
+@app.command()
 def rekey(database: Database, json: Json = False) -> None:
     """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
     from toolgate.adapters.stores.rekey import rekey as seal_anew
