@@ -13,6 +13,7 @@ import uuid_utils
 
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
+from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.masking import Masker
 from toolgate.kernel.policy import Policy
@@ -21,6 +22,7 @@ from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
 from toolgate.ports.directory import Directory
+from toolgate.ports.dispatcher import Dispatcher
 from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
@@ -44,6 +46,7 @@ def open(  # `toolgate.open` is the name users type
     built_in_tools: bool = False,
     sandbox_uid: int | None = None,
     redis: str | None = None,
+    workers: bool | None = None,
 ) -> Gate:
     """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `postgresql://user@host/database` is shared by
     many machines, `memory://` ends with the process.
@@ -54,6 +57,7 @@ def open(  # `toolgate.open` is the name users type
     default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the catalog.
     `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places where
     handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between processes.
+    `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on PostgreSQL.
     """
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
@@ -69,10 +73,12 @@ def open(  # `toolgate.open` is the name users type
     if built_in_tools:
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
     store, bus = connect(url, redis=redis)
+    crew = _Crew(url, store, bus)
+    away: dict[str, Runner] = {Placement.WORKER.value: crew} if _has_workers(url, workers) else {}
     gate = Gate(
         store=store,
         bus=bus,
-        runners={Placement.INLINE.value: inline, Placement.SANDBOX.value: sandbox, **(runners or {})},
+        runners={Placement.INLINE.value: inline, Placement.SANDBOX.value: sandbox, **away, **(runners or {})},
         tools=offered,
         policy=followed,
         policy_source=source,
@@ -82,7 +88,7 @@ def open(  # `toolgate.open` is the name users type
         undo_ttl_s=undo_ttl_seconds,
         tally=_load("toolgate.adapters.telemetry.metrics", "METRICS").hear,
     )
-    edges.gate = sandbox.gate = gate
+    edges.gate = sandbox.gate = crew.gate = gate
     return gate
 
 
@@ -137,6 +143,55 @@ class _Sandbox:
     async def close(self) -> None:
         if self._runner is not None:
             await self._runner.close()
+
+
+class _Crew:
+    """The worker runner, made when something is to run at a worker: most gates never need one."""
+
+    def __init__(self, url: str, store: Store, bus: Bus) -> None:
+        self._url, self._store, self._bus = url, store, bus
+        self._runner: Any = None
+        self._lock = threading.Lock()
+        self.gate: Gate | None = None
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """What carries orders to workers."""
+        with self._lock:
+            if self._runner is None:
+                self._runner = _load("toolgate.adapters.runners.worker", "WorkerRunner")(self._make())
+        carrier: Dispatcher = self._runner.dispatcher
+        return carrier
+
+    def run(self, job: Job) -> Awaitable[object]:
+        assert self.dispatcher is not None
+        running: Awaitable[object] = self._runner.run(job)
+        return running
+
+    def recall(self, call: Call, reason: str) -> None:
+        """The recall is on the call's row, which its worker reads."""
+
+    def _make(self) -> Any:
+        if _is_postgres(self._url):
+            read = _load("toolgate.adapters.stores.postgres_url", "read")
+            return _load("toolgate.adapters.dispatchers.pgqueuer", "PgQueuerDispatcher")(read(self._url).dsn)
+        assert self.gate is not None
+        looking = _load("toolgate.adapters.dispatchers.looking", "LookingDispatcher")
+        return looking(self._store, self._bus, self.gate.registry)
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.close()
+
+
+def _is_postgres(url: str) -> bool:
+    return url.partition("://")[0] in _POSTGRES
+
+
+def _has_workers(url: str, wanted: bool | None) -> bool:
+    if url.startswith("memory://") and wanted:
+        raise UsageError("Workers are processes of their own and cannot share `memory://`; use a file or PostgreSQL.")
+    return _is_postgres(url) if wanted is None else wanted
 
 
 def _load(module: str, name: str) -> Any:

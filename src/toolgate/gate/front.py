@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.attendance import Attendance
+from toolgate.gate.elsewhere import Elsewhere
 from toolgate.gate.keeper import Keeper, PolicySource
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.outlook import Outlook
@@ -20,7 +22,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.masking import Masker
-from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
@@ -40,17 +42,20 @@ from toolgate.pipeline.relay import Relay, Rendering, as_it_is
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
+from toolgate.pipeline.working import Work
 from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
 from toolgate.ports.store import CallQuery, Store
 
+FOREIGN_NEWS_S = 0.5
+"""How long an event of another process stays unseen at most: not every one comes with a hint."""
 RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate(People, Outlook):
+class Gate(People, Elsewhere, Outlook):
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -96,6 +101,7 @@ class Gate(People, Outlook):
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._performer)
         self._leases = Leases(self._driver, self._performer)
+        self._work = Work(self._driver, self._performer, self._leases)
         self._lockdown = Lockdown(self._driver, self._performer)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
@@ -232,63 +238,6 @@ class Gate(People, Outlook):
         """Return once the project's event sink has been told of everything so far; False where it would not listen."""
         relay = self._driver.relay(project)
         return relay is None or await relay.flush()
-
-    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
-        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
-
-        Durable before it returns, so what is sent next is sent once.
-        """
-        self._check_open()
-        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
-
-    async def progress(
-        self,
-        call_id: str,
-        fraction: float | None = None,
-        message: str | None = None,
-        data: object = None,
-        *,
-        by: str | Principal | None = None,
-        fence: str | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report how far a call on a client or worker is; this renews its lease."""
-        self._check_open()
-        who = None if by is None else somebody(by)
-        return await self._leases.progress(
-            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
-        )
-
-    async def complete(
-        self,
-        call_id: str,
-        output: ToolOutput,
-        *,
-        fence: str | None = None,
-        by: str | Principal | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report the result of a call that runs on a client or worker; the first report counts.
-
-        `by` is who reports: without a fence it must be who the call was given to.
-        """
-        self._check_open()
-        who = None if by is None else somebody(by)
-        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
-
-    async def doubt(
-        self,
-        call_id: str,
-        reason: str,
-        *,
-        fence: str | None = None,
-        by: str | Principal | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
-        self._check_open()
-        who = None if by is None else Principal.of(by)
-        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
 
     async def settle(
         self,
@@ -448,11 +397,20 @@ class Gate(People, Outlook):
                     for event in batch:
                         yield event
                     after = batch[-1].seq
-                await news.wait()
+                await self._news(news)
         finally:
             unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
+
+    async def _news(self, news: asyncio.Event) -> None:
+        """Wait until something happened; where others write too, no longer than it may take until it is seen."""
+        if not self._driver.store.is_shared:
+            await news.wait()
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FOREIGN_NEWS_S):
+                await news.wait()
 
     def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
         """Have a function called after every commit, in the thread that made it; returns what ends that."""

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import GateClosedError, UsageError
+from toolgate.gate.elsewhere import LEASE_S
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import ApprovalArtifact
 from toolgate.kernel.call import Call
@@ -120,6 +121,11 @@ class SyncGate:
 
     def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
         return self._run(self._gate.dispatch(call_id, to=to, project=project))
+
+    def work(
+        self, call_id: str, *, by: str | Principal, project: str = DEFAULT_PROJECT, lease_s: float = LEASE_S
+    ) -> Result:
+        return self._run(self._gate.work(call_id, by=by, project=project, lease_s=lease_s))
 
     def progress(
         self,

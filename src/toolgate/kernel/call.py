@@ -60,6 +60,7 @@ class Call(Record):
     """One call. `arguments` are the exact canonical bytes that run; `shown` is their masked view.
 
     `facts` is the masked record of what the policy's inspectors found out about what the arguments point at.
+    `recalled` is why whoever runs it elsewhere was asked to stop, masked.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Call(Record):
     attempt: int = 0
     fence: str | None = None
     runner: str | None = None
+    recalled: str | None = None
     due_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None

@@ -17,6 +17,8 @@ from toolgate.kernel.canonical import canonical
 from toolgate.kernel.context import Mode
 from toolgate.kernel.schema import Schema, compile_schema
 
+DEFAULT_QUEUE = "default"
+QUEUE_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.\-]{0,47}\Z")
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-/:]{0,127}\Z")
 
 
@@ -107,6 +109,7 @@ class ToolDefinition:
     effects: read, reversible or irreversible; undeclared counts as having effects.
     idempotent: running it twice with one call id is the same as once.
     placement: inline, sandbox, client or worker.
+    queue: the queue its calls wait in for a worker.
     output_schema: JSON Schema that its data is checked against.
     prepare: `(ToolInput) -> Prepared`, pure; runs before anybody is asked and again before dispatch.
     fingerprint: `(UndoMetadata) -> JSON value` of the state the effect left; undo refuses when it changed.
@@ -140,6 +143,7 @@ class ToolDefinition:
     effects: Effects | str | None = field(default=None, kw_only=True)
     idempotent: bool = field(default=False, kw_only=True)
     placement: Placement | str = field(default=Placement.INLINE, kw_only=True)
+    queue: str = field(default=DEFAULT_QUEUE, kw_only=True)
     output_schema: Mapping[str, Any] | None = field(default=None, kw_only=True)
     prepare: Hook | None = field(default=None, kw_only=True)
     fingerprint: Hook | None = field(default=None, kw_only=True)
@@ -242,6 +246,7 @@ def _check(tool: ToolDefinition) -> None:
         raise DefinitionError(f"Tool `{tool.name}`: input_schema must be a mapping, `{{}}` accepts any object.")
     if not (_is_list_of_names(tool.allowed_behaviors) and _is_list_of_names(tool.allowed_modes)):
         raise DefinitionError(f"Tool `{tool.name}`: behaviors and modes are tuples of names, not one string.")
+    _check_queue(tool)
     if not isinstance(tool.thresholds, Thresholds | None):
         raise DefinitionError(f"Tool `{tool.name}`: thresholds must be a Thresholds(auto=..., quick=...).")
     for what in ("timeout_seconds", "approval_timeout_seconds", "undo_ttl_seconds", "rate_limit_per_hour"):
@@ -251,6 +256,14 @@ def _check(tool: ToolDefinition) -> None:
     for what in ("undo_handler", "prepare", "fingerprint", "reconcile"):
         if getattr(tool, what) is not None and not callable(getattr(tool, what)):
             raise DefinitionError(f"Tool `{tool.name}`: {what} must be callable.")
+
+
+def _check_queue(tool: ToolDefinition) -> None:
+    if not isinstance(tool.queue, str) or not QUEUE_PATTERN.match(tool.queue):
+        raise DefinitionError(
+            f"Tool `{tool.name}`: queue {str(tool.queue)[:60]!r} is refused: use 1 to 48 lower-case letters, digits "
+            "and `_ . -`."
+        )
 
 
 def _is_positive(value: object) -> bool:
@@ -285,6 +298,8 @@ def _hash(tool: ToolDefinition) -> str:
         if item.name in _NOT_HASHED:
             continue
         value = getattr(tool, item.name)
+        if item.name == "queue" and value == DEFAULT_QUEUE:
+            continue  # a field that came later leaves what was approved before as it was
         if item.name in _HASHED_AS_PRESENT:
             content[item.name] = None if value is None else _home_of(value)
         elif isinstance(value, Thresholds):

@@ -9,7 +9,7 @@ from toolgate.errors import (
     UsageError,
 )
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change
+from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Principal
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -41,8 +41,7 @@ class Answers:
                 return result_of(call, data=decode(call.result))
             if call.status is Status.EXECUTING and call.placement in REMOTE:
                 if call.runner is not None and call.has_effects:
-                    self._recall(call, masked)
-                    return result_of(call)
+                    return result_of(await self._recall(call, masked))
             elif call.status is Status.EXECUTING:
                 if self._performer.stop(project, call_id, "cancelled", masked):
                     return result_of(call)
@@ -57,10 +56,18 @@ class Answers:
             if done is not None:
                 return result_of(done)
 
-    def _recall(self, call: Call, reason: str) -> None:
-        runner = self._driver.runners.get(call.placement)
+    async def _recall(self, call: Call, reason: str) -> Call:
+        """Ask whoever runs the call to stop, and write that down: they may be connected to another process."""
+        driver = self._driver
+        while call.recalled is None and call.status is Status.EXECUTING:
+            asked = call.stay(recalled=reason)
+            change = Change.make(project=call.project, at=driver.now(), call=asked, expect=call.version)
+            done = await self._try(change.evolve(durability=Durability.COMMITTED))
+            call = done or await driver.read(call.project, call.id)
+        runner = driver.runners.get(call.placement)
         if isinstance(runner, RemoteRunner):
             runner.recall(call, reason)
+        return call
 
     async def settle(self, project: str, call_id: str, *, happened: bool, by: Principal, reason: str) -> Result:
         """Say what an UNKNOWN call really did. Only a person may, and must say why they know."""

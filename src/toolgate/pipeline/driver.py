@@ -20,7 +20,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import PRIVATE
+from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
 from toolgate.kernel.masking import Masker
 from toolgate.kernel.masking_echo import Veil
 from toolgate.kernel.policy import Policy
@@ -28,6 +28,7 @@ from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
 from toolgate.pipeline.approve import DISPATCH_GRACE_S
+from toolgate.pipeline.execute import REMOTE
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.relay import Relay
 from toolgate.pipeline.route import Route, lay_out
@@ -38,6 +39,8 @@ from toolgate.ports.store import Store
 LONG_GRACE_S = 3600.0
 """For approved calls of private projects whose owner is gone: nobody takes them, and looking costs a commit."""
 
+MODE_CHANGED = Hint(SYSTEM_PROJECT, "mode", Status.COMPLETED)
+"""The mode is another; whoever hears of it reads it."""
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 _EXECUTING = Status.EXECUTING
 _new = tuple.__new__  # what a named tuple's own constructor does, without its Python frame
@@ -115,8 +118,13 @@ class Driver:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
                 if self.tally is not None:
                     self.tally(change)
+            elif call.placement in REMOTE and (call.runner is None or call.recalled is not None):
+                # It waits for somebody to run it, or whoever does should stop: both may be at another process.
+                self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
+        elif change.set_mode is not None:
+            self.bus.publish(MODE_CHANGED)
         for listener in self.listeners:
             listener(change)
 

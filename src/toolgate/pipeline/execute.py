@@ -22,6 +22,8 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 HOUR_S = 3600.0
 REMOTE = frozenset({Placement.CLIENT.value, Placement.WORKER.value})
 """The placements whose results come from outside this process."""
+OFFER_AGAIN_S = 10.0
+"""How long a call for a worker waits before its order is sent again: it may have been lost."""
 BY_POLICY = "policy:auto"
 """Who approved a call nobody had to be asked about."""
 
@@ -106,6 +108,11 @@ def reclaim(
     told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": attempt}
     event = tell(taken, "tool.started", told)
     return step(taken, call.version, now, (event,), Durability.COMMITTED, mode)
+
+
+def offer_s(placement: str, tool: ToolDefinition) -> float:
+    """How long a call waits for somebody who runs it before its deadline is looked at."""
+    return OFFER_AGAIN_S if placement == Placement.WORKER else tool.timeout_seconds
 
 
 def _rates(call: Call, tool: ToolDefinition) -> tuple[Reservation, ...]:

@@ -9,22 +9,29 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
+from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
-from toolgate.kernel.context import Principal
+from toolgate.kernel.context import Mode, Principal
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import encode
-from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.ruling import look
+from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import record
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret
+from toolgate.pipeline.execute import OFFER_AGAIN_S, REMOTE, Outcome, decode, interpret
 from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.permit import rule_on
 from toolgate.ports.runner import Job
 
 MOST_ATTEMPTS = 3
 """How often a call that may be repeated is offered before it fails."""
+MOST_IN_QUEUE_S = 3600.0
+"""How long a call waits for a worker before it fails; nothing ran then."""
+MOST_BETWEEN_S = 60.0
+"""How long at most until the order of a waiting call is sent again."""
 
 
 class Leases:
@@ -40,21 +47,67 @@ class Leases:
         The arguments of an undo are the undo data. Durable before it returns.
         Raises ConflictError where somebody has it, or it does not wait for anybody.
         """
+        while not await self._try(change := await self.handover(project, call_id, to=to)):
+            pass  # the row changed meanwhile: it is looked at again
+        leased = change.call
+        assert leased is not None
+        if leased.undo_of is None:
+            return leased
+        undo = await self._driver.store.undo(project, leased.undo_of)
+        return leased if undo is None else leased.evolve(arguments=undo.data)
+
+    async def handover(self, project: str, call_id: str, *, to: Principal, lease_s: float | None = None) -> Change:
+        """Return the change that gives a waiting call to `to` alone, if the rules of now still allow it.
+
+        With `lease_s` it is to run in this process, which must hold the very tool. Raises ConflictError where the
+        call waits for nobody, or not for this process. One that is denied now ends, and nothing ran.
+        """
         driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
         while True:
             call = await driver.read(project, call_id)
             if call.status is not Status.EXECUTING or call.placement not in REMOTE or call.runner is not None:
                 raise ConflictError(f"Call {call_id} is {call.status} and waits for nobody to run it.")
-            now = driver.now()
-            leased = call.stay(runner=to.name, due_at=now + self._term(call))
-            event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
-            durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
-            if await self._try(_step(leased, call, events=(event,), at=now, durability=durability)):
+            tool = driver.realm(project).registry.find(call.tool_name)
+            if lease_s is not None and (tool is None or tool.hash != call.definition_hash):
+                raise ConflictError(
+                    f"Call {call_id} needs the tool `{call.tool_name}` as it was when it was asked for."
+                )
+            now, mode = driver.now(), driver.store.mode
+            denial = None if tool is None else await self._denial(call, tool, mode, now)
+            if denial is None:
                 break
-        if call.undo_of is None:
-            return leased
-        undo = await driver.store.undo(project, call.undo_of)
-        return leased if undo is None else leased.evolve(arguments=undo.data)
+            text = f"`{call.tool_name}` did not run: it is denied now: {driver.masker.text(denial)}"
+            if await self._try(record.failed(call, now=now, status=Status.FAILED, code="denied", error=text)):
+                raise ConflictError(f"Call {call_id} is denied now and did not run.")
+        term = self._term(call) if lease_s is None else timedelta(seconds=lease_s)
+        leased = call.stay(runner=to.name, due_at=now + term)
+        event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
+        durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
+        return _step(leased, call, events=(event,), at=now, durability=durability).evolve(mode_seen=mode)
+
+    async def _denial(self, call: Call, tool: ToolDefinition, mode: Mode, now: datetime) -> str | None:
+        """Why the rules of now refuse a call that was allowed when it was claimed, maybe by another process."""
+        driver, subject = self._driver, call
+        route = driver.route(tool, call.project)
+        if call.undo_of is not None:
+            subject = await driver.read(call.project, call.undo_of)
+        facts = look(call, tool, route.stance, decode(subject.arguments), mode=mode, now=now)
+        ruling = rule_on(call, tool, route.stance, route.rules, facts)
+        if ruling.denial is not None:
+            return ruling.denial.reason
+        assert ruling.assessment is not None
+        if ruling.assessment.level.rank > ApprovalLevel(call.level).rank:
+            return f"approval at level '{ruling.assessment.level}' is needed, and it has none"
+        return None
+
+    async def renew(self, call: Call, lease_s: float) -> Call:
+        """Hold the call for longer; ConflictError where its row is not as given any more."""
+        now = self._driver.now()
+        renewed = call.stay(due_at=now + timedelta(seconds=lease_s))
+        await self._driver.commit(_step(renewed, call, events=(), at=now, durability=Durability.COMMITTED))
+        return renewed
 
     async def progress(
         self,
@@ -145,6 +198,24 @@ class Leases:
             raise NotAllowedError(f"Call {call_id} does not run at {by.name}; only its runner reports its result.")
         return call
 
+    def waits_in_queue(self, call: Call) -> bool:
+        """Whether a call still waits for a worker, and may wait on: then its order is sent again."""
+        began = call.started_at or call.created_at
+        is_early = self._driver.now() < began + timedelta(seconds=MOST_IN_QUEUE_S)
+        return call.placement == Placement.WORKER and call.runner is None and is_early
+
+    async def send_again(self, call: Call, tool: ToolDefinition | None) -> None:
+        """Send the order of a waiting call once more, less often the longer it waits."""
+        driver = self._driver
+        now = driver.now()
+        waited_s = (now - (call.started_at or call.created_at)).total_seconds()
+        later = now + timedelta(seconds=min(max(OFFER_AGAIN_S, waited_s), MOST_BETWEEN_S))
+        waiting = call.stay(due_at=later)
+        await driver.commit(_step(waiting, call, events=(), at=now, durability=Durability.COMMITTED))
+        runner = driver.runners.get(call.placement)
+        if tool is not None and runner is not None:
+            await runner.run(Job(waiting, tool, tool.handler, tool.is_async, None))  # type: ignore[arg-type]  # a tool has a handler
+
     def ended(self, call: Call) -> Change:
         """What a lease that ran out means: nobody took the call, it failed, or nobody knows."""
         now = self._driver.now()
@@ -160,7 +231,8 @@ class Leases:
     def can_offer_again(self, call: Call) -> bool:
         """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""
         repeatable = _is_repeatable(call) and call.undo_of is None
-        return call.placement in REMOTE and call.runner is not None and repeatable and call.attempt < MOST_ATTEMPTS
+        is_wanted = call.recalled is None and call.attempt < MOST_ATTEMPTS
+        return call.placement in REMOTE and call.runner is not None and repeatable and is_wanted
 
     def _term(self, call: Call) -> timedelta:
         tool = self._driver.realm(call.project).registry.find(call.tool_name)

@@ -79,4 +79,4 @@ class Lockdown:
     @staticmethod
     def _can_stop(job: Job) -> bool:
         """A thread cannot be stopped: asking it to would only make its outcome unknown."""
-        return job.is_async or job.call.placement != Placement.INLINE
+        return job.is_async or job.inside != Placement.INLINE

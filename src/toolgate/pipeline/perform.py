@@ -28,8 +28,8 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret, interrupted, reclaim
-from toolgate.ports.runner import PARKED, Job
+from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret, interrupted, offer_s, reclaim
+from toolgate.ports.runner import PARKED, Job, Runner
 
 STOP_GRACE_S = 1.0
 """How long a handler that was asked to stop has before it counts as one that cannot be stopped."""
@@ -58,16 +58,21 @@ class Performer:
         tool: ToolDefinition,
         undo: UndoRecord | None,
         payload: dict[str, Any] | None = None,
+        *,
+        runner: Runner | None = None,
+        inside: str | None = None,
     ) -> Result | asyncio.Future[Result]:
         """Claim and run a call once: its result, or the future of a run that goes on without whoever waits for it.
 
-        `payload` is a copy of the arguments for the handler alone, if there is one already. Where the
-        claim fails, ConflictError is raised here or by the future, and nothing ran.
+        `payload` is a copy of the arguments for the handler alone, if there is one already. `runner` runs it instead
+        of its placement's, as if placed `inside`. Where the claim fails, ConflictError is raised here or by the
+        future, and nothing ran.
         """
         job = Job(claim.call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         job.payload = payload
         job.lasting = claim.lasting
-        if job.call.placement == Placement.SANDBOX:
+        job.runner, job.inside = runner, inside or job.call.placement
+        if job.inside == Placement.SANDBOX:
             job.sandbox = self._driver.route(tool, job.call.project).stance.sandbox
         started = eager.start(self._run(job, claim))
         return self._watch(job, started) if isinstance(started, asyncio.Task) else started
@@ -80,7 +85,7 @@ class Performer:
         now, owner, is_here = driver.now(), driver.owner, call.placement not in REMOTE
         if is_here:
             return self.start(reclaim(call, now=now, owner=owner, mode=mode), tool, undo)
-        due_at = now + timedelta(seconds=tool.timeout_seconds)
+        due_at = now + timedelta(seconds=offer_s(call.placement, tool))
         again = reclaim(call, now=now, owner=owner, mode=mode, fence=driver.new_id(), due_at=due_at)
         return self.start(again, tool, undo)
 
@@ -186,7 +191,7 @@ class Performer:
         self._bind(job)
         job.started = began = perf_counter()
         try:
-            raw = await driver.runners[call.placement].run(job)
+            raw = await (job.runner or driver.runners[call.placement]).run(job)
             if raw is PARKED:
                 return result_of(call)
             outcome = interpret(tool, raw) if call.undo_of is None else _undone(raw)
@@ -272,11 +277,24 @@ class Performer:
     async def _finish(self, job: Job, outcome: Outcome, duration_ms: float) -> Result:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
         result = await self.record(job, outcome, duration_ms)
+        while result is None and await self._still_holds(job):
+            result = await self.record(job, outcome, duration_ms)
         if result is not None:
             return result
         await self.late(job.call, outcome.cause)
         standing = await self._driver.read(job.call.project, job.call.id)
         return result_of(standing, data=decode(standing.result))
+
+    async def _still_holds(self, job: Job) -> bool:
+        """Whether the row changed without the claim: a lease was renewed, or somebody asked for a stop."""
+        held = job.call
+        if held.fence is None:
+            return False
+        standing = await self._driver.read(held.project, held.id)
+        if (standing.status, standing.fence, standing.runner) != (held.status, held.fence, held.runner):
+            return False
+        job.call = standing
+        return True
 
     async def record(self, job: Job, outcome: Outcome, duration_ms: float) -> Result | None:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""

@@ -19,8 +19,8 @@ from toolgate.pipeline.recovery import Recovery
 from toolgate.ports.store import ApprovalQuery
 
 BATCH = 100
-LOOK_AFTER_S = 2.0
-"""How often a shared store is searched for the calls of dead processes."""
+LOOK_AFTER_S = 0.8
+"""How often a shared store is searched for the calls of dead processes, and its mode read anew."""
 
 log = logging.getLogger("toolgate.sweeper")
 
@@ -66,6 +66,9 @@ class Sweeper:
     async def _handle(self, call: Call) -> None:
         tool = self._driver.realm(call.project).registry.find(call.tool_name)
         try:
+            if call.status is Status.EXECUTING and self._leases.waits_in_queue(call):
+                await self._leases.send_again(call, tool)
+                return
             if call.status is Status.EXECUTING and tool is not None and self._leases.can_offer_again(call):
                 await self._recovery.try_again(call, tool)
                 return

@@ -36,7 +36,7 @@ from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.eager import finish
-from toolgate.pipeline.execute import claim, claim_at_birth, decode
+from toolgate.pipeline.execute import claim, claim_at_birth, decode, offer_s
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import rule_on
 from toolgate.pipeline.ready import not_undone, prepare, refresh
@@ -275,7 +275,7 @@ class Walk:
             undo=undo,
             reservations=tuple(meter(call, values) for meter in meters) if meters else (),
             fence=None if is_here else driver.new_id(),
-            due_at=None if is_here else now + timedelta(seconds=tool.timeout_seconds),
+            due_at=None if is_here else now + timedelta(seconds=offer_s(call.placement, tool)),
         )
         if grant is None:
             return change

@@ -30,7 +30,8 @@ class Job:
     the call's arguments where they are at hand as a copy nobody else holds. `undo` is the undo record claimed
     or prepared with the call. `lasting` is what the claim was (see `Change`): a runner leaves `call.shown` alone.
     `sandbox` is what the policy says of the sandbox it may run in. `output` is what the hook returned, if that was
-    a ToolOutput.
+    a ToolOutput. `runner` is where it runs instead of its placement's runner: a worker runs a call by this, `inside`
+    the placement it has there.
     """
 
     args: tuple[Any, ...] = ()
@@ -46,6 +47,8 @@ class Job:
 
     payload: dict[str, Any] | None = None
     lasting: bool = False
+    runner: Runner | None = None
+    inside: str = ""
     sandbox: SandboxTerms | None = None
     output: ToolOutput | None = None
 

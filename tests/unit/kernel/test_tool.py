@@ -308,6 +308,7 @@ CHANGES: dict[str, Any] = {
     "effects": "read",
     "idempotent": True,
     "placement": "client",
+    "queue": "slow",
     "output_schema": {},
     "prepare": sync_hook,
     "fingerprint": sync_hook,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolgate.interfaces.server.settings import ServerSettings
 
 
 def serve(
@@ -24,28 +27,33 @@ def serve(
 
     Does not start without a policy. SIGTERM or Ctrl-C ends it: streams are let go, waiting calls stay parked.
     """
+    from toolgate.interfaces.server.serve import is_exposed, run
+
+    settings = settings_of(
+        database=database,
+        policy=policy,
+        host=host,
+        port=port,
+        tools=None if tools is None else tuple(tools),
+        workspace=workspace,
+    )
+    if is_exposed(settings):
+        typer.echo("toolgate: others can reach this server; put a proxy with TLS in front of it.", err=True)
+    if not run(settings, said=lambda url: typer.echo(f"Serving on {url}")):
+        raise typer.Exit(1)
+
+
+def settings_of(**given: Any) -> ServerSettings:
+    """Return the settings with these options; those that are None come from the environment."""
     from pydantic import ValidationError
 
-    from toolgate.interfaces.server.serve import is_exposed, run
     from toolgate.interfaces.server.settings import ServerSettings
 
-    given: dict[str, Any] = {
-        "database": database,
-        "policy": policy,
-        "host": host,
-        "port": port,
-        "tools": None if tools is None else tuple(tools),
-        "workspace": workspace,
-    }
     try:
-        settings = ServerSettings(**{name: value for name, value in given.items() if value is not None})
+        return ServerSettings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, one['loc'])) or 'settings'}: {one['msg']}"
             for one in error.errors(include_url=False, include_input=False)
         )
         raise UsageError(f"The settings do not fit: {problems}.") from None
-    if is_exposed(settings):
-        typer.echo("toolgate: others can reach this server; put a proxy with TLS in front of it.", err=True)
-    if not run(settings, said=lambda url: typer.echo(f"Serving on {url}")):
-        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Dispatchers: how orders reach workers."""

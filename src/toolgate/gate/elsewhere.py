@@ -1,0 +1,92 @@
+"""The gate's verbs for calls that run elsewhere: who takes them, what they report, and what a worker does."""
+
+from __future__ import annotations
+
+from toolgate.gate.people import somebody
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import DEFAULT_PROJECT, Principal
+from toolgate.kernel.output import Result, ToolOutput
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.leasing import Leases
+from toolgate.pipeline.working import Work
+
+LEASE_S = 10.0
+"""How long a worker's call is its own without a sign of life."""
+
+
+class Elsewhere:
+    """What the gate offers to clients and workers."""
+
+    _driver: Driver
+    _leases: Leases
+    _work: Work
+
+    def _check_open(self) -> None:
+        raise NotImplementedError
+
+    async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
+        """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
+
+        Durable before it returns, so what is sent next is sent once.
+        """
+        self._check_open()
+        return await self._leases.dispatch(project, call_id, to=Principal.of(to))
+
+    async def progress(
+        self,
+        call_id: str,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: object = None,
+        *,
+        by: str | Principal | None = None,
+        fence: str | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report how far a call on a client or worker is; this renews its lease."""
+        self._check_open()
+        who = None if by is None else somebody(by)
+        return await self._leases.progress(
+            project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
+        )
+
+    async def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report the result of a call that runs on a client or worker; the first report counts.
+
+        `by` is who reports: without a fence it must be who the call was given to.
+        """
+        self._check_open()
+        who = None if by is None else somebody(by)
+        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
+
+    async def doubt(
+        self,
+        call_id: str,
+        reason: str,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
+        self._check_open()
+        who = None if by is None else Principal.of(by)
+        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
+
+    async def work(
+        self, call_id: str, *, by: str | Principal, project: str = DEFAULT_PROJECT, lease_s: float = LEASE_S
+    ) -> Result:
+        """Take a call that waits for a worker, run it in this process and return how it ended.
+
+        Only one of many takes it; the others get a ConflictError. Its lease is renewed while it runs.
+        """
+        self._check_open()
+        return await self._work.perform(project, call_id, by=Principal.of(by), lease_s=lease_s)
