@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncpg
 
-from toolgate.adapters.stores.postgres_link import LOST, Connection, connect, failure
+from toolgate.adapters.stores.postgres_link import LOST, Connection, Link, connect, failure
 from toolgate.adapters.stores.postgres_url import Address, read
 from toolgate.adapters.stores.sqlite_file import HEAD
 from toolgate.errors import StoreError
@@ -44,6 +44,17 @@ def check_current(found: str | None) -> None:
             "upgrade` with the newest version that uses this database; where the table alembic_version belongs to "
             "another application, give Toolgate a database of its own."
         )
+
+
+def prepared(url: str) -> Link:
+    """Return a way to the database a URL names, with its tables made where there were none."""
+    link = Link(read(url))
+    try:
+        link.run(ensure(link.address))
+    except BaseException:
+        link.abandon()
+        raise
+    return link
 
 
 async def upgrade(url: str) -> tuple[str | None, str]:
