@@ -8,6 +8,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from pgqueuer.adapters.persistence.queries import Queries
 from tests.postgres import Cluster
 
 from toolgate.adapters.dispatchers import pgqueuer
@@ -124,18 +125,18 @@ async def test_an_order_that_nobody_confirmed_goes_to_another(make: Make, monkey
     async def heir(_one: Order) -> None:
         taken.append("heir")
 
-    log_jobs = pgqueuer.Queries.log_jobs
+    log_jobs = Queries.log_jobs
 
     async def never(*_given: Any, **_more: Any) -> None:
         died.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(pgqueuer.Queries, "log_jobs", never)
+    monkeypatch.setattr(Queries, "log_jobs", never)
     first = asyncio.ensure_future(make().deliver(["default"], dying, concurrency=1))
     make().send(order(1))
     await died.wait()
     await ended(first)
-    monkeypatch.setattr(pgqueuer.Queries, "log_jobs", log_jobs)
+    monkeypatch.setattr(Queries, "log_jobs", log_jobs)
     second = asyncio.ensure_future(make().deliver(["default"], heir, concurrency=1))
     await until(lambda: "heir" in taken)
     assert taken == ["dying", "heir"]
