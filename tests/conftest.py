@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from tests.postgres import KEY, Cluster
 from tests.redis_server import RedisServer
 
@@ -25,9 +25,18 @@ LINGER_S = 2.0
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default")
+settings.load_profile(PROFILE)
 
 skipped: set[str] = set()
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under the soak profile every generated test is a long campaign."""
+    for item in items:
+        if PROFILE == "soak" and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.soak)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -103,21 +112,6 @@ def database(tmp_path: Path, empty_database: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_cluster() -> Iterator[Cluster]:
-    """A PostgreSQL server of this test process, made when the first test asks for it."""
-    cluster = Cluster()
-    yield cluster
-    cluster.close()
-
-
-@pytest.fixture
-def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of a database with nothing in it, and in the environment the key that seals it."""
-    monkeypatch.setenv("TOOLGATE_KEY", KEY)
-    return postgres_cluster.emptied()
-
-
-@pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A Redis server for every test that does not harm it."""
     server = RedisServer(tmp_path_factory.mktemp("redis"))
@@ -135,3 +129,18 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server of this test process, made when the first test asks for it."""
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a database with nothing in it, and in the environment the key that seals it."""
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    return postgres_cluster.emptied()

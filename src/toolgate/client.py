@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from toolgate.interfaces.client import Client, EventStream, StreamEvent
+from toolgate.interfaces.client import BrowserSession, Client, EventStream, StreamEvent, SyncClient, SyncStream
 
-__all__ = ["Client", "EventStream", "StreamEvent"]
+__all__ = ["BrowserSession", "Client", "EventStream", "StreamEvent", "SyncClient", "SyncStream"]

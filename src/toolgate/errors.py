@@ -24,6 +24,7 @@
     |   |-- StaleFenceError              a result from an execution that lost its claim
     |   `-- RateLimitError               the claim would exceed a rate
     |-- NotAllowedError                  this principal may not do this
+    |-- ModelError                       a model could not be asked, or its answer not be used
     |-- DeliveryError                    a channel gave up carrying a question
     |-- SandboxError                     the sandbox cannot be made or used
     |-- StoreError                       the truth cannot be read or written
@@ -315,6 +316,17 @@ class NotAllowedError(ToolgateError):
     """This principal may not do this."""
 
     code = "not_allowed"
+
+
+class ModelError(ToolgateError):
+    """A model could not be asked, or its answer not be used. Where it can be tried again, `retry_after_s` says when."""
+
+    code = "model_unavailable"
+
+    def __init__(self, message: str, /, *, reason: str = "failed", retry_after_s: float | None = None) -> None:
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
 
 
 class DeliveryError(ToolgateError):

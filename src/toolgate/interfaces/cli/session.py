@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.context import Principal
     from toolgate.kernel.tool import ToolDefinition
 
-Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
+Database = Annotated[str, typer.Argument(help="Path of the database file, unless --server is given.")]
 ApprovalId = Annotated[str, typer.Argument(help="The approval; the beginning of its id is enough.")]
 By = Annotated[str | None, typer.Option("--by", help="Who you are; your login name where it is left out.")]
 Role = Annotated[list[str] | None, typer.Option("--role", help="A role you hold; may be repeated.")]
@@ -68,15 +68,3 @@ def load_tools(modules: list[str] | None) -> list[ToolDefinition]:
             if isinstance(tool, ToolDefinition):
                 found[tool.name] = tool
     return list(found.values())
-
-
-def full_id(gate: Gate, given: str, project: str | None = None) -> str:
-    """Return the id of the one open approval that begins so; an id that is whole is returned as it is."""
-    if not given:  # a script whose variable is not set must not answer whatever happens to wait
-        raise UsageError("The approval's id is empty; `toolgate inbox DATABASE --json` lists what waits.")
-    begun = [approval.id for approval in gate.sync.pending(project=project) if approval.id.startswith(given)]
-    if given in begun or not begun:
-        return given
-    if len(begun) > 1:
-        raise UsageError(f"{len(begun)} open approvals begin with {given!r}; write more of the id.")
-    return begun[0]

@@ -115,6 +115,31 @@ def _account(name: str, known: Account | None, kind: str | None, projects: list[
     )
 
 
+@app.command()
+def link(
+    database: Database,
+    account: Annotated[str, typer.Argument(help="Who is to be signed in; the account must exist.")],
+    url: Annotated[str, typer.Option(help="Where the server is, as browsers see it.")] = "http://127.0.0.1:8642",
+    expires: Annotated[str, typer.Option(help="How long the session lasts at most, such as 12h.")] = "12h",
+    json: Json = False,
+) -> None:
+    """Print a link that signs a browser in to the console: once, within ten minutes."""
+    from toolgate.interfaces.cli.age import seconds_of
+    from toolgate.interfaces.server.sessions import login_link
+
+    async def make(directory: Directory) -> str:
+        if await directory.account(account) is None:
+            raise UsageError(f"There is no account {account[:64]}; make one with `toolgate token create {database}`.")
+        return await login_link(directory, account, now=datetime.now(UTC), session_s=seconds_of(expires))
+
+    address = url.rstrip("/") + _with(existing(database), make)
+    if json:
+        as_json({"url": address, "account": account})
+    else:
+        typer.echo(address)
+        typer.echo("It works once, within ten minutes.", err=True)
+
+
 @app.command("list")
 def list_tokens(
     database: Database,

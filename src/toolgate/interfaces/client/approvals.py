@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from toolgate.errors import ServerError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
+from toolgate.interfaces.client.stream import EventStream
 from toolgate.interfaces.server.schemas import (
     ApprovalAnswer,
     ApprovalList,
@@ -14,6 +16,8 @@ from toolgate.interfaces.server.schemas import (
     DecisionAnswer,
     RememberBody,
 )
+from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer, DifferenceAnswer
+from toolgate.interfaces.server.schemas_policy import GrantPreviewAnswer
 
 
 class Approvals(Part):
@@ -35,6 +39,33 @@ class Approvals(Part):
         """One question and, once there is one, its answer."""
         path = self._path("approvals", approval_id)
         return (await self._connection.ask(ApprovalAnswer, "GET", path, repeats=True)).approval
+
+    async def artifact(self, approval_id: str, *, full: bool = False) -> ArtifactAnswer:
+        """Everything an approver must see of a question, safe to show; `full` leaves nothing out."""
+        path = self._path("approvals", approval_id, "artifact")
+        return await self._connection.ask(ArtifactAnswer, "GET", path, query={"full": full}, repeats=True)
+
+    async def difference(self, approval_id: str, params: Mapping[str, Any]) -> DifferenceAnswer:
+        """How arguments differ from those that were shown."""
+        path, body = self._path("approvals", approval_id, "difference"), {"tool_params": dict(params)}
+        return await self._connection.ask(DifferenceAnswer, "POST", path, body=body, repeats=True)
+
+    async def preview_grant(
+        self,
+        approval_id: str,
+        *,
+        uses: int | None = None,
+        seconds: float | None = None,
+        pattern: Mapping[str, Any] | None = None,
+    ) -> GrantPreviewAnswer:
+        """Which past calls a remembered yes would have covered."""
+        body = given(uses=uses, seconds=seconds, pattern=None if pattern is None else dict(pattern))
+        path = self._path("approvals", approval_id, "grant-preview")
+        return await self._connection.ask(GrantPreviewAnswer, "POST", path, body=body, repeats=True)
+
+    def inbox(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
+        """Follow the project as an approver: open questions as cards, then every event."""
+        return EventStream(self._connection, self._path("inbox"), {}, after=after, on_lost=on_lost)
 
     async def approve(
         self,

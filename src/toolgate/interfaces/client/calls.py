@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -110,11 +111,26 @@ class Calls(Part):
         *,
         status: str | None = None,
         run_id: str | None = None,
+        tool_name: str | None = None,
+        requester: str | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        order: Literal["oldest", "newest"] | None = None,
         after: str | None = None,
         limit: int | None = None,
     ) -> ExecutionList:
-        """A page of calls, oldest first; its `next` is the `after` of the next page."""
-        query = given(status=status, run_id=run_id, after=after, limit=limit)
+        """A page of calls, oldest first unless `order` says otherwise; its `next` is the `after` of the next page."""
+        query = given(
+            status=status,
+            run_id=run_id,
+            tool_name=tool_name,
+            requester=requester,
+            text=text,
+            since=None if since is None else since.isoformat(),
+            order=order,
+            after=after,
+            limit=limit,
+        )
         return await self._connection.ask(ExecutionList, "GET", self._path("tools"), query=query, repeats=True)
 
     async def result(

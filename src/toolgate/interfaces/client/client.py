@@ -10,11 +10,14 @@ from toolgate.interfaces.client.approvals import Approvals
 from toolgate.interfaces.client.calls import Calls
 from toolgate.interfaces.client.chat import Chat
 from toolgate.interfaces.client.connection import Connection, Options
+from toolgate.interfaces.client.governance import Governance
+from toolgate.interfaces.client.history import History
+from toolgate.interfaces.client.sessions import Sessions
 from toolgate.interfaces.client.watch import Watch
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 
-class Client(Calls, Approvals, Chat):
+class Client(Calls, Approvals, Chat, Governance, History, Sessions):
     """One account in one project of a server: `async with Client(url, token=..., project=...) as client:`.
 
     `timeout_s` is how long an answer may take, `retry_s` how long a request that can do no harm twice is tried again.

@@ -10,9 +10,10 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import httpx2
 import orjson
@@ -31,7 +32,7 @@ from toolgate.interfaces.client import address, problems
 from toolgate.interfaces.client.backoff import delays
 
 A = TypeVar("A", bound=BaseModel)
-CONNECT_S = 10.0
+CONNECT_S = 5.0
 CONNECTIONS = 2000
 _PASSING = frozenset({502, 503, 504})
 
@@ -47,6 +48,25 @@ class Options:
     max_answer_bytes: int = 32 * 2**20
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent. `headers` replace the token."""
+
+    method: str
+    path: str
+    content: bytes | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] | None = None
+    wait_s: float = 0.0
+
+
+class Reply(NamedTuple):
+    """A success: its bytes and its headers."""
+
+    content: bytes
+    headers: httpx2.Headers
+
+
 class Connection:
     """Sends requests to one server as one account."""
 
@@ -55,12 +75,11 @@ class Connection:
         token = address.checked_token(token)
         address.check_is_private(self.url, token, allow_plain_http=options.allow_plain_http)
         self.options = options
-        headers = {"Accept-Encoding": "identity", "User-Agent": f"toolgate/{__version__}"}
-        if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
+        self._sign = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx2.AsyncClient(
             base_url=self.url,
-            headers=headers,
+            headers={"Accept-Encoding": "identity", "User-Agent": f"toolgate/{__version__}"},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             verify=_context(options.ca_file) if self.url.startswith("https:") else False,
             timeout=httpx2.Timeout(options.timeout_s, connect=min(CONNECT_S, options.timeout_s)),
             limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=20, keepalive_expiry=10),
@@ -92,63 +111,58 @@ class Connection:
         What cannot have reached the server is tried again for `retry_s`; with `repeats`, which says that doing it
         twice is like doing it once, so is what may have.
         """
-        raw = await self._repeated(method, path, body, query, repeats=repeats, retry_s=retry_s, wait_s=wait_s)
+        content = None if body is None else _dumps(body)
+        request = Request(method, path, content, _params(query), wait_s=wait_s)
+        reply = await self.send(request, repeats=repeats, retry_s=retry_s)
+        return self.read(returns, request, reply)
+
+    def read(self, returns: type[A], request: Request, reply: Reply) -> A:
+        """What a reply says."""
         try:
-            return returns.model_validate_json(raw)
+            return returns.model_validate_json(reply.content)
         except ValidationError:
             raise BadAnswerError(
-                f"The answer of {self.url} to {method} {path.partition('?')[0]} is not what this version of the client "
+                f"The answer of {self.url} to {request.method} {request.path} is not what this version of the client "
                 "understands. Check the address, and that client and server are of the same version."
             ) from None
 
-    async def text(self, path: str) -> str:
-        """The text at a path."""
-        raw = await self._repeated("GET", path, None, None, repeats=True, retry_s=None, wait_s=0.0)
-        return raw.decode(errors="replace")
-
-    async def _repeated(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None,
-        query: Mapping[str, Any] | None,
-        *,
-        repeats: bool,
-        retry_s: float | None,
-        wait_s: float,
-    ) -> bytes:
+    async def send(self, request: Request, *, repeats: bool = False, retry_s: float | None = None) -> Reply:
+        """Send a request until it is answered, cannot be or must not be repeated."""
         now = asyncio.get_running_loop().time
         until = now() + (self.options.retry_s if retry_s is None else retry_s)
         waits = delays()
-        content = None if body is None else _dumps(body)
         while True:
             try:
-                return await self._once(method, path, content, query, wait_s)
+                return await self._once(request)
             except ServerError as error:
                 pause_s = max(next(waits), error.retry_after_s or 0.0)
                 if not is_passing(error, repeats=repeats) or now() + pause_s > until:
                     raise
             await asyncio.sleep(pause_s)
 
-    async def _once(
-        self, method: str, path: str, content: bytes | None, query: Mapping[str, Any] | None, wait_s: float
-    ) -> bytes:
+    async def _once(self, request: Request) -> Reply:
         self._check_open()
-        options = self.options
-        headers = {"Accept": "application/json"} | ({} if content is None else {"Content-Type": "application/json"})
-        timeout = httpx2.Timeout(options.timeout_s + wait_s, connect=min(CONNECT_S, options.timeout_s))
+        longest_s = self.options.timeout_s + request.wait_s
+        headers = {"Accept": "application/json", **(self._sign if request.headers is None else request.headers)}
+        if request.content is not None:
+            headers["Content-Type"] = "application/json"
         try:
             async with (
-                asyncio.timeout(options.timeout_s + wait_s),
+                asyncio.timeout(2 * longest_s),  # what trickles is given up, too
                 self._http.stream(
-                    method, path, content=content, params=_params(query), headers=headers, timeout=timeout
+                    request.method,
+                    request.path,
+                    content=request.content,
+                    params=request.query,
+                    headers=headers,
+                    timeout=httpx2.Timeout(longest_s, connect=min(CONNECT_S, longest_s)),
                 ) as response,
             ):
                 raw = await self._read(response)
         except (httpx2.TransportError, TimeoutError) as error:
             raise problems.of_transport(error, self.url) from None
         if response.is_success:
-            return raw
+            return Reply(raw, response.headers)
         raise problems.of_answer(response.status_code, response.headers, raw, self.url)
 
     async def _read(self, response: httpx2.Response) -> bytes:
@@ -171,7 +185,7 @@ class Connection:
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open an event stream; its bytes as they come. Raises when nothing comes for `silence_s`."""
         self._check_open()
-        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store", **self._sign}
         if last_id is not None:
             headers["Last-Event-ID"] = str(last_id)
         timeout = httpx2.Timeout(self.options.timeout_s, read=silence_s, connect=min(CONNECT_S, self.options.timeout_s))

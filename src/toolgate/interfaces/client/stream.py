@@ -48,6 +48,9 @@ class EventStream:
         self.last_id = after
         self.is_connected = False
         self._source: AsyncGenerator[StreamEvent, None] | None = None
+        self._is_closed = False
+        self._reader: asyncio.Task[Any] | None = None
+        self._left = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         return self
@@ -59,12 +62,29 @@ class EventStream:
         return self
 
     async def __anext__(self) -> StreamEvent:
+        if self._is_closed:
+            raise StopAsyncIteration
         if self._source is None:
             self._source = self._run()
-        return await anext(self._source)
+        self._reader = reader = asyncio.current_task()
+        self._left.clear()
+        try:
+            return await anext(self._source)
+        except asyncio.CancelledError:
+            if reader is None or not self._is_closed or reader.uncancel():
+                raise  # not by `aclose` alone
+            raise StopAsyncIteration from None
+        finally:
+            self._reader = None
+            self._left.set()
 
     async def aclose(self) -> None:
-        """End the connection. What was not yet taken is lost; `last_id` is where to go on."""
+        """End the connection, and the loop of who reads it in another task. `last_id` is where to go on."""
+        self._is_closed = True
+        reader = self._reader
+        if reader is not None and reader is not asyncio.current_task():
+            reader.cancel()
+            await self._left.wait()
         if self._source is not None:
             await self._source.aclose()
 

@@ -7,13 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from toolgate.errors import (
-    NotAllowedError,
-    NotFoundError,
-    ServerError,
-    StaleFenceError,
-    UsageError,
-)
+from toolgate.errors import ConflictError, NotFoundError, ToolgateError, UsageError
 from toolgate.interfaces.client.backoff import delays
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.ledger import Delivery, Entry, Ledger
@@ -80,12 +74,12 @@ class Courier:
         report = await self._report(entry, call)
         try:
             answer = await self._post(entry, report, has_effects=call is None or call.has_effects)
-        except StaleFenceError as error:
-            where = getattr(error, "tool_status", None)
-            return self._refused(entry, f"the server no longer waits for it{f'; it is {where} there' if where else ''}")
+        except ConflictError as error:
+            where = f"; it is {printable(error.tool_status)} there" if error.tool_status else ""
+            return self._refused(entry, f"the server no longer waits for it{where}")
         except (NotFoundError, UsageError) as error:
             return self._refused(entry, printable(str(error)))
-        except (ServerError, NotAllowedError) as error:
+        except ToolgateError as error:  # nobody took it, whatever the reason: it is brought again
             pause_s = max(next(waits), getattr(error, "retry_after_s", None) or 0.0)
             self._notice(Kind.KEPT, entry, f"not delivered yet: {printable(str(error))}", retry_s=round(pause_s, 2))
             await asyncio.sleep(pause_s)

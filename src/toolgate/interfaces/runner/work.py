@@ -8,14 +8,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgate.errors import (
-    ConflictError,
-    NotAllowedError,
-    NotFoundError,
-    ServerError,
-    StaleFenceError,
-    ToolgateError,
-)
+from toolgate.errors import ConflictError, NotFoundError, ToolgateError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.delivery import Courier
 from toolgate.interfaces.runner.holding import Hold
@@ -95,9 +88,8 @@ class Worker:
         job.task = self._loop.create_task(self._see_through(signal.tool_id, job, doing), name="toolgate-signal")
 
     def _keep_alive(self, job: Job) -> None:
-        if job.beat is not None:
-            job.beat.cancel()
-        job.beat = self._loop.create_task(self._beat(job), name="toolgate-lease")
+        if job.beat is None or job.beat.done():  # it ends where the server no longer waits
+            job.beat = self._loop.create_task(self._beat(job), name="toolgate-lease")
 
     async def _see_through(self, tool_id: str, job: Job, doing: Coroutine[Any, Any, Result]) -> None:
         result: Result | None = None
@@ -163,12 +155,12 @@ class Worker:
         signal = hold.signal
         try:
             await self._server.progress(signal.tool_id, fence=signal.fence, **told)
-        except (StaleFenceError, NotFoundError):
+        except (ConflictError, NotFoundError):
             if job.hold is hold:
                 hold.is_lost = True
                 self._notice(Kind.LOST, signal, "the server no longer waits for it")
                 await self._drop_unbegun(signal, "the server no longer waits for it")
-        except (ServerError, NotAllowedError):
+        except ToolgateError:
             return  # the next beat tries again; when the lease is over, the rule knows
         else:
             self._local.holding.renew(hold, since=since)

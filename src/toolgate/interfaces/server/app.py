@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import cache
 
 import orjson
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.interfaces import console
 from toolgate.interfaces.server.dispatch import Application, Paths
+from toolgate.interfaces.server.hosting import ChatHost
 from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Endpoint
 from toolgate.interfaces.server.problems import NOTHING_HERE, ProblemError
@@ -30,7 +32,7 @@ from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.shield import Shield
 from toolgate.interfaces.server.socket import SocketEndpoint
 from toolgate.kernel.tool import Placement
-from toolgate.ports.agent import Agent
+from toolgate.ports.agent import Agent, ResidentAgent
 from toolgate.ports.directory import Directory
 
 SENT_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID", "X-Toolgate-CSRF"]
@@ -41,10 +43,10 @@ def create_app(
     directory: Directory,
     *,
     settings: ServerSettings | None = None,
-    agent: Agent | None = None,
+    agent: Agent | ResidentAgent | None = None,
     owns_gate: bool = False,
 ) -> FastAPI:
-    """Return the server of a gate. With `owns_gate`, gate and directory are closed with it.
+    """Return the server of a gate. With `owns_gate`, gate and directory are closed with it; a resident agent always is.
 
     Routes of your own can be added to what is returned, as to any FastAPI application.
     """
@@ -68,8 +70,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        if isinstance(agent, ResidentAgent):
+            await agent.begin(ChatHost(services))
         yield
         await close(services)
+        if isinstance(agent, ResidentAgent):
+            await agent.close()
         if owns_gate:
             await gate.aclose()
             await directory.close()
@@ -92,18 +98,19 @@ def create_app(
     if not settings.allowed_origins:  # answers to foreign pages need the middleware
         app.shield = Shield(app, settings=settings)
     app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
-    described = orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
-    app.router.routes.append(Route("/openapi.json", _openapi(described), include_in_schema=False))
+    app.router.routes.append(Route("/openapi.json", _openapi, include_in_schema=False))
     console.mount(app, services)
     app.add_exception_handler(HTTPException, _http_problem)
     return app
 
 
-def _openapi(described: bytes) -> Any:
-    async def openapi(_request: Request) -> Response:
-        return Response(described, media_type="application/json")
+@cache  # it is the same for every server of this process, and costs more than the rest of starting one
+def _described() -> bytes:
+    return orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
 
-    return openapi
+
+async def _openapi(_request: Request) -> Response:
+    return Response(await asyncio.to_thread(_described), media_type="application/json")
 
 
 async def _http_problem(_request: Request, error: Exception) -> Response:

@@ -11,8 +11,11 @@ from fastapi import FastAPI
 
 from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
+from toolgate.agent.build import build_agent
+from toolgate.agent.limits import Limits as AgentLimits
 from toolgate.catalog.client import client_tools
 from toolgate.errors import UsageError
+from toolgate.gate import Gate
 from toolgate.interfaces.cli.policy import tools_at
 from toolgate.interfaces.server.app import create_app, drain
 from toolgate.interfaces.server.settings import LOCAL_HOSTS, ServerSettings
@@ -20,10 +23,10 @@ from toolgate.interfaces.server.socket import MAX_MESSAGE
 from toolgate.kernel.canonical import Limits
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy.loader import find_policy
-from toolgate.ports.agent import Agent
+from toolgate.ports.agent import Agent, ResidentAgent
 
 
-def build(settings: ServerSettings, *, agent: Agent | None = None) -> FastAPI:
+def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = None) -> FastAPI:
     """Open the gate and the directory of these settings and return their server; nothing opens without a policy."""
     policy: Any = settings.policy if settings.policy is not None else _found()
     gate = bootstrap.open(
@@ -38,10 +41,34 @@ def build(settings: ServerSettings, *, agent: Agent | None = None) -> FastAPI:
     )
     try:
         directory = bootstrap.directory(settings.database)
+        if agent is None and settings.agent:
+            agent = agent_of(settings, gate)
     except BaseException:
         gate.close()
         raise
     return create_app(gate, directory, settings=settings, agent=agent, owns_gate=True)
+
+
+def agent_of(settings: ServerSettings, gate: Gate) -> ResidentAgent:
+    """Return the agent of these settings on a gate; ModelError where its model cannot be used."""
+    limits = AgentLimits(
+        steps=settings.agent_max_steps,
+        seconds=settings.agent_max_seconds,
+        tokens=settings.agent_max_tokens,
+        cost=settings.agent_max_cost,
+        repeats=settings.agent_max_repeats,
+    )
+    return build_agent(
+        gate,
+        bootstrap.threads(settings.database),
+        model=settings.agent_model,
+        base_url=settings.agent_base_url,
+        key=None if settings.agent_key is None else settings.agent_key.get_secret_value(),
+        instructions=settings.agent_instructions,
+        limits=limits,
+        timeout_s=settings.agent_timeout_s,
+        retries=settings.agent_retries,
+    )
 
 
 def _found() -> str:

@@ -16,7 +16,7 @@ from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
 from toolgate.interfaces.server.settings import ServerSettings
-from toolgate.ports.agent import Agent
+from toolgate.ports.agent import Agent, ResidentAgent
 from toolgate.ports.directory import Directory
 
 
@@ -32,7 +32,7 @@ class Services:
     directory: Directory
     settings: ServerSettings
     clients: ClientRunner
-    agent: Agent | None = None
+    agent: Agent | ResidentAgent | None = None
     now: Callable[[], datetime] = utc_now
     hub: Hub = field(init=False)
     foreign: Foreign = field(init=False)

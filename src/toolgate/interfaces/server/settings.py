@@ -69,6 +69,33 @@ class ServerSettings(BaseSettings):
     jwt_algorithms: Names = Field(default=("RS256", "ES256", "EdDSA"), description="Accepted signature algorithms.")
     jwt_account_claim: str = Field(default="sub", description="The claim that names the account.")
 
+    agent: bool = Field(default=True, description="Answer messages: `false` turns the agent on the server off.")
+    agent_model: str = Field(
+        default="scripted", description="`scripted`, or a provider and a model, such as `anthropic:claude-sonnet-4-5`."
+    )
+    agent_base_url: str | None = Field(
+        default=None, description="Where the provider is, for OpenAI-compatible and local servers."
+    )
+    agent_key: SecretStr | None = Field(
+        default=None, description="The provider's key; without it the provider's own variable is read."
+    )
+    agent_instructions: str = Field(default="", description="What the model is told before every conversation.")
+    agent_max_steps: int = Field(default=25, ge=1, description="How often one run may ask the model.")
+    agent_max_seconds: float = Field(
+        default=600.0, gt=0, description="How long one run may work; waiting for calls does not count."
+    )
+    agent_max_tokens: int = Field(default=400_000, ge=1, description="Tokens one run may use, in and out.")
+    agent_max_cost: float | None = Field(
+        default=None, gt=0, description="Money one run may cost, in the currency of the provider's prices."
+    )
+    agent_max_repeats: int = Field(
+        default=3, ge=2, description="How often in a row the same call may end the same way before a run stops."
+    )
+    agent_timeout_s: float = Field(default=120.0, gt=0, description="How long one answer of the model may take.")
+    agent_retries: int = Field(
+        default=2, ge=0, le=10, description="How often a model that is busy or out of reach is asked again."
+    )
+
     @field_validator("tools", "allowed_hosts", "allowed_origins", "jwt_algorithms", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:

@@ -17,12 +17,11 @@ from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app
-from toolgate.interfaces.server.serve import Server, server_of
+from toolgate.interfaces.server.serve import Server, agent_of, server_of
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.tokens import new_token
 from toolgate.kernel.context import PrincipalKind
-from toolgate.ports.agent import Agent
 from toolgate.ports.directory import Account, Directory
 
 P = "/my/projects/demo"
@@ -173,17 +172,21 @@ async def open_house(
     url: str = "memory://",
     *,
     people: str | None = None,
-    agent: Agent | None = None,
+    agent: Any = None,
     tools: Any = None,
     policy: Any = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
-    """A running server with an admin, two people, an agent and a stranger, whose accounts may be kept elsewhere."""
+    """A running server with an admin, two people, an agent and a stranger, whose accounts may be kept elsewhere;
+    `settings` as agent: the server's own.
+    """
     chosen = ServerSettings(host="127.0.0.1", port=0, drain_s=1, **settings)
     gate = toolgate.open(
         url, tools=TOOLS if tools is None else tools, policy=policy, runners={"client": ClientRunner()}
     )
     directory = bootstrap.directory(people or url)
+    if agent == "settings":
+        agent = agent_of(chosen.model_copy(update={"database": url}), gate)
     app = create_app(gate, directory, settings=chosen, agent=agent, owns_gate=True)
     serves: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     server = server_of(app, chosen, said=serves.set_result)

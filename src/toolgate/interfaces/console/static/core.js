@@ -161,6 +161,16 @@ export function computed(work) {
   return new Computed(work);
 }
 
+/** A signal that follows some work, and tells of nothing while the work comes to the same.
+ * @template T @param {() => T} work @returns {Signal<T>} */
+export function distinct(work) {
+  const found = new Signal(untracked(work));
+  effect(() => {
+    found.value = work();
+  });
+  return found;
+}
+
 /** Run now, and again after each change of what it read, until the owner ends. @param {() => void} work */
 export function effect(work) {
   const reaction = new Reaction(work);
@@ -271,8 +281,9 @@ function region(parent, make) {
  * @param {() => T[]} items
  * @param {(item: T) => string} key
  * @param {(item: Signal<T>) => Node} render
+ * @param {HTMLElement} [scroller] what scrolls the list: what is looked at or pointed at there stays where it is
  */
-export function list(parent, items, key, render) {
+export function list(parent, items, key, render, scroller) {
   /** @type {Map<string, { item: Signal<T>, node: Node, end: Cleanup }>} */
   let rows = new Map();
   onCleanup(() => rows.forEach((row) => row.end()));
@@ -299,10 +310,13 @@ export function list(parent, items, key, render) {
         row.node.parentNode?.removeChild(row.node);
       }
       rows = next;
+      const still = scroller && (parent.querySelector(":scope > :hover") ?? parent.querySelector(":scope > .here"));
+      const top = still?.getBoundingClientRect().top ?? 0;
       place(parent, [...rows.values()].map((row) => row.node));
       if (focused instanceof HTMLElement && focused !== document.activeElement && parent.contains(focused)) {
         focused.focus({ preventScroll: true });
       }
+      if (scroller && still?.isConnected) scroller.scrollTop += still.getBoundingClientRect().top - top;
     });
   });
 }

@@ -45,7 +45,7 @@ export function duration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} min`;
-  if (whole < 86400) return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  if (whole < 86400) return `${Math.floor(whole / 3600)} h${whole % 3600 < 60 ? "" : ` ${Math.floor((whole % 3600) / 60)} min`}`;
   return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
 }
 

@@ -94,7 +94,8 @@ async def simulate(ask: Ask) -> SimulateAnswer:
         answer = await _replay(ask, revised, current if body.against == "current" else None)
         if body.after is None and isinstance(current, FilePolicy):
             told: Any = gate.masker((await asyncio.to_thread(diff, current, revised)).as_json())
-            answer.changes, answer.shifts = told["differences"][:CHANGES], told["shifts"][:CHANGES]
+            changes, shifts = told["differences"][:CHANGES], told["shifts"][:CHANGES]
+            answer = answer.model_copy(update={"changes": changes, "shifts": shifts})
     finally:
         for policy in (revised, current):
             if isinstance(policy, FilePolicy):

@@ -1,0 +1,133 @@
+"""The calls of one step at the gate: made once each, together where they are independent, found again after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgate.agent.history import Made, Outcome, parsed
+from toolgate.agent.words import conflict, outcome_of
+from toolgate.errors import ConflictError, NotFoundError
+from toolgate.gate import Gate
+from toolgate.kernel.call import Call
+from toolgate.kernel.output import Result
+from toolgate.kernel.tool import Effects
+from toolgate.ports.threads import Run
+
+State = Callable[[Made, str, Any], Awaitable[None]]
+"""Is told where a call stands, and its masked result."""
+
+_NAMING = re.compile(r"path|file|folder|directory|name|id\b|url|uri|table|key|target|account|email", re.IGNORECASE)
+_TAKEN = "Somebody else used the id of this call; it was not made."
+
+
+@dataclass(slots=True)
+class Results:
+    """Where the calls of a step stand. Those that are in neither have not been made yet: another one comes first."""
+
+    ended: dict[str, Outcome] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
+
+    def is_pending(self, call_id: str) -> bool:
+        return call_id in self.pending
+
+
+class Caller:
+    """Makes the calls of one run, as who the run is for."""
+
+    def __init__(self, gate: Gate, run: Run) -> None:
+        self._gate = gate
+        self._run = run
+
+    async def make(self, calls: Sequence[Made], tell: State) -> Results:
+        """Make those calls that were not made yet, as far as they go without a person, and return where all stand.
+
+        Calls that name the same thing, where one of them may change it, are made in the order the model wrote
+        them, each when the one before has ended; all others at once.
+        """
+        results = Results()
+        chains = self._chains(calls)
+        await asyncio.gather(*(self._chain(chain, results, tell) for chain in chains))
+        return results
+
+    async def _chain(self, chain: Sequence[Made], results: Results, tell: State) -> None:
+        for made in chain:
+            result = await self._one(made)
+            if isinstance(result, Outcome):
+                results.ended[made.call_id] = result
+            elif result.is_pending:
+                results.pending.add(made.call_id)
+                await tell(made, result.status.value.lower(), None)
+                return
+            else:
+                outcome = outcome_of(made, result, await self._row(made))
+                results.ended[made.call_id] = outcome
+            await tell(made, results.ended[made.call_id].status, results.ended[made.call_id].shown)
+
+    async def _one(self, made: Made) -> Result | Outcome:
+        """Return where the call stands, making it if it is not there. What a person edited has other arguments."""
+        standing = await self._row(made)
+        if standing is None:
+            try:
+                result = await self._gate.call(
+                    made.name,
+                    made.arguments or "{}",
+                    context=self._run.context,
+                    call_id=made.call_id,
+                    wait=False,
+                )
+            except ConflictError:
+                return conflict(made, _TAKEN)
+            if not result.joined:
+                return result
+            standing = await self._row(made)
+        if standing is None or standing.context.principal != self._run.context.principal:
+            return conflict(made, _TAKEN)
+        return await self._gate.get(made.call_id, project=self._run.project)
+
+    async def _row(self, made: Made) -> Call | None:
+        try:
+            return await self._gate.record(made.call_id, project=self._run.project)
+        except NotFoundError:
+            return None
+
+    def _chains(self, calls: Sequence[Made]) -> list[list[Made]]:
+        chains: list[tuple[set[str], bool, list[Made]]] = []
+        for made in calls:
+            names, changes = set(_targets(parsed(made.arguments))), self._changes(made)
+            together = [chain for chain in chains if (changes or chain[1]) and chain[0] & names]
+            merged = [one for chain in together for one in chain[2]]
+            merged.sort(key=calls.index)
+            for chain in together:
+                names, changes = names | chain[0], changes or chain[1]
+                chains.remove(chain)
+            chains.append((names, changes, [*merged, made]))
+        return [chain for _, _, chain in chains]
+
+    def _changes(self, made: Made) -> bool:
+        tool = self._gate.registry.find(made.name)
+        return tool is None or tool.effects is not Effects.READ
+
+    async def all_ended(self) -> bool:
+        """Whether every call the run waits for has ended."""
+        for call_id in self._run.waiting:
+            try:
+                if not (await self._gate.get(call_id, project=self._run.project)).is_final:
+                    return False
+            except NotFoundError:
+                continue
+        return True
+
+
+def _targets(value: Any, key: str = "") -> list[str]:
+    """Every text in the arguments of a call that may name a thing: what two calls have in common may be the same."""
+    if isinstance(value, str):
+        return [value] if value and (_NAMING.search(key) or "/" in value or "." in value) else []
+    if isinstance(value, dict):
+        return [text for name, item in value.items() for text in _targets(item, str(name))]
+    if isinstance(value, list):
+        return [text for item in value for text in _targets(item, key)]
+    return []

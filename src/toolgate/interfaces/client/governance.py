@@ -1,0 +1,102 @@
+"""What governs, over the network: runs and undoing them, the mode, the policy, remembered answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from toolgate.interfaces.client.base import Part
+from toolgate.interfaces.client.connection import given
+from toolgate.interfaces.server.schemas import (
+    ExplainAnswer,
+    GrantAnswer,
+    GrantList,
+    GrantRecord,
+    ModeAnswer,
+    PolicyAnswer,
+    RunAnswer,
+    UndoRunAnswer,
+)
+from toolgate.interfaces.server.schemas_policy import PolicySourceAnswer, SimulateAnswer
+
+ModeName = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
+LONG_S = 600.0
+"""How much longer than other requests may take what goes through many calls."""
+
+
+class Governance(Part):
+    """Runs, mode, policy and grants."""
+
+    async def run(self, run_id: str, *, after: str | None = None, limit: int | None = None) -> RunAnswer:
+        """A page of a run's calls, oldest first; its `next` is the `after` of the next page."""
+        query = given(after=after, limit=limit)
+        return await self._connection.ask(RunAnswer, "GET", self._path("runs", run_id), query=query, repeats=True)
+
+    async def undo_run(
+        self, run_id: str, *, force: bool = False, skip_failures: bool = False, preview: bool = False
+    ) -> UndoRunAnswer:
+        """Undo the calls of a run, last first. `preview` changes nothing and says what would happen."""
+        body = {"force": force, "skip_failures": skip_failures, "preview": preview}
+        path = self._path("runs", run_id, "undo")
+        return await self._connection.ask(UndoRunAnswer, "POST", path, body=body, repeats=preview, wait_s=LONG_S)
+
+    async def mode(self) -> ModeName:
+        """The operator's mode."""
+        return (await self._connection.ask(ModeAnswer, "GET", self._path("mode"), repeats=True)).mode
+
+    async def set_mode(self, mode: ModeName, reason: str = "") -> ModeName:
+        """Change the mode, for everybody; for admins."""
+        body = {"mode": mode, "reason": reason}
+        return (await self._connection.ask(ModeAnswer, "PUT", self._path("mode"), body=body)).mode
+
+    async def policy(self) -> PolicyAnswer:
+        """Which policy is followed."""
+        return await self._connection.ask(PolicyAnswer, "GET", self._path("policy"), repeats=True)
+
+    async def policy_source(self) -> PolicySourceAnswer:
+        """What the policy says, file by file and tool by tool."""
+        return await self._connection.ask(PolicySourceAnswer, "GET", self._path("policy", "source"), repeats=True)
+
+    async def simulate(
+        self,
+        files: Mapping[str, str],
+        *,
+        against: Literal["current", "recorded"] | None = None,
+        since_seconds: float | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> SimulateAnswer:
+        """Replay recorded calls under a changed policy; go on with `after` until `next` is None."""
+        body = given(files=dict(files), against=against, since_seconds=since_seconds, after=after, limit=limit)
+        path = self._path("policy", "simulate")
+        return await self._connection.ask(SimulateAnswer, "POST", path, body=body, repeats=True, wait_s=LONG_S)
+
+    async def explain(
+        self,
+        tool_name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        behavior: str | None = None,
+        mode: ModeName | None = None,
+    ) -> dict[str, Any]:
+        """What the policy makes of a call by this account, without making it."""
+        body = given(tool_name=tool_name, tool_params=dict(params or {}), behavior=behavior, mode=mode)
+        path = self._path("policy", "explain")
+        return (await self._connection.ask(ExplainAnswer, "POST", path, body=body, repeats=True)).explanation
+
+    async def grants(
+        self, *, tool_name: str | None = None, live: bool = True, limit: int | None = None
+    ) -> list[GrantRecord]:
+        """Remembered answers, oldest first; with `live`, only those that can still be used."""
+        query = given(tool_name=tool_name, live=live, limit=limit)
+        return (await self._connection.ask(GrantList, "GET", self._path("grants"), query=query, repeats=True)).grants
+
+    async def grant(self, grant_id: str) -> GrantRecord:
+        """One remembered answer."""
+        path = self._path("grants", grant_id)
+        return (await self._connection.ask(GrantAnswer, "GET", path, repeats=True)).grant
+
+    async def revoke_grant(self, grant_id: str, reason: str | None = None) -> GrantRecord:
+        """Take a remembered answer back."""
+        path = self._path("grants", grant_id, "revoke")
+        return (await self._connection.ask(GrantAnswer, "POST", path, body=given(reason=reason))).grant

@@ -1,0 +1,161 @@
+// @ts-check
+/** What a person does with a question, and what stands in the way of a yes. No view; the inbox and the card use it. */
+
+import { Problem, get, may, post, wordsOf } from "./api.js";
+import { signal } from "./core.js";
+import { announce, toast } from "./notify.js";
+import { cards, mode, putCards } from "./store.js";
+
+/** @typedef {import("./store.js").Card} Card */
+/** @typedef {{ title: string, text: string, style: "fact" | "code" | "diff" | "claim", warnings: string[], hidden: number }} Block */
+/** @typedef {{ card: Card, blocks: Block[], arguments: any, arguments_text: string, input_schema: any }} Artifact */
+
+/** What one person has seen and written about one question; kept while the page is open. */
+export class Review {
+  /** @param {string} id */
+  constructor(id) {
+    this.id = id;
+    this.artifact = signal(/** @type {Artifact | null} */ (null));
+    this.isFull = signal(false);
+    /** Whether the change was opened; at HIGH it is closed at first. */
+    this.isOpened = signal(false);
+    this.reason = signal("");
+    this.panel = signal(/** @type {string | null} */ (null));
+    this.problem = signal("");
+    /** What changed since it was shown, in words. */
+    this.changes = signal(/** @type {string[]} */ ([]));
+    this.isBusy = signal(false);
+    this.answersAll = signal(false);
+    this.edited = signal(/** @type {string | null} */ (null));
+    this.remembers = signal(/** @type {any} */ (null));
+  }
+
+  /** Fetch what must be seen; with everything in it once it was expanded. */
+  async load() {
+    try {
+      const full = this.isFull.peek() ? "?full=true" : "";
+      /** @type {Artifact} */
+      const fresh = await get(`approvals/${encodeURIComponent(this.id)}/artifact${full}`);
+      const before = this.artifact.peek();
+      if (before && before.card.digest !== fresh.card.digest) this.isOpened.value = false;
+      this.artifact.value = fresh;
+      putCards(fresh.card);
+      this.problem.value = "";
+    } catch (error) {
+      this.problem.value = error instanceof Problem && error.status === 404
+        ? "This question is not here any more." : wordsOf(error);
+    }
+  }
+
+  async expand() {
+    this.isFull.value = true;
+    await this.load();
+  }
+}
+
+/** @type {Map<string, Review>} */
+const reviews = new Map();
+
+/** @param {string} id @returns {Review} */
+export function reviewOf(id) {
+  let found = reviews.get(id);
+  if (!found) reviews.set(id, (found = new Review(id)));
+  return found;
+}
+
+/** What stands in the way of any answer. @param {Card} card */
+export function obstacles(card) {
+  const found = [];
+  if (!may("decide")) found.push("You may look at this question, but not decide it.");
+  if (mode.value === "LOCKDOWN") found.push("Nothing can be decided in LOCKDOWN.");
+  if (card.status !== "pending") found.push("It is decided.");
+  return found;
+}
+
+/**
+ * What a person must still do before a yes: see everything, and at HIGH open the change and give a reason.
+ * @param {Card} card @param {Review} review @returns {{ step: "wait" | "expand" | "open" | "reason" | "no", says: string }[]}
+ */
+export function missing(card, review) {
+  /** @type {{ step: "wait" | "expand" | "open" | "reason" | "no", says: string }[]} */
+  const found = obstacles(card).map((says) => ({ step: "no", says }));
+  const artifact = review.artifact.value;
+  if (!artifact) found.push({ step: "wait", says: "What would run is being fetched." });
+  else if (artifact.card.digest !== card.digest) found.push({ step: "wait", says: "It has changed; look again." });
+  if (card.must_expand && !review.isFull.value) found.push({ step: "expand", says: "Show what is hidden." });
+  if (card.risk_level === "HIGH") {
+    if (!review.isOpened.value) found.push({ step: "open", says: "Open what it would change." });
+    if (!review.reason.value.trim()) found.push({ step: "reason", says: "Give a reason: the risk is HIGH." });
+  }
+  return found;
+}
+
+/** Whether questions may be answered together: the same tool, not HIGH, and nothing of them hidden.
+ * @param {Card[]} chosen @returns {string} why not; "" where they may */
+export function whyNotTogether(chosen) {
+  if (chosen.some((card) => card.risk_level === "HIGH")) return "HIGH risk is answered one by one.";
+  if (new Set(chosen.map((card) => card.tool_name)).size > 1) return "Only questions about the same tool are answered together.";
+  if (chosen.some((card) => card.must_expand && !reviewOf(card.approval_id).isFull.peek())) {
+    return "One of them hides a part: open and expand it first.";
+  }
+  return "";
+}
+
+/** @param {Card} card @param {string} verb @param {any} body */
+export function send(card, verb, body) {
+  return post(`approvals/${encodeURIComponent(card.approval_id)}/${verb}`, body);
+}
+
+/** Answer a question, bound to the digest that was shown. Returns whether it was taken.
+ * @param {Card} card @param {"approve" | "reject" | "edit" | "respond"} verb @param {any} body */
+export async function answer(card, verb, body) {
+  const review = reviewOf(card.approval_id);
+  review.isBusy.value = true;
+  try {
+    const given = await send(card, verb, { ...body, digest: card.digest });
+    const words = given.status === "pending" ? "Your yes is counted; more people must approve" : DONE[verb];
+    toast(`${words}: ${card.tool_name}.`, "good");
+    announce(`${words}: ${card.tool_name}.`);
+    review.panel.value = null;
+    return true;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 409) await conflict(card, review, error);
+    else toast(wordsOf(error), "bad");
+    return false;
+  } finally {
+    review.isBusy.value = false;
+  }
+}
+
+const DONE = { approve: "Approved", reject: "Rejected", edit: "Approved with your changes", respond: "Answered" };
+
+/** Somebody was first, or what was shown is not what is asked: fetch it again and say what differs.
+ * @param {Card} shown @param {Review} review @param {Problem} problem */
+async function conflict(shown, review, problem) {
+  await review.load();
+  const fresh = cards.peek().get(shown.approval_id);
+  review.changes.value = fresh ? differences(shown, fresh) : [];
+  const decided = problem.told.decided;
+  const words = decided && decided.status !== "pending"
+    ? `Too late: ${OUTCOMES[/** @type {Card["status"]} */ (decided.status)]}${decided.decided_by ? ` by ${decided.decided_by}` : ""}.`
+    : `Not taken: ${problem.message}`;
+  toast(words, "bad");
+}
+
+const OUTCOMES = { pending: "waiting", approved: "approved", rejected: "rejected", timeout: "closed without an answer" };
+
+/** What became of a question, in words. One that was edited closed for another, which was approved. @param {Card} card */
+export function outcomeOf(card) {
+  return card.status === "timeout" && card.reason?.startsWith("edited by ") ? "approved with changes" : OUTCOMES[card.status];
+}
+
+/** What differs between a card as it was shown and as it is. @param {Card} before @param {Card} after */
+function differences(before, after) {
+  const found = [];
+  if (before.digest !== after.digest) found.push("What would run is not what was shown.");
+  if (before.status !== after.status) found.push(`It is now ${OUTCOMES[after.status]}.`);
+  if (before.votes.length !== after.votes.length) found.push(`${after.votes.length} of ${after.quorum} people have approved.`);
+  if (before.comments.length !== after.comments.length) found.push("There are new comments.");
+  if (before.expires_at !== after.expires_at) found.push("Its time was changed.");
+  return found;
+}

@@ -1,0 +1,210 @@
+// @ts-check
+/** The other ways to answer: with other arguments, with words, for a while, by others, later. */
+
+import { Problem, attempt, post, wordsOf } from "../api.js";
+import { h, onCleanup, signal } from "../core.js";
+import { answer, missing, send } from "../decide.js";
+import { time, visible } from "../format.js";
+import { toast } from "../notify.js";
+import { cards } from "../store.js";
+import { diffTable, parse, tally } from "./diff.js";
+
+/** @typedef {import("../store.js").Card} Card */
+/** @typedef {import("../decide.js").Review} Review */
+/** @typedef {{ members: () => Card[], next: () => void }} Around */
+
+/** @param {string} id @param {string} label @param {HTMLElement} input @param {string} [hint] */
+function field(id, label, input, hint) {
+  input.id = id;
+  return h("div", { class: "field" }, h("label", { for: id }, label), input, hint ? h("p", { class: "faint" }, hint) : null);
+}
+
+/** @param {string} title @param {(event: SubmitEvent) => void} submit @param {...import("../core.js").Child} content */
+function form(title, submit, ...content) {
+  return h("form", { class: "panel", "aria-label": title, onsubmit: (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    submit(event);
+  } }, h("h3", null, title), content);
+}
+
+/** @param {string | null} name @param {string} id @param {Review} review @param {Around} around @returns {Node | null} */
+export function panels(name, id, review, around) {
+  const make = name === null ? undefined : PANELS[name];
+  if (!make) return null;
+  const node = make(id, review, around);
+  queueMicrotask(() => {
+    const first = node.querySelector("textarea, input, select");
+    if (first instanceof HTMLElement) first.focus();
+  });
+  return node;
+}
+
+/** @param {string} id @returns {Card} */
+const now = (id) => /** @type {Card} */ (cards.peek().get(id));
+
+/** Do something when typing has paused. @param {() => void} work @param {number} wait */
+function pausing(work, wait) {
+  let timer = 0;
+  onCleanup(() => clearTimeout(timer));
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(work, wait);
+  };
+}
+
+/** Approve with other arguments; the server says how they differ from what was asked.
+ * @param {string} id @param {Review} review @param {Around} around */
+function edit(id, review, around) {
+  const asked = review.artifact.peek()?.arguments_text ?? "{}";
+  const difference = signal(/** @type {{ diff: string, additions: number, deletions: number, warnings: string[] } | null} */ (null));
+  const problem = signal("");
+  const text = h("textarea", { rows: Math.min(14, asked.split("\n").length + 1), spellcheck: "false", autocomplete: "off", value: review.edited.peek() ?? asked });
+  /** @returns {any} */
+  const read = () => {
+    const value = JSON.parse(text.value);
+    if (value === null || typeof value !== "object" || Array.isArray(value)) throw new SyntaxError("The arguments are one JSON object.");
+    return value;
+  };
+  const compare = async () => {
+    try {
+      const value = read();
+      difference.value = await send(now(id), "difference", { tool_params: value });
+      problem.value = "";
+    } catch (error) {
+      difference.value = null;
+      problem.value = error instanceof SyntaxError ? `This is not JSON yet: ${error.message}` : wordsOf(error);
+    }
+  };
+  const soon = pausing(compare, 250);
+  text.addEventListener("input", () => {
+    review.edited.value = text.value;
+    soon();
+  });
+  compare();
+  return form("Approve with other arguments", async () => {
+    const card = now(id);
+    if (missing(card, review).length || problem.peek()) return;
+    if (await answer(card, "edit", { tool_params: read(), reason: review.reason.peek().trim() || null })) around.next();
+  },
+    field("edit-arguments", "Arguments", text, "What is masked stays what it really is where you leave it as it is."),
+    () => (problem.value ? h("p", { class: "notice bad", role: "alert" }, visible(problem.value)) : null),
+    () => {
+      const found = difference.value;
+      if (!found) return null;
+      if (!found.additions && !found.deletions) return h("p", { class: "faint" }, "Nothing is changed yet.");
+      return [
+        found.warnings.map((one) => h("p", { class: "notice bad" }, one)),
+        h("p", null, "Your change ", tally({ added: found.additions, removed: found.deletions })),
+        diffTable(parse(found.diff), "Your change of the arguments"),
+      ];
+    },
+    h("div", { class: "actions" },
+      h("button", { class: "primary", disabled: () => {
+        const found = difference.value;
+        return !found || found.additions + found.deletions === 0 || review.isBusy.value || missing(now(id), review).length > 0;
+      } }, "Approve with these arguments"),
+      h("button", { type: "button", class: "quiet", onclick: () => { text.value = asked; review.edited.value = null; compare(); } }, "Reset")));
+}
+
+/** Answer the agent instead of running the call. @param {string} id @param {Review} review @param {Around} around */
+function respond(id, review, around) {
+  const text = h("textarea", { rows: 4, required: true, maxlength: 100_000 });
+  return form("Answer the agent instead of running it", async () => {
+    if (await answer(now(id), "respond", { response: text.value })) around.next();
+  },
+    field("respond-text", "What the agent gets as the result", text, "The call does not run; it ends as rejected with your answer."),
+    h("div", { class: "actions" }, h("button", { class: "primary", disabled: () => review.isBusy.value }, "Send the answer")));
+}
+
+const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["28800", "8 hours"], ["86400", "1 day"], ["604800", "1 week"]];
+
+/** Have a yes remembered: how often, how long, for which arguments; and what that would have let through.
+ * @param {string} id @param {Review} review @param {Around} around */
+function remember(id, review, around) {
+  const given = Object.entries(review.artifact.peek()?.arguments ?? {});
+  const uses = h("input", { type: "number", min: 1, max: 1000, value: "10", required: true });
+  const seconds = h("select", null, SPANS.map(([value, label]) => h("option", { value, selected: value === "3600" }, label)));
+  const found = signal("");
+  const examples = signal(/** @type {string[]} */ ([]));
+  const rows = given.map(([name, value], at) => {
+    const kind = h("select", { id: `pattern-${at}`, onchange: () => { words.hidden = !["like", "at_most"].includes(kind.value); soon(); } },
+      h("option", { value: "exact" }, "exactly this"),
+      typeof value === "string" ? h("option", { value: "like" }, "like…") : null,
+      typeof value === "number" ? h("option", { value: "at_most" }, "at most…") : null,
+      h("option", { value: "any" }, "anything"));
+    const words = h("input", { "aria-label": `Pattern for ${visible(name)}`, value: String(value), hidden: true, oninput: () => soon() });
+    return { name, kind, words, node: h("div", { class: "pattern" }, h("label", { for: `pattern-${at}` }, h("code", null, visible(name))), kind, words) };
+  });
+  const wanted = () => {
+    /** @type {Record<string, any>} */
+    const pattern = {};
+    for (const { name, kind, words } of rows) {
+      if (kind.value === "any") pattern[name] = "any";
+      else if (kind.value === "like") pattern[name] = { like: words.value };
+      else if (kind.value === "at_most") pattern[name] = { at_most: Number(words.value) };
+    }
+    return { uses: Number(uses.value), seconds: Number(seconds.value), pattern: Object.keys(pattern).length ? pattern : null };
+  };
+  const look = async () => {
+    try {
+      const seen = await post(`approvals/${encodeURIComponent(id)}/grant-preview`, wanted());
+      found.value = `Would have matched ${seen.matched} of the last ${seen.looked_at} calls` + (seen.asked ? `; a person was asked about ${seen.asked} of them.` : ".");
+      examples.value = seen.examples;
+    } catch (error) {
+      examples.value = [];
+      found.value = error instanceof Problem && error.status === 404 ? "" : wordsOf(error);
+    }
+  };
+  const soon = pausing(look, 250);
+  for (const input of [uses, seconds]) input.addEventListener("input", soon);
+  look();
+  const card = () => /** @type {Card} */ (cards.value.get(id));
+  return form("Approve, and remember it", async () => {
+    if (missing(now(id), review).length) return;
+    if (await answer(now(id), "approve", { reason: review.reason.peek().trim() || null, remember: wanted() })) around.next();
+  },
+    h("div", { class: "two" }, field("remember-uses", "At most so many times", uses), field("remember-seconds", "For", seconds)),
+    rows.length ? h("fieldset", null, h("legend", null, "For which arguments"), rows.map((row) => row.node)) : null,
+    h("p", { class: "notice", role: "status", hidden: () => !found.value }, () => found.value),
+    () => (examples.value.length ? h("ul", { class: "examples" }, examples.value.slice(0, 5).map((one) => h("li", null, h("code", null, visible(one))))) : null),
+    h("div", { class: "actions" }, h("button", { class: "primary", disabled: () => review.isBusy.value || missing(card(), review).length > 0 }, "Approve and remember")));
+}
+
+/** Change a question without answering it. @param {string} id @param {Review} review @param {string} verb
+ * @param {() => any} body @param {string} done */
+async function change(id, review, verb, body, done) {
+  const given = await attempt(() => send(now(id), verb, body()));
+  if (!given) return;
+  if (review.panel.peek() === verb) review.panel.value = null;
+  toast(done, "good");
+  await review.load();
+}
+
+/** @param {string} id @param {Review} review */
+function escalate(id, review) {
+  const roles = h("input", { required: true, autocomplete: "off", placeholder: "lead, finance" });
+  return form("Ask others too", () => change(id, review, "escalate", () => ({
+    roles: roles.value.split(",").map((one) => one.trim()).filter(Boolean),
+  }), "Others are asked too."),
+    field("escalate-roles", "Roles, with commas", roles, "Whoever has one of these roles may decide as well."),
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Escalate")));
+}
+
+/** @param {string} id @param {Review} review */
+function extend(id, review) {
+  const seconds = h("select", null, SPANS.map(([value, label]) => h("option", { value }, label)));
+  return form("Give it more time", () => change(id, review, "extend", () => ({ seconds: Number(seconds.value) }), "There is more time."),
+    field("extend-seconds", "From now", seconds), h("p", { class: "faint" }, "It now expires at ", time(now(id).expires_at), "."),
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Extend")));
+}
+
+/** @param {string} id @param {Review} review */
+function comment(id, review) {
+  const text = h("textarea", { rows: 3, required: true, maxlength: 4000 });
+  return form("Put words beside it", () => change(id, review, "comment", () => ({ text: text.value }), "Your comment is beside the question."),
+    field("comment-text", "Comment", text, "Everybody who can see the question reads it; the agent does not."),
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Comment")));
+}
+
+/** @type {Record<string, (id: string, review: Review, around: Around) => HTMLElement>} */
+const PANELS = { edit, respond, remember, escalate, extend, comment };

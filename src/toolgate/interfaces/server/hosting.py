@@ -1,0 +1,42 @@
+"""The server as the home of its agent: carries what it says to the streams of its account, and looks who may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolgate.interfaces.server import frames
+from toolgate.interfaces.server.identity import Caller
+from toolgate.interfaces.server.services import Services
+from toolgate.kernel.context import Context
+from toolgate.ports.directory import Ability
+from toolgate.ports.threads import Run
+
+
+class ChatHost:
+    """Keeps the Host port of the agent."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def say(self, run: Run, name: str, data: Mapping[str, Any]) -> None:
+        told = {
+            "session_id": run.conversation_id,
+            "message_id": run.message_id,
+            "run_id": run.id,
+            "timestamp": frames.now_text(),
+            **data,
+        }
+        frame = frames.sse(name, frames.dumps(told))
+        self._services.hub.tell(run.project, run.account, run.conversation_id, frame)
+
+    async def context_of(self, run: Run) -> Context | None:
+        """What the account is now, not when it wrote: a run may wait for days."""
+        principal = run.context.principal
+        name = principal.removeprefix("agent:") if run.context.user == principal.removeprefix("agent:") else principal
+        account = await self._services.directory.account(name)
+        if account is None or Ability.ASK not in account.abilities_in(run.project):
+            return None
+        return Caller(account).context(
+            run.project, session_id=run.conversation_id, run_id=run.id, behavior=run.context.behavior
+        )
