@@ -54,7 +54,7 @@ class Fleet:
         process = subprocess.Popen(
             [sys.executable, *command],
             cwd=ROOT,
-            env={**kept, FOLDER: str(self.folder), "TOOLGATE_KEY": KEY, "PYTHONPATH": str(ROOT)},
+            env={**kept, FOLDER: str(self.folder), "TOOLGATE_KEY": KEY, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
