@@ -30,6 +30,18 @@ def database(tmp_path: Path, empty_database: Path) -> str:
     return str(tmp_path / "toolgate.db")
 
 
+def test_a_login_link_is_made_for_an_account_that_exists(database: str) -> None:
+    assert "There is no account ann" in str(error_of(run("token", "link", database, "ann")))
+    run("token", "create", database, "ann", "--kind", "person", "--project", "demo")
+    link = run("token", "link", database, "ann", "--url", "https://gate.example/").output.splitlines()[0]
+    assert link.startswith("https://gate.example/login#ticket=tg_")
+    told = orjson.loads(run("token", "link", database, "ann", "--expires", "1h", "--json").output)
+    assert told["account"] == "ann"
+    assert told["url"] != link
+    labels = [token["label"] for token in orjson.loads(run("token", "list", database, "--json").output)["tokens"]]
+    assert labels == ["", "login link", "login link"]
+
+
 def test_tokens_are_made_listed_and_revoked(database: str) -> None:
     made = run(
         "token", "create", database, "ann", "--kind", "person", "--project", "demo=lead,finance", "--label", "laptop"

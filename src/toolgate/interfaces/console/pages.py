@@ -13,11 +13,12 @@ from starlette.responses import RedirectResponse, Response
 
 from toolgate.interfaces.console.assets import Assets
 from toolgate.interfaces.server import sessions
-from toolgate.interfaces.server.identity import COOKIE, Caller
+from toolgate.interfaces.server.identity import COOKIE, Caller, too_many
 from toolgate.interfaces.server.operations import read_body
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.tokens import csrf_of
+from toolgate.kernel.rendering import reveal
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_FORM_BYTES = 64 * 1024
@@ -57,6 +58,7 @@ class Pages:
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
+        self._templates.filters["seen"] = lambda text: reveal(text).text
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page with the headers every page of the console has."""
@@ -67,18 +69,28 @@ class Pages:
         """Who is signed in; None where nobody is. A form proves by its own `csrf` field that it is ours."""
         if COOKIE not in request.cookies:
             return None
+        headers = dict(request.headers.raw)
         try:
-            return await self.services.authenticator.caller(
-                dict(request.headers.raw), method="GET", address=address_of(request)
-            )
+            caller = await self.services.authenticator.caller(headers, method="GET", address=address_of(request))
         except ProblemError as problem:
             if problem.status == 401:
                 return None
             raise
+        wait = await self.services.requests.take(caller.account.name)
+        if wait:
+            raise too_many(wait)
+        return caller
+
+    def problem(self, problem: ProblemError) -> Response:
+        """A page that says what is not possible, and why."""
+        return self.page("problem.html", status=problem.status, problem=problem.detail)
 
     async def shell(self, request: Request) -> Response:
         """The page everything else is drawn on; who is not signed in is sent to do so."""
-        caller = await self.caller(request)
+        try:
+            caller = await self.caller(request)
+        except ProblemError as problem:
+            return self.problem(problem)
         if caller is None or caller.session is None:
             return RedirectResponse("/login" + (f"?{request.url.query}" if request.url.query else ""), 303, HEADERS)
         project = request.query_params.get("project", "")

@@ -84,7 +84,7 @@ class MessageList(Answer):
     next: int | None = Field(default=None, description="The `after` of the next page.")
 
 
-class RunsQuery(Query):
+class ChatRunsQuery(Query):
     session_id: Id | None = Field(default=None, description="Only runs of this conversation.")
     status: RunWord | None = Field(default=None, description="Only runs of this status.")
     before: Id | None = Field(default=None, description="Only those begun before this run.")

@@ -18,6 +18,7 @@ from toolgate.interfaces.server.schemas_chat import (
     ChatRunAnswer,
     ChatRunList,
     ChatRunRecord,
+    ChatRunsQuery,
     ConversationList,
     ConversationRecord,
     ConversationsQuery,
@@ -26,7 +27,6 @@ from toolgate.interfaces.server.schemas_chat import (
     MessageList,
     MessageRecord,
     MessagesQuery,
-    RunsQuery,
 )
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.streams import chat_stream
@@ -234,7 +234,7 @@ OPERATIONS = (
         path=_BASE + "/runs",
         summary="List the agent's runs on your messages, newest first",
         handler=runs,
-        query=RunsQuery,
+        query=ChatRunsQuery,
         returns=ChatRunList,
         problems=(501,),
         tag="chat",

@@ -3,7 +3,7 @@
 
 import { may, post, wordsOf } from "../api.js";
 import { distinct, h, link } from "../core.js";
-import { OUTCOMES, answer, missing, obstacles, reviewOf } from "../decide.js";
+import { answer, missing, obstacles, outcomeOf, reviewOf } from "../decide.js";
 import { ago, countdown, duration, riskBadge, time } from "../format.js";
 import { toast } from "../notify.js";
 import { cards, outcomes } from "../store.js";
@@ -136,13 +136,13 @@ const STEPS = {
 function verdict(card) {
   if (card.status === "pending") return null;
   const kind = card.status === "approved" ? "good" : card.status === "rejected" ? "bad" : "warn";
-  const word = OUTCOMES[card.status];
+  const word = outcomeOf(card);
   return h("div", { class: `notice verdict ${kind}`, role: "status" },
     h("strong", null, word[0]?.toUpperCase() + word.slice(1), card.decided_by ? [" by ", h("bdi", null, card.decided_by)] : null),
     card.decided_at ? [" ", ago(card.decided_at)] : null,
     card.reason ? [": ", h("bdi", null, card.reason)] : null,
     ". ", () => STEPS[outcomes.value.get(card.tool_id) ?? ""] ?? "", " ",
-    () => (canUndo(card) ? h("button", { onclick: () => undo(card) }, "Undo", h("kbd", null, "u")) : null));
+    () => (canUndo(card) ? h("button", { onclick: () => undo(card) }, "Undo", h("kbd", { "aria-hidden": "true" }, "u")) : null));
 }
 
 /**
@@ -200,7 +200,9 @@ function footer(id, held, review, around) {
     placeholder: () => (card().risk_level === "HIGH" ? "Reason (needed)" : "Reason"),
     oninput: () => { review.reason.value = reason.value; },
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
-      if (event.key === "Enter" && !event.isComposing) document.getElementById(aimed)?.focus();
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault(); // or the same stroke would press the button it moves to
+      document.getElementById(aimed)?.focus();
     },
   });
   let aimed = "approve";
@@ -223,7 +225,7 @@ function footer(id, held, review, around) {
   const tab = (name, label, key) => h("button", {
     class: "tab quiet", type: "button", "aria-expanded": () => String(review.panel.value === name), disabled: () => !can(),
     onclick: () => { review.panel.value = review.panel.peek() === name ? null : name; },
-  }, label, key ? h("kbd", null, key) : null);
+  }, label, key ? h("kbd", { "aria-hidden": "true" }, key) : null);
 
   return h("footer", { class: "answer" },
     () => panels(review.panel.value, id, review, around),
@@ -240,8 +242,8 @@ function footer(id, held, review, around) {
     }),
     h("div", { class: "bar" },
       reason,
-      h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), onclick: () => give("approve") }, () => card().approve_label, h("kbd", null, "a")),
-      h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", onclick: () => give("reject") }, () => card().reject_label, h("kbd", null, "d"))),
+      h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), onclick: () => give("approve") }, () => card().approve_label, h("kbd", { "aria-hidden": "true" }, "a")),
+      h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", onclick: () => give("reject") }, () => card().reject_label, h("kbd", { "aria-hidden": "true" }, "d"))),
     h("div", { class: "bar tabs" }, tab("edit", "Edit", "e"), tab("respond", "Respond"), tab("remember", "Remember"),
       tab("escalate", "Escalate"), tab("extend", "Extend"), tab("comment", "Comment")));
 }

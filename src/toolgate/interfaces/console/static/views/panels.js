@@ -175,9 +175,9 @@ function remember(id, review, around) {
 async function change(id, review, verb, body, done) {
   const given = await attempt(() => send(now(id), verb, body()));
   if (!given) return;
-  await review.load();
-  review.panel.value = null;
+  if (review.panel.peek() === verb) review.panel.value = null;
   toast(done, "good");
+  await review.load();
 }
 
 /** @param {string} id @param {Review} review */

@@ -1,0 +1,180 @@
+"""Pages that need no script: the questions of a project, one question in full with its answers, and the brake.
+
+A form proves that it is ours by a field with the session's CSRF value. The same holds here as in the console: what is
+hidden must be shown before a yes, and at HIGH a yes needs a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from toolgate.errors import ToolgateError
+from toolgate.interfaces.console.pages import HEADERS, Pages, form_of
+from toolgate.interfaces.server import deciding, sessions
+from toolgate.interfaces.server.cards import blocks_of, card_of
+from toolgate.interfaces.server.deciding import Reply
+from toolgate.interfaces.server.identity import Caller
+from toolgate.interfaces.server.problems import ProblemError, not_found, problem_of
+from toolgate.interfaces.server.tokens import csrf_of, is_csrf_of
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.artifact import artifact_of
+from toolgate.kernel.context import Mode
+from toolgate.ports.channel import Decision
+from toolgate.ports.directory import Ability
+
+Form = dict[str, str]
+RANKS = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
+
+
+class Plain:
+    """Serves people whose browser runs no script, or who run none on purpose."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._services = pages.services
+
+    async def index(self, request: Request) -> Response:
+        """The open questions of a project, the riskiest first."""
+
+        async def draw(caller: Caller) -> Response:
+            project = request.query_params.get("project", "")
+            known = await sessions.memberships(self._services, caller, also=project)
+            project = project or (known[0].project if known else "")
+            caller.check(project, Ability.READ)
+            cards = [card_of(one) for one in await self._services.gate.pending(project=project)]
+            cards.sort(key=lambda card: (RANKS[card.risk_level], card.expires_at))
+            return self._page("plain_list.html", caller, project, cards=cards, projects=[one.project for one in known])
+
+        return await self._for_caller(request, draw)
+
+    async def show(self, request: Request) -> Response:
+        """One question in full."""
+
+        async def draw(caller: Caller) -> Response:
+            approval = await self._found(request, caller)
+            return self._question(caller, approval, full=request.query_params.get("full") == "1")
+
+        return await self._for_caller(request, draw)
+
+    async def answer(self, request: Request) -> Response:
+        """Take the answer of a form, and show what came of it."""
+
+        async def take(caller: Caller) -> Response:
+            form = await self._checked(request, caller)
+            approval = await self._found(request, caller)
+            try:
+                await self._say(caller, approval, form)
+            except (ProblemError, ToolgateError) as error:
+                problem = error if isinstance(error, ProblemError) else problem_of(error)
+                fresh = await self._found(request, caller)
+                full = form.get("full") == "1"
+                return self._question(caller, fresh, full=full, problem=problem.detail, status=problem.status)
+            return RedirectResponse(f"/approvals/{approval.id}/plain", 303, HEADERS)
+
+        return await self._for_caller(request, take)
+
+    async def brake(self, request: Request) -> Response:
+        """Change the mode, for everybody."""
+
+        async def take(caller: Caller) -> Response:
+            form = await self._checked(request, caller)
+            project = form.get("project", "")
+            who = caller.check(project, Ability.ADMIN)
+            wanted = Mode.LOCKDOWN if form.get("mode") == "LOCKDOWN" else Mode.NORMAL
+            await self._services.gate.set_mode(wanted, by=who, reason=form.get("reason", ""))
+            self._services.hub.tell_mode()
+            return RedirectResponse(f"/approvals/plain?{urlencode({'project': project})}", 303, HEADERS)
+
+        return await self._for_caller(request, take)
+
+    async def _for_caller(self, request: Request, work: Callable[[Caller], Awaitable[Response]]) -> Response:
+        """Do something for who is signed in; a problem becomes a page that says it."""
+        try:
+            caller = await self._pages.caller(request)
+            if caller is None or caller.session is None:
+                return RedirectResponse("/login", 303, HEADERS)
+            return await work(caller)
+        except ProblemError as problem:
+            return self._pages.problem(problem)
+        except ToolgateError as error:
+            return self._pages.problem(problem_of(error))
+
+    async def _found(self, request: Request, caller: Caller) -> Approval:
+        """The question the path names; somebody else's is not there."""
+        approval = await self._services.gate.approval(request.path_params["approval_id"])
+        caller.check(approval.project, Ability.READ)
+        return approval
+
+    async def _checked(self, request: Request, caller: Caller) -> Form:
+        form = await form_of(request)
+        if caller.session is None or not is_csrf_of(form.get("csrf", ""), caller.session):
+            raise ProblemError(403, "csrf", "The form is not of this session; load the page again.")
+        return form
+
+    async def _say(self, caller: Caller, approval: Approval, form: Form) -> None:
+        """Do what the form wants."""
+        who = caller.check(approval.project, Ability.DECIDE)
+        reason = form.get("reason", "").strip() or None
+        reply = Reply(
+            project=approval.project, approval_id=approval.id, by=who, reason=reason, digest=form.get("digest")
+        )
+        match form.get("answer"):
+            case "approve":
+                _check_seen(approval, form, reason)
+                await deciding.decide(self._services, reply, Decision.APPROVE)
+            case "reject":
+                await deciding.decide(self._services, reply, Decision.DENY)
+            case "comment":
+                if reason is None:
+                    raise ProblemError(400, "invalid_request", "A comment needs words; write them as the reason.")
+                await self._services.gate.comment(approval.id, reason, by=who, project=approval.project)
+            case _:
+                raise ProblemError(400, "invalid_request", "The form says neither approve, reject nor comment.")
+
+    def _question(
+        self, caller: Caller, approval: Approval, *, full: bool, problem: str | None = None, status: int = 200
+    ) -> Response:
+        artifact = artifact_of(approval)
+        card = card_of(approval, artifact)
+        return self._page(
+            "plain_question.html",
+            caller,
+            approval.project,
+            status=status,
+            card=card,
+            blocks=blocks_of(artifact, full=full),
+            is_whole=full or not card.must_expand,
+            full=full,
+            problem=problem,
+            may_decide=Ability.DECIDE in caller.abilities_in(approval.project),
+        )
+
+    def _page(self, template: str, caller: Caller, project: str, *, status: int = 200, **values: Any) -> Response:
+        assert caller.session is not None
+        able = caller.abilities_in(project)
+        if not able:
+            raise not_found()
+        return self._pages.page(
+            template,
+            status=status,
+            account=caller.account.name,
+            csrf=csrf_of(caller.session),
+            project=project,
+            mode=self._services.gate.mode.value,
+            is_admin=Ability.ADMIN in able,
+            **values,
+        )
+
+
+def _check_seen(approval: Approval, form: Form, reason: str | None) -> None:
+    """Refuse a yes to what was not wholly shown, and one without a reason at HIGH."""
+    card = card_of(approval)
+    if card.must_expand and form.get("full") != "1":
+        raise ProblemError(409, "not_shown", "A part was hidden; show everything before you approve.")
+    if card.risk_level == "HIGH" and reason is None:
+        raise ProblemError(400, "reason_needed", "The risk is HIGH: give a reason to approve.")

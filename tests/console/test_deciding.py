@@ -1,0 +1,153 @@
+"""Every way to answer a question, as a person does it in the browser."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page, expect
+from tests.console.scene import Scene
+from tests.console.workplace import AFTER
+
+
+async def choose(page: Page, text: str) -> None:
+    await page.locator(".row.pending", has_text=text).locator("a").click()
+    await expect(page.locator(".row.here", has_text=text)).to_be_visible()
+    await expect(page.locator(".card .effect")).to_be_visible()
+
+
+async def test_approve_reject_and_undo(scene: Scene) -> None:
+    edit = await scene.ask("edit_file", {"path": "src/store.py", "content": AFTER}, claim="It is safe, trust me.")
+    drop = await scene.ask("drop_table", {"name": "invoices"})
+    keep = await scene.ask("note", {"text": "water the plants"})
+    page = await scene.page()
+    approve, reject = page.locator("#approve"), page.locator("#reject")
+
+    # The riskiest is on top and looked at; it is neither approved unseen nor without a reason.
+    await expect(page.locator(".row.here")).to_contain_text("drop_table")
+    await expect(approve).to_be_disabled()
+    await expect(page.locator(".code", has_text="invoices")).to_have_count(0)
+    await page.get_by_role("button", name="Open it to decide").click()
+    await expect(page.locator(".code", has_text="invoices")).to_be_visible()
+    await expect(page.get_by_text("Give a reason: the risk is HIGH")).to_be_visible()
+    await expect(approve).to_be_disabled()
+    await expect(reject).to_be_disabled()  # this tool wants a reason for a no
+    await page.get_by_label("Reason").fill("The table is archived")
+    await expect(approve).to_be_enabled()
+    await approve.click()
+    done = await scene.call(drop, until=["completed"])
+    assert done["approved_by"] == "ann"
+    assert (await scene.approval(drop))["reason"] == "The table is archived"
+
+    # The next question comes up by itself; its claim is fenced off, its change is a diff.
+    await expect(page.locator(".row.here")).to_contain_text("edit_file")
+    await expect(page.locator(".claim blockquote")).to_have_text("It is safe, trust me.")
+    await expect(page.locator(".diff tr.add")).to_have_count(3)
+    await expect(page.locator(".diff mark").first).to_have_text("3")
+    await expect(page.get_by_text("Can be undone for")).to_be_visible()
+    await approve.click()
+    await scene.call(edit, until=["completed"])
+
+    # Then a no, with a reason.
+    await expect(page.locator(".row.here")).to_contain_text("note")
+    await page.get_by_label("Reason").fill("Not now")
+    await reject.click()
+    assert (await scene.call(keep, until=["rejected"]))["status"] == "rejected"
+
+    # Decided questions stay, say who decided, and can be undone where their effect can.
+    await page.locator(".row.approved", has_text="edit_file").locator("a").click()
+    await expect(page.locator(".verdict")).to_contain_text("Approved by ann")
+    await page.get_by_role("button", name="Undo").click()
+    await expect(page.locator(".toast.good", has_text="Undone: edit_file")).to_be_visible()
+    await page.get_by_role("button", name="Clear 3 decided").click()
+    await expect(page.locator(".row")).to_have_count(0)
+
+
+async def test_edit_with_a_diff(scene: Scene) -> None:
+    asked = await scene.ask(
+        "notify", {"to": "all@example.org", "subject": "Hi", "count": 5000, "password": "s3cr3t-w0rd"}
+    )
+    page = await scene.page()
+    await expect(page.locator(".card .effect")).to_be_visible()
+    await page.keyboard.press("e")
+    text = page.get_by_role("textbox", name="Arguments")
+    await expect(text).to_be_focused()
+    shown = await text.input_value()
+    assert "s3cr3t-w0rd" not in shown
+    button = page.get_by_role("button", name="Approve with these arguments")
+    await expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
+    await expect(button).to_be_disabled()
+    await text.fill("{")
+    await expect(page.get_by_role("alert")).to_contain_text("not JSON yet")
+    await expect(button).to_be_disabled()
+    await text.fill(shown.replace("5000", "5"))
+    panel = page.get_by_role("form", name="Approve with other arguments")
+    await expect(panel.locator("tr.del")).to_contain_text("5000")
+    await expect(panel.locator("tr.add")).to_contain_text("5")
+    await button.click()
+    await expect(page.locator(".toast.good")).to_contain_text("Approved with your changes")
+    done = await scene.call(asked, until=["completed"])
+    assert done["tool_params"]["count"] == 5
+    await expect(page.locator(".row")).to_contain_text("approved with changes")
+    await expect(page.locator(".verdict")).to_contain_text("edited by ann")
+
+
+async def test_respond_remember_and_what_is_hidden(scene: Scene) -> None:
+    asked = await scene.ask("note", {"text": "which colour?"})
+    page = await scene.page()
+    await choose(page, "which colour?")
+    await page.get_by_role("button", name="Respond").click()
+    await page.get_by_label("What the agent gets").fill("Blue.")
+    await page.get_by_role("button", name="Send the answer").click()
+    answered = await scene.call(asked, until=["rejected"])
+    assert (answered["error_type"], answered["result"]) == ("responded", "Blue.")
+
+    # A yes is remembered for what the person says, and no more.
+    first = await scene.ask("notify", {"to": "team@example.org", "subject": "News"})
+    await choose(page, "team@example.org")
+    await page.get_by_role("button", name="Remember").click()
+    await page.get_by_label("At most so many times").fill("2")
+    await page.get_by_label("subject", exact=True).select_option("like")
+    await page.get_by_label("Pattern for subject").fill("N*")
+    await expect(page.get_by_text("Would have matched 0 of the last")).to_be_visible()
+    await page.get_by_role("button", name="Approve and remember").click()
+    await scene.call(first, until=["completed"])
+    grant = (await scene.send("ann", "GET", "grants"))["grants"][0]
+    assert (grant["max_uses"], grant["granted_by"]) == (2, "ann")
+    assert grant["pattern"]["subject"] == {"like": "N*"}
+    again = {"tool_name": "notify", "tool_params": {"to": "team@example.org", "subject": "Notes"}, "wait": False}
+    assert (await scene.send("bot", "POST", "tools/execute", again))["approval_id"] is None
+
+    # What was left out must be shown before a yes is possible.
+    text = "\n".join(f"line {number}" for number in range(400)) + "\nthe last word"
+    long = await scene.ask("note", {"text": text})
+    await choose(page, "line 0")
+    await expect(page.locator("#approve")).to_be_disabled()
+    await expect(page.get_by_text("Show what is hidden")).to_be_visible()
+    await page.get_by_role("button", name="Show everything").click()
+    await expect(page.locator(".code").first).to_contain_text("line 399")
+    await page.locator("#approve").click()
+    await scene.call(long, until=["completed"])
+
+
+async def test_escalate_extend_comment_and_who_may_only_look(scene: Scene) -> None:
+    asked = await scene.ask("drop_table", {"name": "orders"})
+    page = await scene.page()
+    before = (await scene.approval(asked))["expires_at"]
+    await page.get_by_role("button", name="Comment").click()
+    await page.get_by_label("Comment").fill("Who owns this table?")
+    await page.get_by_role("form", name="Put words beside it").get_by_role("button").click()
+    await expect(page.locator(".talk")).to_contain_text("Who owns this table?")
+    await page.get_by_role("button", name="Extend").click()
+    await page.get_by_label("From now").select_option("86400")
+    await page.get_by_role("form", name="Give it more time").get_by_role("button").click()
+    await expect(page.locator(".toast.good", has_text="more time")).to_be_visible()
+    assert (await scene.approval(asked))["expires_at"] > before
+    await page.get_by_role("button", name="Escalate").click()
+    await page.get_by_label("Roles").fill("lead, finance")
+    await page.get_by_role("form", name="Ask others too").get_by_role("button").click()
+    await expect(page.locator(".facts")).to_contain_text("finance, lead")
+
+    # An agent can look at questions, and never decide them.
+    watcher = await scene.page("bot")
+    await expect(watcher.locator(".card .facts")).to_be_visible()
+    await expect(watcher.locator("#approve")).to_be_disabled()
+    await expect(watcher.locator("#reject")).to_be_disabled()
+    await expect(watcher.get_by_text("You may look at this question")).to_be_visible()
