@@ -149,7 +149,7 @@ async def _running(scene: Scene, tell: Callable[[str], None], port: int, runner_
     server = await _start(
         scene, tell, "serve", "--database", scene._store, "--policy", str(scene.folder / "server"), "--port", str(port),
         "--workspace", str(scene.workspace), "--tools", TOOLS,
-        environment={CATCHER: scene.office.url, "TOOLGATE_CLIENT_TOOLS": "false"},
+        environment={CATCHER: scene.office.url},
     )  # fmt: skip
     only = [word for name in AT_THE_RUNNER for word in ("--only", name)]
     runner = await _start(

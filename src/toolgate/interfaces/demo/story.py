@@ -11,9 +11,11 @@ import orjson
 PROJECT = "shop"
 PERSON = "you"
 RUNNER = "runner:laptop"
-AT_THE_RUNNER = ("read_file", "list_directory", "edit_file", "delete_file", "execute_command", "fetch_url")
+ADDED = ("edit_file", "delete_file", "fetch_url")
+"""The built-in tools the server offers beside those it offers anyway."""
+AT_THE_RUNNER = ("read_file", "list_directory", "execute_command", *ADDED)
 """The tools the runner offers; those that need a sandbox it leaves out where none holds."""
-CATCHER = "TOOLGATE_DEMO_CATCHER"
+CATCHER = "DEMO_POST_OFFICE"
 """The variable that tells the server where letters go."""
 SECRET = "sk-demo-5f2c9e81d7"
 

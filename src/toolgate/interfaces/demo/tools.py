@@ -16,7 +16,7 @@ from toolgate.catalog import built_in_tools
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Workspace
-from toolgate.interfaces.demo.story import AT_THE_RUNNER, CATCHER
+from toolgate.interfaces.demo.story import ADDED, CATCHER
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.tool import Placement, Prepared, ToolDefinition
@@ -54,9 +54,7 @@ def _tools() -> list[ToolDefinition]:
     edges = Edges(workspace=Workspace(Path.cwd()))
     # Who ran a call knows whether the world has changed since, so the runner looks before it undoes.
     there = [
-        replace(one, placement=Placement.CLIENT, fingerprint=None)
-        for one in built_in_tools(edges)
-        if one.name in AT_THE_RUNNER
+        replace(one, placement=Placement.CLIENT, fingerprint=None) for one in built_in_tools(edges) if one.name in ADDED
     ]
     sender = ToolDefinition(
         "send_notices",

@@ -10,6 +10,7 @@ import pytest
 
 import toolgate
 from toolgate.agent.requests import understand
+from toolgate.catalog.client import client_tools
 from toolgate.errors import ToolExecutionError
 from toolgate.interfaces.demo import janitor, story
 from toolgate.interfaces.demo.narrator import JsonLines, Terminal, plain
@@ -26,7 +27,7 @@ def test_the_policy_of_the_story_says_what_the_story_tells(tmp_path: Path) -> No
     (tmp_path / "toolgate.yaml").write_text(story.policy(8000))
     (tmp_path / "toolgate.commands.yaml").write_text(commands("developer"))
     policy = load_policy(tmp_path, workspace=tmp_path)
-    known = {tool.name: tool for tool in TOOLS}
+    known = {tool.name: tool for tool in [*client_tools(), *TOOLS]}
 
     def word(tool: str, **arguments: Any) -> str:
         return explain(policy, question_of({"tool": tool, "arguments": arguments}, known)).ruling.word.value
