@@ -13,7 +13,7 @@ import typer
 from toolgate.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolgate.client import Client
+    from toolgate.interfaces.client.client import Client
     from toolgate.interfaces.demo.deciding import Decider
     from toolgate.interfaces.demo.narrator import Narrator
     from toolgate.interfaces.demo.scene import Scene
@@ -43,7 +43,7 @@ def demo(
 
 
 async def _demo(*, auto: bool, terminal: bool, opens: bool, port: int, json: bool) -> None:
-    from toolgate.client import Client
+    from toolgate.interfaces.client.client import Client
     from toolgate.interfaces.demo.narrator import JsonLines, Terminal
     from toolgate.interfaces.demo.play import Play, check
     from toolgate.interfaces.demo.scene import open_scene

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import orjson
 
-from toolgate.client import Client
 from toolgate.errors import ConflictError, ToolgateError
+from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.demo.narrator import Narrator, plain
 from toolgate.interfaces.demo.story import Advice, advice
 from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from toolgate.client import Client
 from toolgate.errors import ConflictError, UsageError
+from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.interfaces.demo import story
 from toolgate.interfaces.demo.deciding import Decider
