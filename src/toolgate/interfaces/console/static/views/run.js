@@ -94,14 +94,14 @@ function treeRow(row) {
 }
 
 const STEPS = /** @type {Record<string, [string, string]>} */ ({
-  undoable: ["will be undone", "approved"], undone: ["undone", "completed"], nothing: ["nothing to undo", "pending"],
+  undoable: ["will be undone", "approved"], undone: ["undone", "completed"], nothing: ["nothing to undo", ""],
   failed: ["cannot be undone", "failed"], left: ["left as it is", "timeout"],
 });
 
 /** @param {UndoStep[]} steps */
 function stepList(steps) {
   return h("ol", { class: "undo-steps" }, steps.map((one) => {
-    const [words, kind] = STEPS[one.step] ?? [one.step, "pending"];
+    const [words, kind] = STEPS[one.step] ?? [one.step, ""];
     return h("li", null, h("span", { class: `status ${kind}` }, words), " ", h("b", null, said(one.tool_name)), " ", shortId(one.tool_id),
       one.reason ? h("span", { class: "soft" }, " · ", said(one.reason)) : null);
   }));
