@@ -46,5 +46,6 @@ def test_the_workspace_must_be_there_and_have_a_policy(tmp_path: Path, monkeypat
     assert "toolgate init" in said("--workspace", str(tmp_path / "ws"), TOOLGATE_TOKEN="tg_x")
     token = tmp_path / "ws" / "token"
     token.write_text("tg_x")
+    token.chmod(0o600)
     options = ["--workspace", str(tmp_path / "ws"), "--profile", "readonly", "--token-file", str(token)]
     assert "a server could see what is private" in said(*options)
