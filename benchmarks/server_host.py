@@ -129,10 +129,13 @@ async def ours(folder: Path, *, kind: str, count: int) -> tuple[Any, dict[str, A
 
     `ours-approve`: the tool is held by another process, as where a server takes decisions for workers. `ours-claim`:
     it is held here, so every approved call is claimed and offered here, too. `ours-result`: calls wait for results.
+    `ours-inbox`: like `ours-claim`, and no two questions are alike.
     """
     url = f"sqlite:///{folder}/ours.db"
     gate = _gate(url, [FAR, ASK])
-    told: dict[str, Any] = await (_dispatched(gate, count) if kind == "ours-result" else _asked(gate, count))
+    told: dict[str, Any] = await (
+        _dispatched(gate, count) if kind == "ours-result" else _asked(gate, count, alike=kind != "ours-inbox")
+    )
     if kind == "ours-approve":
         await gate.aclose()
         gate = _gate(url, [FAR])
@@ -153,8 +156,9 @@ def _gate(url: str, tools: list[toolgate.ToolDefinition]) -> Gate:
 CONTEXT = toolgate.Context(project=PROJECT, principal="agent:bench")
 
 
-async def _asked(gate: Gate, count: int) -> dict[str, list[str]]:
-    asked = await asyncio.gather(*(gate.call("ask", {}, context=CONTEXT, wait=False) for _ in range(count)))
+async def _asked(gate: Gate, count: int, *, alike: bool) -> dict[str, list[str]]:
+    given: list[dict[str, Any]] = [{} if alike else {"to": f"{number}@example.org"} for number in range(count)]
+    asked = await asyncio.gather(*(gate.call("ask", one, context=CONTEXT, wait=False) for one in given))
     return {"approvals": [str(one.approval_id) for one in asked]}
 
 
@@ -172,9 +176,12 @@ async def application(kind: str, folder: Path, count: int) -> tuple[Any, dict[st
     return await ours(folder, kind=kind, count=count)
 
 
+KINDS = ("bare-posts", "bare-stream", "ours-approve", "ours-claim", "ours-result", "ours-inbox")
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["bare-posts", "bare-stream", "ours-approve", "ours-claim", "ours-result"])
+    parser.add_argument("kind", choices=KINDS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=0)
     options = parser.parse_args()

@@ -172,7 +172,7 @@ class Scene:
             await context.close()
         for client in self._clients.values():
             await client.aclose()
-        assert self.problems == []
+        assert not self.problems, "\n".join(self.problems)
 
 
 async def check_axe(page: Page) -> None:

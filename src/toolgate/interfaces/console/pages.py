@@ -18,6 +18,7 @@ from toolgate.interfaces.server.operations import read_body
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.tokens import csrf_of
+from toolgate.kernel.rendering import reveal
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_FORM_BYTES = 64 * 1024
@@ -57,6 +58,7 @@ class Pages:
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
+        self._templates.filters["seen"] = lambda text: reveal(text).text
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page with the headers every page of the console has."""
@@ -74,7 +76,7 @@ class Pages:
             if problem.status == 401:
                 return None
             raise
-        wait = self.services.requests.take(caller.account.name)
+        wait = await self.services.requests.take(caller.account.name)
         if wait:
             raise too_many(wait)
         return caller

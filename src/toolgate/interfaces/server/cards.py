@@ -24,6 +24,7 @@ CARD = "inbox.card"
 def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Card:
     """Return a question as a list shows it."""
     shown = artifact_of(approval) if artifact is None else artifact
+    blocks = shown.blocks()
     return Card(
         approval_id=approval.id,
         tool_id=approval.call_id,
@@ -42,8 +43,8 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         reasons=[_safe(one) for one in approval.reasons],
         confidence=approval.confidence,
         factors=[_safe(one) for one in approval.factors],
-        warnings=list(shown.warnings),
-        must_expand=shown.must_expand,
+        warnings=list(dict.fromkeys(warning for block in blocks for warning in block.warnings)),
+        must_expand=any(block.hidden for block in blocks),
         undoable=approval.undoable,
         undo_ttl_s=approval.undo_ttl_s,
         requires_reason=approval.requires_reason,

@@ -232,6 +232,7 @@ async def _serve(
             await stream.put(RETRY + await _opening(services, feed, listener, last_id, asked))
             if seat is not None:
                 services.clients.join(seat)
+                services.foreign.joined(project)
             await stream.run()
     finally:
         if seat is not None:
@@ -276,8 +277,18 @@ async def _opening(
         "mode": services.gate.mode.value,
         "timestamp": frames.now_text(),
     }
-    told = b"" if asked is None else b"".join(map(asked, pending))
-    return told + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
+    told = [] if asked is None else await _told(pending, asked)
+    return b"".join(told) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
+
+
+async def _told(pending: list[Approval], asked: Asked) -> list[bytes]:
+    """Put open questions to one client, without keeping all others waiting."""
+    told = []
+    for number, approval in enumerate(pending, 1):
+        told.append(asked(approval))
+        if number % 32 == 0:
+            await asyncio.sleep(0)
+    return told
 
 
 async def _until_gone(receive: Receive) -> None:

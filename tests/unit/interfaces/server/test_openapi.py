@@ -88,7 +88,7 @@ def bodies(draw: st.DrawFn, operation: Operation) -> bytes:
     return json.dumps(body).encode("utf-8", "replace")
 
 
-SPOKEN = [one for one in OPERATIONS if one.path != f"{P}/chat/stream".replace("demo", "{project_id}")]
+SPOKEN = [one for one in OPERATIONS if one.media != "text/event-stream"]  # a stream has no end to wait for
 
 
 @pytest.mark.parametrize("operation", SPOKEN, ids=lambda one: f"{one.method} {one.path}")

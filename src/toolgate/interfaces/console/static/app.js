@@ -3,6 +3,7 @@
 
 import { attempt, may, project, put, session, signOut } from "./api.js";
 import { effect, h, link, route, scoped, signal } from "./core.js";
+import { visible } from "./format.js";
 import { bind, listen, show, showHelp } from "./keyboard.js";
 import { toast, toastArea } from "./notify.js";
 import { connect, connection, mode, waiting } from "./store.js";
@@ -59,11 +60,11 @@ function brake() {
 const WORDS = { connecting: "Connecting", open: "Live", lost: "Reconnecting" };
 
 function projects() {
-  if (session.projects.length < 2) return h("span", { class: "project" }, project);
+  if (session.projects.length < 2) return h("span", { class: "project" }, visible(project));
   const names = session.projects.map((one) => one.project_id);
   const choice = h("select", { "aria-label": "Project", onchange: () => {
     location.assign(`/?project=${encodeURIComponent(choice.value)}`);
-  } }, (names.includes(project) ? names : [project, ...names]).map((name) => h("option", { value: name, selected: name === project }, name)));
+  } }, (names.includes(project) ? names : [project, ...names]).map((name) => h("option", { value: name, selected: name === project }, visible(name))));
   return choice;
 }
 
@@ -107,6 +108,7 @@ function place() {
 }
 
 scoped(() => {
+  connect();
   listen();
   bind([{ key: "?", does: "Show these keys", run: showHelp }]);
   document.body.append(
@@ -122,7 +124,7 @@ scoped(() => {
         h("span", { class: () => `live ${connection.value}`, role: "status" }, () => WORDS[connection.value]),
         brake(),
         h("button", { class: "quiet", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
-        h("button", { class: "quiet", title: `Sign out ${session.account}`, onclick: signOut }, session.account, h("span", { class: "unseen" }, ": sign out")))),
+        h("button", { class: "quiet", title: "Sign out", onclick: signOut }, visible(session.account), h("span", { class: "unseen" }, ": sign out")))),
     banner(),
     place(),
     toastArea());
@@ -131,6 +133,5 @@ scoped(() => {
     document.title = document.title.replace(/^(\(\d+\) )?/, count ? `(${count}) ` : "");
   });
   if (!location.hash) history.replaceState(null, "", link("inbox"));
-  connect();
 });
 

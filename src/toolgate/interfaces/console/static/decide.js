@@ -142,7 +142,12 @@ async function conflict(shown, review, problem) {
   toast(words, "bad");
 }
 
-export const OUTCOMES = { pending: "waiting", approved: "approved", rejected: "rejected", timeout: "closed without an answer" };
+const OUTCOMES = { pending: "waiting", approved: "approved", rejected: "rejected", timeout: "closed without an answer" };
+
+/** What became of a question, in words. One that was edited closed for another, which was approved. @param {Card} card */
+export function outcomeOf(card) {
+  return card.status === "timeout" && card.reason?.startsWith("edited by ") ? "approved with changes" : OUTCOMES[card.status];
+}
 
 /** What differs between a card as it was shown and as it is. @param {Card} before @param {Card} after */
 function differences(before, after) {

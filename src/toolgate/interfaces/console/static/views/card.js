@@ -3,7 +3,7 @@
 
 import { may, post, wordsOf } from "../api.js";
 import { distinct, h, link } from "../core.js";
-import { OUTCOMES, answer, missing, obstacles, reviewOf } from "../decide.js";
+import { answer, missing, obstacles, outcomeOf, reviewOf } from "../decide.js";
 import { ago, countdown, duration, riskBadge, time } from "../format.js";
 import { toast } from "../notify.js";
 import { cards, outcomes } from "../store.js";
@@ -136,7 +136,7 @@ const STEPS = {
 function verdict(card) {
   if (card.status === "pending") return null;
   const kind = card.status === "approved" ? "good" : card.status === "rejected" ? "bad" : "warn";
-  const word = OUTCOMES[card.status];
+  const word = outcomeOf(card);
   return h("div", { class: `notice verdict ${kind}`, role: "status" },
     h("strong", null, word[0]?.toUpperCase() + word.slice(1), card.decided_by ? [" by ", h("bdi", null, card.decided_by)] : null),
     card.decided_at ? [" ", ago(card.decided_at)] : null,
@@ -200,7 +200,9 @@ function footer(id, held, review, around) {
     placeholder: () => (card().risk_level === "HIGH" ? "Reason (needed)" : "Reason"),
     oninput: () => { review.reason.value = reason.value; },
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
-      if (event.key === "Enter" && !event.isComposing) document.getElementById(aimed)?.focus();
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault(); // or the same stroke would press the button it moves to
+      document.getElementById(aimed)?.focus();
     },
   });
   let aimed = "approve";

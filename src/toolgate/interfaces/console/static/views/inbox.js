@@ -3,7 +3,7 @@
 
 import { may } from "../api.js";
 import { computed, distinct, effect, go, h, link, list, onCleanup, route, signal } from "../core.js";
-import { OUTCOMES, answer, reviewOf, whyNotTogether } from "../decide.js";
+import { answer, outcomeOf, reviewOf, whyNotTogether } from "../decide.js";
 import { ago, countdown, riskBadge } from "../format.js";
 import { bind, show } from "../keyboard.js";
 import { announce, toast } from "../notify.js";
@@ -85,7 +85,7 @@ function inside(card, count) {
     h("span", { class: "line" }, riskBadge(card.risk_level), h("b", null, card.tool_name),
       count > 1 ? h("span", { class: "chip" }, `×${count}`) : null,
       h("span", { class: "grow" }),
-      isOpen ? countdown(card.expires_at) : h("span", { class: `outcome ${card.status}` }, OUTCOMES[card.status])),
+      isOpen ? countdown(card.expires_at) : h("span", { class: `outcome ${card.status}` }, outcomeOf(card))),
     h("span", { class: "what" }, h("bdi", null, card.summary)),
     h("span", { class: "who" },
       isOpen ? [card.requester, card.user ? ` for ${card.user}` : "", " · ", ago(card.created_at)]
@@ -206,7 +206,7 @@ function nothing() {
   return h("div", { class: "empty" },
     h("h2", null, "Nothing waits for you"),
     h("p", null, "Questions appear here by themselves when an agent calls a tool that needs a person. To see one now:"),
-    h("pre", null, "curl -H \"Authorization: Bearer $TOKEN\" \\\n  -d '{\"tool_name\": \"...\", \"tool_params\": {}, \"wait\": false}' \\\n  " + `${location.origin}/my/projects/.../tools/execute`));
+    h("pre", { tabindex: 0, "aria-label": "How an agent asks" }, "curl -H \"Authorization: Bearer $TOKEN\" \\\n  -d '{\"tool_name\": \"...\", \"tool_params\": {}, \"wait\": false}' \\\n  " + `${location.origin}/my/projects/.../tools/execute`));
 }
 
 /** @returns {Node} */
@@ -236,9 +236,10 @@ export function view() {
   const isEmpty = distinct(() => rows.value.length === 0);
   const looked = distinct(() => route.value.params[0] ?? "");
   return h("div", { class: () => `inbox${looked.value ? " looking" : ""}` },
+    h("h1", { class: "unseen" }, "Inbox"),
     h("section", { class: "listing", "aria-label": "Inbox" },
       h("header", null,
-        h("h1", null, () => (isReady.value ? `${waiting.value} waiting` : "Inbox")),
+        h("h2", null, () => (isReady.value ? `${waiting.value} waiting` : "Inbox")),
         h("button", { class: "quiet", hidden: () => !decided.value, onclick: clearDecided }, () => `Clear ${decided.value} decided`)),
       scroller,
       h("div", { class: "bulk", hidden: () => !chosen.value.length },

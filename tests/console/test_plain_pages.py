@@ -1,0 +1,81 @@
+"""Deciding with JavaScript switched off, and what forms from elsewhere get."""
+
+from __future__ import annotations
+
+import httpx2
+from playwright.async_api import expect
+from tests.console.scene import Scene
+
+from toolgate.interfaces.server.identity import COOKIE
+
+
+async def test_a_person_decides_without_a_script(scene: Scene) -> None:
+    drop = await scene.ask("drop_table", {"name": "orders"})
+    text = "\n".join(f"line {number}" for number in range(300))
+    long = await scene.ask("note", {"text": text})
+    page = await scene.page(None, view="/login", java_script_enabled=False)
+    await page.get_by_label("Your token").fill(scene.server.tokens["root"])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("link", name="Decide without it").click()
+    await page.goto(f"{scene.server.url}/approvals/plain?project={scene.project}")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("2 waiting")
+    await expect(page.locator("li").first).to_contain_text("HIGH")
+
+    await page.get_by_role("link", name="drop_table").click()
+    await page.get_by_label("Reason (needed)").fill("It is archived")
+    await page.get_by_role("button", name="Approve").click()
+    await expect(page.get_by_role("status")).to_contain_text("Approved by root: It is archived")
+    await scene.call(drop, until=["completed"])
+
+    await page.get_by_role("link", name="All questions").click()
+    await page.get_by_role("link", name="note").click()
+    await expect(page.get_by_role("button", name="Approve")).to_have_count(0)  # a part is hidden
+    await page.get_by_role("link", name="Show everything").click()
+    await expect(page.locator("pre").nth(2)).to_contain_text("line 299")
+    await page.get_by_label("Reason").fill("Why so long?")
+    await page.get_by_role("button", name="Comment").click()
+    await expect(page.locator("main")).to_contain_text("root: Why so long?")
+
+    await page.get_by_label("Why the mode changes").fill("To be safe")
+    await page.get_by_role("button", name="Lock down everything").click()
+    await expect(page.locator(".banner")).to_contain_text("LOCKDOWN")
+    await page.goto(f"{scene.server.url}/approvals/{long}/plain")
+    scene.tolerated = ("409",)
+    await page.get_by_role("button", name="Reject").click()
+    await expect(page.get_by_role("alert")).to_contain_text("Nothing can be decided in LOCKDOWN")
+    await page.get_by_label("Why the mode changes").fill("All is well")
+    await page.get_by_role("button", name="Back to normal").click()
+    await page.goto(f"{scene.server.url}/approvals/{long}/plain")
+    await page.get_by_role("button", name="Reject").click()
+    await scene.call(long, until=["rejected"])
+
+
+async def test_a_form_that_is_not_ours_changes_nothing(scene: Scene) -> None:
+    asked = await scene.ask("drop_table", {"name": "orders"})
+    signed_in = await scene.client("ann").post("/session", json={})
+    csrf, cookie = signed_in.json()["csrf"], signed_in.cookies[COOKIE]
+    where = f"/approvals/{asked}/plain"
+    yes = {"answer": "approve", "reason": "because"}
+    async with httpx2.AsyncClient(base_url=scene.server.url, cookies={COOKIE: cookie}, timeout=20) as client:
+        assert (await client.post(where, data=yes)).status_code == 403
+        assert (await client.post(where, data={**yes, "csrf": "wrong"})).status_code == 403
+        assert (await client.post("/approvals/brake", data={"mode": "LOCKDOWN", "csrf": ""})).status_code == 403
+        ours = {**yes, "csrf": csrf}
+        assert (await client.post(where, data={**ours, "digest": "0" * 64})).status_code == 409
+        assert (await client.post(where, data={**ours, "reason": " "})).status_code == 400
+        assert (await client.post(where, data={**ours, "answer": "shred"})).status_code == 400
+        assert (await client.post(where, data={**ours, "answer": "comment", "reason": ""})).status_code == 400
+        assert (await client.post(where, content=b"%%%=;&&")).status_code == 400
+        foreign = {"Origin": "https://evil.example"}
+        assert (await client.post(where, data=ours, headers=foreign)).status_code == 403
+        brake = {"mode": "LOCKDOWN", "csrf": csrf, "project": scene.project}
+        assert (await client.post("/approvals/brake", data=brake)).status_code == 403  # ann is no admin
+        assert (await client.get("/approvals/none/plain")).status_code == 404
+        assert (await client.get("/console/other/app.js")).status_code == 404
+        assert (await scene.approval(asked))["status"] == "pending"
+        shown = await client.get(where)
+        assert "frame-ancestors 'none'" in shown.headers["content-security-policy"]
+        assert shown.headers["cache-control"] == "no-store"
+        await client.request("DELETE", "/session", headers={"X-Toolgate-CSRF": csrf})
+        assert (await client.get(where)).status_code == 303  # the session is over
+        assert (await client.get("/")).headers["location"] == "/login"
