@@ -25,6 +25,7 @@ def test_a_token_is_needed_and_never_an_option(tmp_path: Path) -> None:
     assert "TOOLGATE_TOKEN is not set" in said()
     assert "toolgate token create" in said()
     (tmp_path / "empty").write_text("\n")
+    (tmp_path / "empty").chmod(0o600)
     assert "is empty" in said("--token-file", str(tmp_path / "empty"))
     assert "cannot be read" in said("--token-file", str(tmp_path / "missing"))
 
