@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from tests.postgres import KEY, Cluster
 from tests.redis_server import RedisServer
 
@@ -25,9 +25,18 @@ LINGER_S = 2.0
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default")
+settings.load_profile(PROFILE)
 
 skipped: set[str] = set()
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under the soak profile every generated test is a long campaign."""
+    for item in items:
+        if PROFILE == "soak" and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.soak)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -27,7 +27,6 @@ from toolgate.ports.runner import Job, Runner
 from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
-_POSTGRES = ("postgresql://", "postgres://")
 REDIS = ("redis://", "rediss://")
 _SCHEMES = ("memory", "sqlite", "postgresql")
 _POSTGRES = ("postgresql", "postgres")
@@ -173,7 +172,7 @@ class _Crew:
         """The recall is on the call's row, which its worker reads."""
 
     def _make(self) -> Any:
-        if self._url.startswith(_POSTGRES):
+        if _is_postgres(self._url):
             read = _load("toolgate.adapters.stores.postgres_url", "read")
             return _load("toolgate.adapters.dispatchers.pgqueuer", "PgQueuerDispatcher")(read(self._url).dsn)
         assert self.gate is not None
@@ -185,10 +184,14 @@ class _Crew:
             await self._runner.close()
 
 
+def _is_postgres(url: str) -> bool:
+    return url.partition("://")[0] in _POSTGRES
+
+
 def _has_workers(url: str, wanted: bool | None) -> bool:
     if url.startswith("memory://") and wanted:
         raise UsageError("Workers are processes of their own and cannot share `memory://`; use a file or PostgreSQL.")
-    return url.startswith(_POSTGRES) if wanted is None else wanted
+    return _is_postgres(url) if wanted is None else wanted
 
 
 def _load(module: str, name: str) -> Any:
@@ -250,6 +253,10 @@ def directory(url: str) -> Directory:
             lambda: files.connect(path, busy_s=files.CREATE_S)
         )
         return in_file
+    if separator and scheme in _POSTGRES:
+        link = _load_postgres("toolgate.adapters.stores.postgres_schema", "prepared")(url)
+        in_postgres: Directory = _load("toolgate.adapters.directories.postgres", "PostgresDirectory")(link)
+        return in_postgres
     raise _unknown(scheme)
 
 
@@ -265,6 +272,11 @@ def threads(url: str) -> Threads:
             file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
+    if separator and scheme in _POSTGRES:
+        link = _load_postgres("toolgate.adapters.stores.postgres_schema", "prepared")(url)
+        sealer = _load("toolgate.adapters.stores.sealing", "load_shared")(link.address.key)
+        in_postgres: Threads = _load("toolgate.adapters.threads.postgres", "PostgresThreads")(link, sealer=sealer)
+        return in_postgres
     raise _unknown(scheme)
 
 

@@ -77,7 +77,19 @@ async def drop_table(name: str, cascade: bool = False) -> str:
     return f"{name} {cascade}"
 
 
-TOOLS = [edit, note, notify, drop_table]
+@toolgate.tool(risk_level="low", effects="read")
+async def look_up(key: str) -> dict[str, str]:
+    """Look something up in the handbook."""
+    return {"key": key, "found": "yes"}
+
+
+@toolgate.tool(undoable=True, undo_handler=_undo)
+async def keep(key: str, value: str) -> toolgate.ToolOutput:
+    """Keep a setting."""
+    return toolgate.ToolOutput.ok({"kept": key}, undo_metadata={"key": key, "was": value})
+
+
+TOOLS = [edit, note, notify, drop_table, look_up, keep]
 
 AFTER = BEFORE.replace("RETRIES = 3", "RETRIES = 5").replace(
     'with open(path, "w") as file:\n        json.dump(value, file)',

@@ -9,8 +9,13 @@ from types import ModuleType
 
 import pytest
 from tests.docs.pages import NOT_RUN, PRINTS, Block, blocks, name_of, pages
+from tests.postgres import needs_postgres
 
 WITH_PYTHON = [page for page in pages() if any(block.language == "python" for block in blocks(page))]
+MARKED = [
+    pytest.param(page, marks=needs_postgres) if "DATABASE_URL" in page.read_text(encoding="utf-8") else page
+    for page in WITH_PYTHON
+]
 
 
 def compile_block(block: Block, name: str) -> object:
@@ -27,13 +32,16 @@ def run_block(block: Block, name: str, module: ModuleType, runner: asyncio.Runne
         runner.run(going_on)
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
+@pytest.mark.parametrize("page", MARKED, ids=name_of)
 def test_every_python_block_runs(
     page: Path,
+    request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
+    if 'environ["DATABASE_URL"]' in page.read_text(encoding="utf-8"):
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     module = ModuleType("docs_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(tmp_path)

@@ -106,14 +106,14 @@ def test_a_path_without_a_database_is_an_error_and_none_is_made(
 
 def test_a_whole_log_verifies(used: Path) -> None:
     assert cli("audit", "verify", used) == (0, "one: 3 events, chain verifies\ntwo: 3 events, chain verifies\n", "")
-    assert cli("audit", "verify", used, "--json").json == {
+    assert here("audit", "verify", used, "--json").json == {
         "ok": True,
         "chains": [{"project": project, "events": 3, "problem": None} for project in ("one", "two")],
     }
 
 
 def test_an_empty_log_verifies(database: Path) -> None:
-    assert cli("audit", "verify", database) == (0, "No events yet.\n", "")
+    assert here("audit", "verify", database) == (0, "No events yet.\n", "")
 
 
 BREAKS = {
@@ -139,7 +139,7 @@ def test_a_broken_log_is_told_and_ends_with_1(used: Path, sql: str, says: str) -
 
 def test_a_broken_log_is_told_in_json_too(used: Path) -> None:
     change(used, "DELETE FROM events WHERE project_id='two' AND seq=3")
-    ended = cli("audit", "verify", used, "--json")
+    ended = here("audit", "verify", used, "--json")
     assert (ended.code, ended.json["ok"]) == (1, False)
     assert [chain["problem"] is None for chain in ended.json["chains"]] == [True, False]
 
@@ -148,7 +148,7 @@ def test_recover_lists_what_a_dead_process_left(orphaned: Path) -> None:
     listed = cli("recover", orphaned)
     assert listed.code == 0
     assert listed.out.splitlines()[1].split()[:3] == ["c1", "default", "hang"]
-    [unknown] = cli("recover", orphaned, "--json").json["unknown"]
+    [unknown] = here("recover", orphaned, "--json").json["unknown"]
     assert (unknown["id"], unknown["tool_name"], unknown["shown"]) == ("c1", "hang", {})
 
 
@@ -157,16 +157,16 @@ def test_recover_settles_a_call_with_name_and_reason(orphaned: Path) -> None:
         refused = here("recover", orphaned, "c1", *missing)
         assert (refused.code, refused.out) == (1, "")
         assert "--happened or --did-not-happen, --by NAME and --reason TEXT" in refused.err
-    settled = cli(
+    settled = here(
         "recover", orphaned, "c1", "--did-not-happen", "--by", "ann", "--reason", "not on the statement", "--json"
     )
     assert settled.json == {"call_id": "c1", "status": "FAILED"}
-    assert cli("recover", orphaned) == (0, "No call has an unknown outcome.\n", "")
+    assert here("recover", orphaned) == (0, "No call has an unknown outcome.\n", "")
     with toolgate.open(f"sqlite:///{orphaned}") as gate:
         last = gate.sync.events(call_id="c1")[-1]
         assert last.type == "tool.settled"
         assert "not on the statement" in last.body.decode()
-    assert cli("audit", "verify", orphaned).code == 0
+    assert here("audit", "verify", orphaned).code == 0
 
 
 def test_recover_refuses_what_it_cannot_settle(orphaned: Path) -> None:
@@ -194,8 +194,8 @@ def test_recover_asks_which_project_where_two_have_the_same_call(database: Path)
     refused = here("recover", database, "c1", *settle)
     assert refused.code == 1
     assert "say which with --project" in refused.err
-    assert cli("recover", database, "c1", *settle, "--project", "two").out == "c1 is COMPLETED now.\n"
-    [left] = cli("recover", database, "--json").json["unknown"]
+    assert here("recover", database, "c1", *settle, "--project", "two").out == "c1 is COMPLETED now.\n"
+    [left] = here("recover", database, "--json").json["unknown"]
     assert left["project"] == "one"
 
 
@@ -205,21 +205,21 @@ def test_status_shows_what_is_there(used: Path) -> None:
     assert f"schema {HEAD} (this version needs {HEAD})" in shown.out
     assert "events 6, approvals waiting 0, mode NORMAL" in shown.out
     assert shown.out.splitlines()[-1].split() == ["COMPLETED", "2"]
-    assert cli("db", "status", used, "--json").json["calls"] == {"COMPLETED": 2}
+    assert here("db", "status", used, "--json").json["calls"] == {"COMPLETED": 2}
 
 
 def test_upgrade_makes_a_database_once(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
     assert cli("db", "upgrade", path).out == f"The schema is at {HEAD} (was empty).\n"
-    assert cli("db", "upgrade", path).out == f"The schema is at {HEAD}.\n"
-    assert cli("db", "upgrade", path, "--json").json == {"from": HEAD, "to": HEAD}
+    assert here("db", "upgrade", path).out == f"The schema is at {HEAD}.\n"
+    assert here("db", "upgrade", path, "--json").json == {"from": HEAD, "to": HEAD}
 
 
 def test_a_backup_can_be_opened_with_the_key_beside_it(used: Path, tmp_path: Path) -> None:
     made = cli("db", "backup", used, tmp_path / "copy.db")
     assert made.code == 0
     assert "keep toolgate.db.key safe" in made.out
-    again = cli("db", "backup", used, tmp_path / "copy.db", "--json")
+    again = here("db", "backup", used, tmp_path / "copy.db", "--json")
     assert (again.code, again.out) == (1, "")
     assert "exists already" in again.err
     shutil.copy(f"{used}.key", tmp_path / "copy.db.key")
@@ -228,19 +228,19 @@ def test_a_backup_can_be_opened_with_the_key_beside_it(used: Path, tmp_path: Pat
 
 
 def test_a_backup_without_the_key_cannot_be_opened(used: Path, tmp_path: Path) -> None:
-    size = cli("db", "backup", used, tmp_path / "copy.db", "--json").json["bytes"]
+    size = here("db", "backup", used, tmp_path / "copy.db", "--json").json["bytes"]
     assert size == (tmp_path / "copy.db").stat().st_size
-    refused = cli("recover", tmp_path / "copy.db")
+    refused = here("recover", tmp_path / "copy.db")
     assert refused.code == 1
     assert "key file copy.db.key is missing" in refused.err
-    assert cli("audit", "verify", tmp_path / "copy.db").code == 0, "the log can be checked without it"
+    assert here("audit", "verify", tmp_path / "copy.db").code == 0, "the log can be checked without it"
 
 
 def test_prune_forgets_and_the_call_id_still_does_not_run_again(database: Path) -> None:
     assert run(PAY, database) == "COMPLETED\n"
-    pruned = cli("db", "prune", database, "--older-than", "0s")
+    pruned = here("db", "prune", database, "--older-than", "0s")
     assert pruned.out.startswith("Forgot arguments and results of 1 calls")
-    assert cli("audit", "verify", database).code == 0
+    assert here("audit", "verify", database).code == 0
     again = run(
         """
         from toolgate.errors import ConflictError
@@ -254,7 +254,7 @@ def test_prune_forgets_and_the_call_id_still_does_not_run_again(database: Path) 
     )
     assert again == "conflict\n", "what it ran with is forgotten, so no call can be shown to be the same"
     assert lines_of(database, ".paid") == ["3"]
-    assert cli("db", "prune", database, "--older-than", "0s", "--json").json["forgotten"] == 0
+    assert here("db", "prune", database, "--older-than", "0s", "--json").json["forgotten"] == 0
 
 
 @pytest.mark.parametrize("age", ["", "30", "d", "-1d", "1.5d", "30 d", "999999w", "1y"])
@@ -283,13 +283,13 @@ while count < 20000:
 def test_every_upkeep_command_works_while_another_process_writes(database: Path, tmp_path: Path) -> None:
     with running(BUSY, database) as busy:
         assert (line(busy), line(busy)) == ("busy", "going")
-        assert cli("db", "backup", database, tmp_path / "copy.db").code == 0
-        assert cli("db", "status", database, "--json").json["calls"]["COMPLETED"] >= 50
+        assert here("db", "backup", database, tmp_path / "copy.db").code == 0
+        assert here("db", "status", database, "--json").json["calls"]["COMPLETED"] >= 50
         assert cli("db", "prune", database, "--older-than", "0s").code == 0
-        assert cli("db", "vacuum", database, "--json").json["bytes_after"] > 0
-        assert cli("audit", "verify", database).code == 0
+        assert here("db", "vacuum", database, "--json").json["bytes_after"] > 0
+        assert here("audit", "verify", database).code == 0
         assert busy.poll() is None, "it goes on undisturbed"
-    assert cli("audit", "verify", tmp_path / "copy.db").code == 0
+    assert here("audit", "verify", tmp_path / "copy.db").code == 0
 
 
 def test_a_name_that_would_steer_the_terminal_is_written_out(database: Path) -> None:

@@ -14,7 +14,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import Result, result_of
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.driver import MODE_CHANGED, Driver
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.waiting import Key, Waiters
@@ -101,6 +101,9 @@ class Attendance:
         if hint is LOOK_AGAIN:
             self._waiters.wake_all()
             self._onlookers.wake_all()
+            return
+        if hint == MODE_CHANGED and self._driver.on_due is not None:
+            self._driver.on_due(self._driver.now())  # a sweep reads the mode, and enforces it
             return
         self._onlookers.wake(hint)
         if self._homes and hint.status.is_final:

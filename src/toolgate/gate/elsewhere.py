@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from toolgate.gate.people import somebody
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_PROJECT, Principal
@@ -11,7 +9,6 @@ from toolgate.kernel.output import Result, ToolOutput
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.working import Work
-from toolgate.ports.bus import Hint
 
 LEASE_S = 10.0
 """How long a worker's call is its own without a sign of life."""
@@ -93,10 +90,3 @@ class Elsewhere:
         """
         self._check_open()
         return await self._work.perform(project, call_id, by=Principal.of(by), lease_s=lease_s)
-
-    def hear(self, listener: Callable[[Hint], None]) -> Callable[[], None]:
-        """Have a function called when a call changed, here or in another process; returns what ends that.
-
-        It is called on any thread and must return at once. Hints may be lost or repeated: read the call.
-        """
-        return self._driver.bus.subscribe(listener)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
@@ -48,6 +49,8 @@ from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
 from toolgate.ports.store import CallQuery, Store
 
+FOREIGN_NEWS_S = 0.5
+"""How long an event of another process stays unseen at most: not every one comes with a hint."""
 RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
@@ -394,11 +397,20 @@ class Gate(People, Elsewhere, Outlook):
                     for event in batch:
                         yield event
                     after = batch[-1].seq
-                await news.wait()
+                await self._news(news)
         finally:
             unsubscribe()
             listen.remove(tell)
             self._readers.remove(wake)
+
+    async def _news(self, news: asyncio.Event) -> None:
+        """Wait until something happened; where others write too, no longer than it may take until it is seen."""
+        if not self._driver.store.is_shared:
+            await news.wait()
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FOREIGN_NEWS_S):
+                await news.wait()
 
     def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
         """Have a function called after every commit, in the thread that made it; returns what ends that."""

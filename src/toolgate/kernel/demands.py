@@ -44,6 +44,7 @@ class ApprovalDemand:
     """Ask for every call of a tool that requires approval."""
 
     name: str = "requires_approval"
+    is_static: ClassVar[bool] = True
 
     def __call__(self, _call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict | None:
         return Verdict(Word.ASK, "the tool requires approval", self.name, "requires_approval")

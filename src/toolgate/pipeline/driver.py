@@ -20,7 +20,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import PRIVATE
+from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
 from toolgate.kernel.masking import Masker
 from toolgate.kernel.masking_echo import Veil
 from toolgate.kernel.policy import Policy
@@ -39,6 +39,8 @@ from toolgate.ports.store import Store
 LONG_GRACE_S = 3600.0
 """For approved calls of private projects whose owner is gone: nobody takes them, and looking costs a commit."""
 
+MODE_CHANGED = Hint(SYSTEM_PROJECT, "mode", Status.COMPLETED)
+"""The mode is another; whoever hears of it reads it."""
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 _EXECUTING = Status.EXECUTING
 _new = tuple.__new__  # what a named tuple's own constructor does, without its Python frame
@@ -121,6 +123,8 @@ class Driver:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
+        elif change.set_mode is not None:
+            self.bus.publish(MODE_CHANGED)
         for listener in self.listeners:
             listener(change)
 

@@ -7,6 +7,7 @@ host said that nothing may run unheard.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import threading
@@ -25,6 +26,9 @@ SPOOL = 10_000
 
 PATIENCE_S = 5.0
 """How long a sink may take over one event before that counts as a failure."""
+
+LOOK_S = 0.05
+"""How often the gate looks whether the loop of a helper still lives, while there is one."""
 
 Told = tuple[str, dict[str, Any]]
 Rendering = Callable[[str, dict[str, Any]], Told | None]
@@ -97,6 +101,22 @@ class Relay:
             task = home.create_task(self.flush(), name="toolgate-sink")
             self._helpers.add(task)
             task.add_done_callback(self._helpers.discard)
+            self._spawn(self._inherit(task, home))
+
+    async def _inherit(self, task: asyncio.Task[bool], home: asyncio.AbstractEventLoop) -> None:
+        """On the gate's own loop: pass on what a helper leaves behind whose loop ends before it is done."""
+        while not task.done() and not home.is_closed():  # noqa: ASYNC110  # a loop tells nobody that it closes
+            await asyncio.sleep(LOOK_S)
+        if task.done() and not task.cancelled():
+            return
+        if not task.done():  # nobody will ever go on with it
+            self._helpers.discard(task)
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # said here by doing its work
+            coroutine = task.get_coro()
+            assert coroutine is not None
+            with contextlib.suppress(RuntimeError):  # what a sink does at its end may need the loop
+                coroutine.close()
+        await self.flush()
 
     async def flush(self) -> bool:
         """Return once the sink has everything that was queued before; False where it would not take it."""

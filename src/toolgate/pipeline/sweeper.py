@@ -19,8 +19,8 @@ from toolgate.pipeline.recovery import Recovery
 from toolgate.ports.store import ApprovalQuery
 
 BATCH = 100
-LOOK_AFTER_S = 2.0
-"""How often a shared store is searched for the calls of dead processes."""
+LOOK_AFTER_S = 0.8
+"""How often a shared store is searched for the calls of dead processes, and its mode read anew."""
 
 log = logging.getLogger("toolgate.sweeper")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import rfc8785
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgate.errors import ToolInputError
@@ -45,7 +45,6 @@ def agree(text: str | bytes) -> None:
 
 
 @given(OBJECTS, st.booleans(), st.booleans())
-@settings(max_examples=300)
 def test_fast_reader_agrees_on_json(value: dict[str, Any], ascii_only: bool, encoded: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only)
     agree(text.encode() if encoded else text)
@@ -95,19 +94,16 @@ def mangled(draw: st.DrawFn) -> str:
 
 
 @given(mangled())
-@settings(max_examples=1000)
 def test_fast_reader_is_never_more_lenient(text: str) -> None:
     agree(text)
 
 
 @given(VALUES)
-@settings(max_examples=300)
 def test_canonical_is_what_the_reference_writes(value: Any) -> None:
     assert canonical(value) == rfc8785.dumps(value)
 
 
 @given(st.floats(1e-5, SAFE))
-@settings(max_examples=1000)
 def test_floats_the_fast_encoder_writes_are_the_references(number: float) -> None:
     if not number.is_integer():
         assert orjson.dumps(number) == rfc8785.dumps(number)
@@ -115,7 +111,6 @@ def test_floats_the_fast_encoder_writes_are_the_references(number: float) -> Non
 
 
 @given(OBJECTS)
-@settings(max_examples=300)
 def test_reading_the_canonical_form_changes_nothing(value: dict[str, Any]) -> None:
     try:
         read = read_arguments(value)

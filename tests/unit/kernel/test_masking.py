@@ -361,7 +361,7 @@ def test_masking_never_fails_never_mutates_never_aliases_and_settles(value: obje
     assert masker(masked) == masked
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=400)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(fragments)
 @example('password="')
 @example("password: |\n  a\n  b")

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 from pydantic import BaseModel, JsonValue
@@ -269,7 +269,6 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(SCHEMAS.filter(lambda schema: isinstance(schema, dict)), SCHEMAS, st.lists(VALUES, min_size=1, max_size=4))
-@settings(max_examples=500)
 def test_compiled_schema_answers_like_the_plain_validator_and_explains_each_no(
     schema: Node, other: Any, values: list[Any]
 ) -> None:

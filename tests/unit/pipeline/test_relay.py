@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 from toolgate.kernel.change import Change
 from toolgate.pipeline import relay as relays
-from toolgate.pipeline.relay import Relay, as_it_is
+from toolgate.pipeline.background import Background
+from toolgate.pipeline.relay import LOOK_S, Relay, as_it_is
 
 
 class Sink:
@@ -33,8 +35,17 @@ class Sink:
         self.told.append((type, data))
 
 
-def nowhere(_coroutine: Coroutine[Any, Any, Any]) -> None:
-    raise AssertionError("nothing should be spawned")
+@pytest.fixture
+def background() -> Iterator[Background]:
+    """The gate's own loop."""
+    background = Background("toolgate-relay-test")
+    yield background
+    background.close()
+
+
+def nowhere(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """A gate without a loop of its own: the loop at hand must do."""
+    coroutine.close()
 
 
 def change(*names: str, **data: Any) -> Change:
@@ -62,9 +73,9 @@ async def test_a_rendering_chooses_names_and_what_is_told() -> None:
     assert as_it_is("x", {}) == ("x", {})
 
 
-async def test_nobody_needs_to_ask_for_what_waits() -> None:
+async def test_nobody_needs_to_ask_for_what_waits(background: Background) -> None:
     sink = Sink()
-    Relay(sink, nowhere).take(change("a"))
+    Relay(sink, background.spawn).take(change("a"))
     async with asyncio.timeout(5):
         while not sink.told:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0)
@@ -123,9 +134,9 @@ async def test_a_sink_that_is_away_too_long_is_told_the_newest(
     assert [name for name, _ in sink.told] == ["b", "c"]
 
 
-async def test_a_change_made_elsewhere_is_told_on_the_loop_that_uses_the_sink() -> None:
+async def test_a_change_made_elsewhere_is_told_on_the_loop_that_uses_the_sink(background: Background) -> None:
     sink = Sink()
-    relay = Relay(sink, nowhere)
+    relay = Relay(sink, background.spawn)
     relay.take(change("a"))
     await relay.flush()
 
@@ -172,6 +183,66 @@ def test_a_loop_that_closes_just_now_leaves_it_to_the_gate() -> None:
     asyncio.run(use())
     assert len(spawned) == 1
     spawned[0].close()
+
+
+def run_and_close(what: Coroutine[Any, Any, None]) -> None:
+    """Use a loop and drop what still runs on it, as a host does that does not tidy up."""
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(what)
+    loop.close()
+
+
+async def nothing() -> None:
+    """Let the loop turn a few times."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, run_and_close], ids=["in order", "in disorder"])
+@pytest.mark.parametrize("rest", [[], [nothing]], ids=["before it began", "in the middle"])
+def test_what_an_ending_loop_leaves_is_passed_on_by_the_gate(
+    background: Background, run: Callable[[Any], None], rest: list[Callable[[], Any]]
+) -> None:
+    told = threading.Event()
+    home: list[asyncio.AbstractEventLoop] = []
+
+    class Slow:
+        """Takes longer than its first loop lives, and needs that loop to end well."""
+
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            if asyncio.get_running_loop() is home[0]:
+                try:
+                    await asyncio.sleep(60)
+                finally:
+                    home[0].call_soon(list)  # raises where it is closed
+            told.set()
+
+    relay = Relay(Slow(), background.spawn)
+
+    async def use() -> None:
+        home.append(asyncio.get_running_loop())
+        relay.take(change("a"))
+        for one in rest:
+            await one()
+
+    run(use())
+    assert told.wait(10)
+    assert asyncio.run(relay.flush())
+    gc.collect()  # what was dropped without a word would be told here
+
+
+def test_a_sink_that_failed_is_not_told_again_by_the_gate_at_once(background: Background) -> None:
+    sink = Sink(fails=1)
+    relay = Relay(sink, background.spawn)
+
+    async def use() -> None:
+        relay.take(change("a"))
+        await nothing()
+
+    asyncio.run(use())
+    background.submit(asyncio.sleep(2 * LOOK_S)).result(10)
+    assert sink.told == []
+    assert asyncio.run(relay.flush())
 
 
 def test_many_threads_use_one_sink() -> None:

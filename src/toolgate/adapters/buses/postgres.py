@@ -171,8 +171,9 @@ class PostgresBus:
             return
         if hints is None:
             self._look.set()
-        for hint in told:
-            self._pass_on(hint)
+        for hint in told:  # whoever sent it means it, also where a call only waits or is recalled
+            self._remember(hint)
+            self._tell(hint)
 
     def close(self) -> None:
         if self._is_closed:

@@ -49,6 +49,8 @@ class Seat:
     offered: dict[str, Offer] | None = None
     """What was offered and not taken yet; most seats are never offered anything."""
     taken: set[str] | None = None
+    recalled: frozenset[str] = frozenset()
+    """What it was asked to stop: it is asked once, however many servers say so."""
 
     def is_registered_for(self, offer: Offer) -> bool:
         return bool(self.tools) and ("*" in self.tools or offer.tool_name in self.tools)
@@ -94,6 +96,29 @@ class ClientRunner:
                 seat.offered = {}
             seat.offered[offer.call_id] = offer
         seat.offer(offer)
+
+    def place_foreign(self, offer: Offer) -> None:
+        """Offer a call that another server claimed to a connection here, if one fits and has not got it yet."""
+        with self._lock:
+            seats = self._seats.get(offer.project, ())
+            if any(offer.call_id in (seat.offered or ()) or offer.call_id in (seat.taken or ()) for seat in seats):
+                return
+            seat = self._choose(offer)
+            if seat is None:
+                return  # the server that claimed it keeps it for whoever comes
+            if seat.offered is None:
+                seat.offered = {}
+            seat.offered[offer.call_id] = offer
+        seat.offer(offer)
+
+    def has_seats(self, project: str) -> bool:
+        """Whether anybody is connected here who can run calls of a project."""
+        return project in self._seats
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects of those who are connected here."""
+        return tuple(self._seats)
 
     def _choose(self, offer: Offer) -> Seat | None:
         """A registered runner whose turn it is, else the most recent stream of who asked."""
@@ -146,10 +171,14 @@ class ClientRunner:
             if seat.offered is not None:
                 seat.offered.pop(call_id, None)
             seat.taken = (seat.taken or set()) - {call_id}
+            seat.recalled -= {call_id}
 
     def recall(self, call: Call, reason: str) -> None:
         with self._lock:
-            holders = [seat for seat in self._seats.get(call.project, ()) if call.id in (seat.taken or ())]
+            seats = self._seats.get(call.project, ())
+            holders = [seat for seat in seats if call.id in (seat.taken or ()) and call.id not in seat.recalled]
+            for seat in holders:
+                seat.recalled |= {call.id}
         for seat in holders:
             seat.recall(call.id, reason)
 

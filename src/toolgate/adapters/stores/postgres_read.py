@@ -33,6 +33,8 @@ _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
+_PLACE = ("created_at", 'project_id COLLATE "C"', 'call_id COLLATE "C"')
+"""Where a call stands among the others, oldest first."""
 _DEAD = (
     "NOT EXISTS (SELECT 1 FROM owners AS o WHERE o.owner=t.owner AND o.alive_until>now()) "
     "AND pg_postmaster_start_time() < now() - make_interval(secs => $3)"
@@ -83,13 +85,15 @@ class Reader:
             where.add("status=ANY(?)", sorted(status.value for status in query.statuses))
         if query.run_id is not None:
             where.add("pipeline_run_id=?", uuid_hex(query.run_id))
+        if query.tool_name is not None:
+            where.add("tool_name=?", query.tool_name)
         if query.since is not None:
             where.add("created_at>=?", query.since)
+        beyond, way = ("<", " DESC") if query.newest_first else (">", "")
         if query.after is not None:
             last = query.after
-            where.add('(created_at, project_id COLLATE "C", call_id COLLATE "C") > (?, ?, ?)',
-                      last.created_at, last.project, last.id)  # fmt: skip
-        sql = where.sql(_CALL, 'created_at, project_id COLLATE "C", call_id COLLATE "C"', query.limit)
+            where.add(f"({', '.join(_PLACE)}) {beyond} (?, ?, ?)", last.created_at, last.project, last.id)
+        sql = where.sql(_CALL, ", ".join(f"{column}{way}" for column in _PLACE), query.limit)
         return self._calls(await self._link.fetch(sql, *where.values, projects=_seen(query.project)))
 
     def _calls(self, rows: list[Any]) -> list[Call]:

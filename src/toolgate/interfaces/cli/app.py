@@ -6,6 +6,8 @@ import typer
 
 from toolgate.interfaces.cli import (
     audit,
+    calling,
+    chat,
     db,
     grants,
     history,
@@ -21,6 +23,7 @@ from toolgate.interfaces.cli import (
     undoing,
     worker,
 )
+from toolgate.interfaces.cli.on_server import OnServer
 
 app = typer.Typer(
     name="toolgate",
@@ -44,15 +47,17 @@ app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
 app.command("runner")(runner.runner)
-app.command("inbox")(inbox.inbox)
-app.command("show")(people.show)
-app.command("approve")(people.approve)
-app.command("deny")(people.deny)
-app.command("edit")(people.edit)
-app.command("undo")(undoing.undo)
-app.command("undo-run")(undoing.undo_run)
-app.command("history")(history.history)
-app.command("watch")(history.watch)
+app.command("call")(calling.call)
+app.command("chat")(chat.chat)
+app.command("inbox", cls=OnServer)(inbox.inbox)
+app.command("show", cls=OnServer)(people.show)
+app.command("approve", cls=OnServer)(people.approve)
+app.command("deny", cls=OnServer)(people.deny)
+app.command("edit", cls=OnServer)(people.edit)
+app.command("undo", cls=OnServer)(undoing.undo)
+app.command("undo-run", cls=OnServer)(undoing.undo_run)
+app.command("history", cls=OnServer)(history.history)
+app.command("watch", cls=OnServer)(history.watch)
 
 
 @app.callback(invoke_without_command=True)

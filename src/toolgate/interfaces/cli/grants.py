@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.session import By, Database, Json, Project, gate_on, person
+from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.on_server import OnServer
+from toolgate.interfaces.cli.session import By, Database, Json, Project
 from toolgate.interfaces.cli.show import as_json, table
+
+if TYPE_CHECKING:
+    from toolgate.interfaces.server.schemas import GrantRecord
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -18,7 +23,7 @@ def grants() -> None:
     """List and revoke remembered approvals."""
 
 
-@app.command("list")
+@app.command("list", cls=OnServer)
 def list_grants(
     database: Database,
     everything: Annotated[bool, typer.Option("--all", help="Also those that are used up, expired or revoked.")] = False,
@@ -26,66 +31,59 @@ def list_grants(
     json: Json = False,
 ) -> None:
     """List the grants that can still be used, with their uses."""
-    from datetime import UTC, datetime
-
-    from toolgate.ports.store import GrantQuery
-
-    now = datetime.now(UTC)
-    with gate_on(database) as gate:
-        found = gate.sync.grants(GrantQuery(project=project, live_at=None if everything else now))
+    with desk_on(database, project=project) as desk:
+        found = desk.grants(everything=everything)
     if json:
-        as_json({"grants": [_as_json(grant, now) for grant in found]})
+        as_json({"grants": [_as_json(grant) for grant in found]})
         return
     if not found:
         typer.echo("No grant can be used." if not everything else "There is no grant.")
         return
     rows = [
         (
-            grant.id,
+            grant.grant_id,
             grant.tool_name,
-            _pattern(grant.shown),
+            _pattern(grant.pattern),
             grant.requester,
             grant.granted_by,
-            f"{len(grant.used)}/{grant.max_uses}",
+            f"{grant.uses}/{grant.max_uses}",
             f"{grant.expires_at:%Y-%m-%d %H:%M}",
-            "live" if grant.is_live(now) else f"revoked by {grant.revoked_by}" if grant.revoked_at else "over",
+            "live" if grant.is_live else f"revoked by {grant.revoked_by}" if grant.revoked_at else "over",
         )
         for grant in found
     ]
     table(("grant", "tool", "arguments", "for", "by", "uses", "until (UTC)", "state"), rows)
 
 
-@app.command()
+@app.command(cls=OnServer)
 def revoke(
     database: Database,
     grant_id: Annotated[str, typer.Argument(help="The grant; the beginning of its id is enough.")],
     by: By = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why.")] = None,
+    project: Project = None,
     json: Json = False,
 ) -> None:
     """Take a grant back: nothing starts because of it any more."""
-    from toolgate.ports.store import GrantQuery
-
-    with gate_on(database) as gate:
-        begun = [one for one in gate.sync.grants(GrantQuery()) if grant_id and one.id.startswith(grant_id)]
+    with desk_on(database, by=by, project=project) as desk:
+        begun = [one for one in desk.grants(everything=True) if grant_id and one.grant_id.startswith(grant_id)]
         if len(begun) > 1:
             raise UsageError(f"{len(begun)} grants begin with {grant_id!r}; write more of the id.")
-        whole = begun[0].id if begun else grant_id
-        revoked = gate.sync.revoke(whole, by=person(by), reason=reason)
+        revoked = desk.revoke(begun[0].grant_id if begun else grant_id, reason)
     if json:
-        as_json({"grant_id": revoked.id, "revoked_by": revoked.revoked_by, "uses": len(revoked.used)})
+        as_json({"grant_id": revoked.grant_id, "revoked_by": revoked.revoked_by, "uses": revoked.uses})
     else:
-        typer.echo(f"Grant {revoked.id} is revoked; it was used {len(revoked.used)} times.")
+        typer.echo(f"Grant {revoked.grant_id} is revoked; it was used {revoked.uses} times.")
 
 
-def _as_json(grant: Any, now: Any) -> dict[str, Any]:
-    told = ("id", "project", "tool_name", "requester", "user", "granted_by", "created_at", "expires_at", "max_uses")
+def _as_json(grant: GrantRecord) -> dict[str, Any]:
+    same = ("tool_name", "requester", "user", "granted_by", "created_at", "expires_at", "max_uses", "is_live")
     return {
-        **{name: getattr(grant, name) for name in told},
-        "arguments": grant.shown,
-        "used": [{"call_id": use.call_id, "at": use.at} for use in grant.used],
-        "is_live": grant.is_live(now),
-        "revoked_by": grant.revoked_by,
+        "id": grant.grant_id,
+        "project": grant.project_id,
+        **{name: getattr(grant, name) for name in (*same, "revoked_by")},
+        "arguments": grant.pattern,
+        "used": [{"call_id": use.tool_id, "at": use.at} for use in grant.used],
     }
 
 

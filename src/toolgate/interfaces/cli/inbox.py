@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.session import By, Database, Json, Project, Role, gate_on, person
+from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.session import By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, printable
 from toolgate.kernel.rendering import reveal
 
 if TYPE_CHECKING:
+    from toolgate.interfaces.cli.desk import Desk
     from toolgate.kernel.approval import Approval
 
 LIST_KEYS = "up/down move   enter look   q quit"
@@ -27,9 +29,9 @@ def inbox(database: Database, by: By = None, role: Role = None, project: Project
     """Answer the questions that wait, live. With --json, list them once."""
     from toolgate.kernel.artifact import artifact_of
 
-    with gate_on(database) as gate:
+    with desk_on(database, project=project, by=by, roles=role) as desk:
         if json:
-            waiting = [artifact_of(approval).to_dict() for approval in gate.sync.pending(project=project)]
+            waiting = [artifact_of(approval).to_dict() for approval in desk.pending()]
             as_json({"pending": waiting})
             return
         import sys
@@ -38,7 +40,7 @@ def inbox(database: Database, by: By = None, role: Role = None, project: Project
             raise UsageError("The inbox needs a terminal; use --json to list what waits.")
         from toolgate.interfaces.cli.inbox_screen import run
 
-        run(gate, person(by, role), project)
+        run(desk)
 
 
 class Wish(StrEnum):
@@ -203,19 +205,20 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def answer(gate: Any, wish: Wish, approval: Approval, *, by: Any, words: str | None) -> str:
+def answer(desk: Desk, wish: Wish, approval: Approval, *, words: str) -> str:
     """Do what the person wants and return what to tell them."""
-    said = {"by": by, "project": approval.project}
-    seen = {**said, "digest": approval.digest}
+    from toolgate.ports.channel import Decision
+
     if wish is Wish.EXTEND:
-        gate.sync.extend(approval.id, 600, **said)
+        desk.extend(approval, 600)
         return "Ten minutes from now."
     if wish is Wish.COMMENT:
-        gate.sync.comment(approval.id, words or "", **said)
+        desk.comment(approval, words)
         return "Your words stand beside it."
+    seen = approval.digest
     if wish is Wish.RESPOND:
-        return f"The call is {gate.sync.respond(approval.id, words, **seen).status}."
+        return f"The call is {desk.respond(approval, words, digest=seen).status}."
     if wish is Wish.EDIT:
-        return f"The call is {gate.sync.edit(approval.id, words or '', **seen).status}."
-    decision = "approve" if wish is Wish.APPROVE else "deny"
-    return f"The call is {gate.sync.decide(approval.id, decision, reason=words or None, **seen).status}."
+        return f"The call is {desk.edit(approval, words, digest=seen).status}."
+    decision = Decision.APPROVE if wish is Wish.APPROVE else Decision.DENY
+    return f"The call is {desk.decide(approval, decision, reason=words or None, digest=seen).status}."

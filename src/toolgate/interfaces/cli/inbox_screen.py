@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toolgate.errors import ToolgateError
+from toolgate.errors import NotSignedInError, ServerError, ToolgateError
+from toolgate.interfaces.cli.desk import Desk
 from toolgate.interfaces.cli.inbox import Inbox, Wish, answer
 from toolgate.interfaces.cli.people import edited
 from toolgate.interfaces.cli.show import printable
@@ -30,12 +31,12 @@ _QUESTIONS = {
 }
 
 
-def run(gate: Any, by: Any, project: str | None) -> None:
+def run(desk: Desk) -> None:
     """Show the inbox until the person quits."""
     state = Inbox()
     with _raw() as settings:
         while True:
-            state.refresh(gate.sync.pending(project=project))
+            _refresh(state, desk)
             _draw(state)
             key = _key()
             wish = None if key is None else state.press(key)
@@ -43,10 +44,20 @@ def run(gate: Any, by: Any, project: str | None) -> None:
                 return
             if wish is not None and state.looking is not None:
                 with _cooked(settings):
-                    _do(gate, wish, state, by)
+                    _do(desk, wish, state)
 
 
-def _do(gate: Any, wish: Wish, state: Inbox, by: Any) -> None:
+def _refresh(state: Inbox, desk: Desk) -> None:
+    """Look what waits. A server that is away for a while is said to be, and what was seen stays."""
+    try:
+        state.refresh(desk.pending())
+    except ServerError as error:
+        if isinstance(error, NotSignedInError):
+            raise
+        state.note = printable(str(error))
+
+
+def _do(desk: Desk, wish: Wish, state: Inbox) -> None:
     approval = state.looking
     assert approval is not None
     try:
@@ -54,7 +65,7 @@ def _do(gate: Any, wish: Wish, state: Inbox, by: Any) -> None:
         if words is None:
             state.tell("Nothing was done.", leave=False)
             return
-        said = answer(gate, wish, approval, by=by, words=words)
+        said = answer(desk, wish, approval, words=words)
     except ToolgateError as error:
         state.tell(printable(str(error)), leave=False)
     else:

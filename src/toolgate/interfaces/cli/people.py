@@ -11,11 +11,12 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.age import seconds_of
-from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role, full_id, gate_on, person
+from toolgate.interfaces.cli.desk import desk_on, full_id
+from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, printable
 
 if TYPE_CHECKING:
-    from toolgate.gate import Gate
+    from toolgate.kernel.approval import Approval
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
 
@@ -35,10 +36,11 @@ def show(
     json: Json = False,
 ) -> None:
     """Show everything an approver must see of one question."""
+    from toolgate.kernel.artifact import artifact_of
     from toolgate.kernel.surfaces import to_plain, to_terminal
 
-    with gate_on(database) as gate:
-        artifact = gate.sync.artifact(full_id(gate, approval_id, project), project=project)
+    with desk_on(database, project=project) as desk:
+        artifact = artifact_of(desk.approval(full_id(desk, approval_id)))
     if json:
         as_json(artifact.to_dict())
         return
@@ -59,19 +61,13 @@ def approve(
     json: Json = False,
 ) -> None:
     """Approve a call. What is too long to show at first must be looked at in full, and its digest given."""
-    with gate_on(database) as gate:
-        whole = full_id(gate, approval_id, project)
-        _must_have_seen(gate, whole, digest, project)
-        result = gate.sync.decide(
-            whole,
-            "approve",
-            by=person(by, role),
-            reason=reason,
-            digest=digest,
-            project=project,
-            remember=_remember(remember, remember_for),
-        )
-        _tell(result, json)
+    from toolgate.ports.channel import Decision
+
+    with desk_on(database, project=project, by=by, roles=role) as desk:
+        asked = desk.approval(full_id(desk, approval_id))
+        _must_have_seen(asked, digest)
+        kept = _remember(remember, remember_for)
+        _tell(desk.decide(asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept), json)
 
 
 def deny(
@@ -85,10 +81,11 @@ def deny(
     json: Json = False,
 ) -> None:
     """Reject a call. It is final."""
-    with gate_on(database) as gate:
-        whole = full_id(gate, approval_id, project)
-        who = person(by, role)
-        _tell(gate.sync.decide(whole, "deny", by=who, reason=reason, digest=digest, project=project), json)
+    from toolgate.ports.channel import Decision
+
+    with desk_on(database, project=project, by=by, roles=role) as desk:
+        asked = desk.approval(full_id(desk, approval_id))
+        _tell(desk.decide(asked, Decision.DENY, reason=reason, digest=digest), json)
 
 
 def edit(
@@ -106,16 +103,13 @@ def edit(
     json: Json = False,
 ) -> None:
     """Approve a call with other arguments. A hidden value that is left as it is shown stays what it is."""
-    with gate_on(database) as gate:
-        whole = full_id(gate, approval_id, project)
-        _must_have_seen(gate, whole, digest, project)
-        approval = gate.sync.approval(whole, project=project)
-        changed = edited(approval.arguments) if arguments is None else _read(arguments)
+    with desk_on(database, project=project, by=by, roles=role) as desk:
+        asked = desk.approval(full_id(desk, approval_id))
+        _must_have_seen(asked, digest)
+        changed = edited(asked.arguments) if arguments is None else read_words(arguments)
         if changed is None:
             raise UsageError("Nothing was changed; use `toolgate approve` to approve it as it is.")
-        who = person(by, role)
-        shown = digest or approval.digest
-        _tell(gate.sync.edit(whole, changed, by=who, reason=reason, digest=shown, project=project), json)
+        _tell(desk.edit(asked, changed, reason=reason, digest=digest or asked.digest), json)
 
 
 def edited(arguments: Any) -> str | None:
@@ -133,7 +127,8 @@ def edited(arguments: Any) -> str | None:
     return None if after is None or after == before else after
 
 
-def _read(given: str) -> str:
+def read_words(given: str) -> str:
+    """What was typed, or the text of `@FILE`."""
     if not given.startswith("@"):
         return given
     try:
@@ -142,8 +137,10 @@ def _read(given: str) -> str:
         raise UsageError(f"The arguments cannot be read from {given[1:]}: {error}.") from error
 
 
-def _must_have_seen(gate: Gate, approval_id: str, digest: str | None, project: str | None) -> None:
-    if digest is None and gate.sync.artifact(approval_id, project=project).must_expand:
+def _must_have_seen(asked: Approval, digest: str | None) -> None:
+    from toolgate.kernel.artifact import artifact_of
+
+    if digest is None and artifact_of(asked).must_expand:
         raise UsageError(
             "Part of what would run is too long to be shown at first. Look at all of it with "
             "`toolgate show DATABASE APPROVAL --full`, and repeat with the --digest it shows."

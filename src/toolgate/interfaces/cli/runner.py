@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from toolgate.errors import UsageError
+from toolgate.interfaces.cli.credentials import TOKEN, token_of
 from toolgate.interfaces.cli.setup import Profile
-
-TOKEN = "TOOLGATE_TOKEN"
 
 
 def runner(
@@ -60,7 +58,7 @@ def runner(
 
     if confirm and trust_approvals:
         raise UsageError("--confirm asks here about everything, so --trust-approvals has no meaning beside it.")
-    token = _token(token_file)
+    token = token_of(token_file, kind="runner")
     options = Options(
         server=server,
         project=project,
@@ -83,21 +81,3 @@ def runner(
         asyncio.run(serve(options, view))
     finally:
         view.close()
-
-
-def _token(file: Path | None) -> str:
-    """The token, from a file or the environment; it is nowhere else, so that no process list shows it."""
-    if file is not None:
-        try:
-            text = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"The token file {file} cannot be read ({type(error).__name__}).") from None
-    else:
-        text = os.environ.pop(TOKEN, "").strip()
-    if not text:
-        where = f"{file} is empty" if file is not None else f"the variable {TOKEN} is not set"
-        raise UsageError(
-            f"A runner needs a token, and {where}. On the server: `toolgate token create DATABASE NAME --kind runner "
-            "--project PROJECT`."
-        )
-    return text

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.session import By, Database, Json, Tools, gate_on, load_tools, person
+from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.session import By, Database, Json, Tools
 from toolgate.interfaces.cli.show import as_json, printable, table
-
-if TYPE_CHECKING:
-    from toolgate.kernel.context import Context
 
 Force = Annotated[bool, typer.Option("--force", help="Undo although the state has changed since.")]
 InProject = Annotated[str, typer.Option("--project", help="The project of the call.")]
@@ -26,8 +24,8 @@ def undo(
     json: Json = False,
 ) -> None:
     """Take one call's effect back. Exit code 1 where it was not undone."""
-    with gate_on(database, tools=load_tools(tools)) as gate:
-        result = gate.sync.undo(call_id, context=_context(by, project), force=force)
+    with desk_on(database, project=project, by=by, tools=tools) as desk:
+        result = desk.undo(call_id, force=force)
     if json:
         told = {"call_id": call_id, "undo_call_id": result.call_id, "undone": result.success}
         as_json({**told, "status": result.status.value, "error": result.error})
@@ -49,12 +47,10 @@ def undo_run(
     json: Json = False,
 ) -> None:
     """Take back what a run did, last effect first. Exit code 1 where an effect is left."""
-    with gate_on(database, tools=load_tools(tools)) as gate:
-        report = gate.sync.undo_run(
-            run_id, context=_context(by, project), force=force, skip_failures=skip, preview=preview
-        )
+    with desk_on(database, project=project, by=by, tools=tools) as desk:
+        report = desk.undo_run(run_id, force=force, skip_failures=skip, preview=preview)
     steps = [
-        {"call_id": step.call_id, "tool": step.tool_name, "step": step.step.value, "reason": step.reason}
+        {"call_id": step.tool_id, "tool": step.tool_name, "step": step.step, "reason": step.reason}
         for step in report.steps
     ]
     if json:
@@ -65,10 +61,3 @@ def undo_run(
         table(("call", "tool", "outcome", "why"), [tuple(step.values()) for step in steps])
     if not report.success:
         raise typer.Exit(1)
-
-
-def _context(by: str | None, project: str) -> Context:
-    from toolgate.kernel.context import Context
-
-    who: Any = person(by)
-    return Context(principal=who.name, user=who.name, project=project)

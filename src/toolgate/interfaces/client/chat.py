@@ -9,7 +9,15 @@ from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.interfaces.server.schemas import EventList, EventRecord
-from toolgate.interfaces.server.schemas_chat import MessageAnswer
+from toolgate.interfaces.server.schemas_chat import (
+    ChatRunAnswer,
+    ChatRunList,
+    ChatRunRecord,
+    ConversationList,
+    MessageAnswer,
+    MessageList,
+    RunWord,
+)
 
 
 class Chat(Part):
@@ -20,6 +28,39 @@ class Chat(Part):
         body = given(content=content, session_id=session_id)
         return await self._connection.ask(MessageAnswer, "POST", self._path("chat", "messages"), body=body)
 
+    async def conversations(self, *, before: str | None = None, limit: int | None = None) -> ConversationList:
+        """A page of your conversations, the last one written to first; its `next` is the `before` of the next page."""
+        path, query = self._path("chat", "conversations"), given(before=before, limit=limit)
+        return await self._connection.ask(ConversationList, "GET", path, query=query, repeats=True)
+
+    async def messages(self, session_id: str, *, after: int | None = None, limit: int | None = None) -> MessageList:
+        """A page of a conversation's messages, oldest first; its `next` is the `after` of the next page."""
+        path = self._path("chat", "conversations", session_id, "messages")
+        query = given(after=after, limit=limit)
+        return await self._connection.ask(MessageList, "GET", path, query=query, repeats=True)
+
+    async def chat_runs(
+        self,
+        *,
+        session_id: str | None = None,
+        status: RunWord | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> ChatRunList:
+        """A page of the agent's runs on your messages, newest first; its `next` is the `before` of the next page."""
+        query = given(session_id=session_id, status=status, before=before, limit=limit)
+        return await self._connection.ask(ChatRunList, "GET", self._path("chat", "runs"), query=query, repeats=True)
+
+    async def chat_run(self, run_id: str) -> ChatRunRecord:
+        """One run of the agent."""
+        path = self._path("chat", "runs", run_id)
+        return (await self._connection.ask(ChatRunAnswer, "GET", path, repeats=True)).run
+
+    async def cancel_run(self, run_id: str) -> ChatRunRecord:
+        """End a run of the agent and the calls it waits for."""
+        path = self._path("chat", "runs", run_id, "cancel")
+        return (await self._connection.ask(ChatRunAnswer, "POST", path, body={})).run
+
     def stream(
         self,
         *,
@@ -28,14 +69,17 @@ class Chat(Part):
         tools: Sequence[str] | None = None,
         undo: bool = False,
         on_lost: Callable[[ServerError], None] | None = None,
+        on_open: Callable[[], None] | None = None,
     ) -> EventStream:
         """Follow the project: questions, results, chat, and signals to run calls here.
 
         With `tools` (names, or `*`) this connection runs calls of those tools; one that can undo says `undo`. An
-        account that may run calls also gets those of its session. `on_lost` hears why a connection was lost.
+        account that may run calls also gets those of its session. `on_lost` hears why a connection was lost,
+        `on_open` that there is one.
         """
         query = given(session_id=session_id, tools=",".join(tools) if tools else None, undo=undo or None)
-        return EventStream(self._connection, self._path("chat", "stream"), query, after=after, on_lost=on_lost)
+        path = self._path("chat", "stream")
+        return EventStream(self._connection, path, query, after=after, on_lost=on_lost, on_open=on_open)
 
     def follow(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
         """Follow every event of the project under its own name with its exact body; runs nothing."""

@@ -47,14 +47,14 @@ def _written(profile: str, state: StateFolder) -> Path:
 
 def check_reach(local: LocalGate, state: StateFolder, private: Iterable[Path]) -> None:
     """Refuse a set-up in which a server could change the policy or the journal, or read what is private."""
-    gate = local.gate
-    for path in (*policy_files(local), *(file for file in (state.journal, state.signals))):
+    gate, kept = local.gate, (state.path / "anything", state.journal, state.signals)
+    for path in (*policy_files(local), *kept):
         if reachable(gate, path, "write"):
             raise UsageError(
                 f"{path} lies where the tools of this runner may write, so a server could change it. Keep it outside "
                 "the workspace (--state, --policy), or add it to `protected` in the policy."
             )
-    for path in (state.journal, state.signals, *private):
+    for path in (*kept, *private):
         if reachable(gate, path, "read"):
             raise UsageError(
                 f"{path} lies where the tools of this runner may read, so a server could see what is private. Keep it "

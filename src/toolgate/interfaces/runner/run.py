@@ -65,11 +65,11 @@ class Runner:
         self._view = view
         self._client = client
         self._local = local
-        self._ledger = ledger
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._worker = Worker(local, ledger, client, view.tell)
-        self._was_connected = False
+        self._was_welcome = False
+        self._waits = delays(first_s=0.5, longest_s=LONGEST_S)
 
     def stop(self) -> None:
         """Stop: the first time after what runs is done, the second time at once."""
@@ -95,29 +95,20 @@ class Runner:
             await self._end()
 
     async def _listen(self) -> None:
-        waits = delays(first_s=0.5, longest_s=LONGEST_S)
         while True:
-            was_connected, self._was_connected = self._was_connected, False
             try:
                 await self._follow()
             except ToolgateError as error:
-                if isinstance(error, _HOPELESS) and not was_connected and not self._was_connected:
-                    raise
-                if getattr(error, "is_lasting", False) and not was_connected and not self._was_connected:
+                is_hopeless = isinstance(error, _HOPELESS) or getattr(error, "is_lasting", False)
+                if is_hopeless and not self._was_welcome:
                     raise
                 self._lost(error)
-            if self._was_connected:
-                waits = delays(first_s=0.5, longest_s=LONGEST_S)
-            self._was_connected |= was_connected
-            await asyncio.sleep(next(waits))
+            await asyncio.sleep(next(self._waits))
 
     async def _follow(self) -> None:
         names = sorted(tool.name for tool in self._local.tools)
-        async with self._client.stream(tools=names, undo=True, on_lost=self._lost) as stream:
+        async with self._client.stream(tools=names, undo=True, on_lost=self._lost, on_open=self._connected) as stream:
             async for event in stream:
-                if not self._was_connected or event.name == "stream.ready":
-                    self._was_connected = True
-                    self._say(Kind.CONNECTED, f"connected to {self._client.url}", project=self._options.project)
                 try:
                     asked = signal_of(event.name, event.data)
                 except UsageError as error:
@@ -128,8 +119,12 @@ class Runner:
                 elif asked is not None:
                     await self._worker.take(asked)
 
+    def _connected(self) -> None:
+        self._was_welcome = True
+        self._waits = delays(first_s=0.5, longest_s=LONGEST_S)
+        self._say(Kind.CONNECTED, f"connected to {self._client.url}", project=self._options.project)
+
     def _lost(self, error: ToolgateError) -> None:
-        self._was_connected = False
         self._say(Kind.DISCONNECTED, f"not connected: {printable(str(error))}", code=error.code)
 
     async def _end(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import cache
 
 import orjson
 from fastapi import FastAPI
@@ -97,18 +98,19 @@ def create_app(
     if not settings.allowed_origins:  # answers to foreign pages need the middleware
         app.shield = Shield(app, settings=settings)
     app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
-    described = orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
-    app.router.routes.append(Route("/openapi.json", _openapi(described), include_in_schema=False))
+    app.router.routes.append(Route("/openapi.json", _openapi, include_in_schema=False))
     console.mount(app, services)
     app.add_exception_handler(HTTPException, _http_problem)
     return app
 
 
-def _openapi(described: bytes) -> Any:
-    async def openapi(_request: Request) -> Response:
-        return Response(described, media_type="application/json")
+@cache  # it is the same for every server of this process, and costs more than the rest of starting one
+def _described() -> bytes:
+    return orjson.dumps(document(OPERATIONS), option=orjson.OPT_INDENT_2)
 
-    return openapi
+
+async def _openapi(_request: Request) -> Response:
+    return Response(await asyncio.to_thread(_described), media_type="application/json")
 
 
 async def _http_problem(_request: Request, error: Exception) -> Response:

@@ -250,10 +250,18 @@ class EscalateBody(Body):
     roles: Annotated[list[Id], Field(min_length=1, max_length=20)]
 
 
+class UseRecord(Answer):
+    """One call that ran because of a grant."""
+
+    tool_id: str
+    at: datetime
+
+
 class GrantRecord(Answer):
     """A remembered yes."""
 
     grant_id: str
+    project_id: str
     tool_name: str
     requester: str
     user: str | None = None
@@ -265,6 +273,7 @@ class GrantRecord(Answer):
     expires_at: datetime
     max_uses: int
     uses: int
+    used: list[UseRecord] = Field(default_factory=list)
     is_live: bool
     revoked_at: datetime | None = None
     revoked_by: str | None = None
@@ -341,6 +350,7 @@ class ApprovalRecord(Answer):
     reasons: list[str]
     claim: str | None = None
     confidence: int | None = None
+    factors: list[str] = Field(default_factory=list)
     quorum: int = 1
     votes: list[NoteRecord] = Field(default_factory=list)
     comments: list[NoteRecord] = Field(default_factory=list)
@@ -351,6 +361,7 @@ class ApprovalRecord(Answer):
     session_id: str | None = None
     run_id: str | None = None
     undoable: bool
+    undo_ttl_s: float | None = None
     requires_reason: bool
     timeout_seconds: float
     created_at: datetime
@@ -459,22 +470,6 @@ class PolicyAnswer(Answer):
     success: bool = True
     revision: str
     default: str
-
-
-class TicketAnswer(Answer):
-    success: bool = True
-    ticket: str
-    expires_in: float
-
-
-class SessionAnswer(Answer):
-    """Who is signed in. `csrf` goes into the header `X-Toolgate-CSRF` of requests made with the cookie."""
-
-    success: bool = True
-    account: str
-    kind: str
-    csrf: str | None = None
-    expires_in: float | None = None
 
 
 class Done(Answer):

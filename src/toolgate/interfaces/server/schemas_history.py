@@ -33,7 +33,7 @@ class RunList(Answer):
     next: str | None = None
 
 
-class RunsQuery(Query):
+class RunListQuery(Query):
     after: Id | None = Field(default=None, description="The `next` of the page before.")
     limit: Annotated[int, Field(ge=1, le=50, description="How many at most.")] = 20
 

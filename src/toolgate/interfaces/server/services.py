@@ -10,6 +10,7 @@ from typing import Any
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.gate import Gate
 from toolgate.interfaces.server.chains import Chains
+from toolgate.interfaces.server.foreign import Foreign
 from toolgate.interfaces.server.hub import Hub
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets, Limit
@@ -34,6 +35,7 @@ class Services:
     agent: Agent | ResidentAgent | None = None
     now: Callable[[], datetime] = utc_now
     hub: Hub = field(init=False)
+    foreign: Foreign = field(init=False)
     authenticator: Authenticator = field(init=False)
     requests: Limit = field(init=False)
     counts: Any = None
@@ -44,6 +46,7 @@ class Services:
     def __post_init__(self) -> None:
         settings = self.settings
         self.hub = Hub(self.gate, self.directory, settings, now=self.now)
+        self.foreign = Foreign(self.gate, self.clients)
         self.counts = _shared(settings)
         limit = _limits(self.counts)
         self.requests = limit("requests", settings.requests_per_second, settings.request_burst)
@@ -58,6 +61,7 @@ class Services:
 async def close(services: Services) -> None:
     """Let go of what requests were answered with; the gate and the directory are their opener's."""
     await services.hub.close()
+    await services.foreign.close()
     if services.counts is not None:
         from toolgate.interfaces.server.shared_limits import close_storage
 

@@ -232,6 +232,7 @@ async def _serve(
             await stream.put(RETRY + await _opening(services, feed, listener, last_id, asked))
             if seat is not None:
                 services.clients.join(seat)
+                services.foreign.joined(project)
             await stream.run()
     finally:
         if seat is not None:

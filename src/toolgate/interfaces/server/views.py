@@ -14,6 +14,7 @@ from toolgate.interfaces.server.schemas import (
     GrantRecord,
     NoteRecord,
     ToolInfo,
+    UseRecord,
 )
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
@@ -132,11 +133,13 @@ def approval(one: Approval) -> ApprovalRecord:
         edited_from=one.edited_from,
         difference=one.difference,
         confidence=one.confidence,
+        factors=list(one.factors),
         requester=one.requester,
         user=one.user,
         session_id=one.session_id,
         run_id=one.run_id,
         undoable=one.undoable,
+        undo_ttl_s=one.undo_ttl_s,
         requires_reason=one.requires_reason,
         timeout_seconds=(one.expires_at - one.created_at).total_seconds(),
         created_at=one.created_at,
@@ -177,6 +180,7 @@ def grant(one: Grant, now: datetime) -> GrantRecord:
     """A remembered yes as people see it."""
     return GrantRecord(
         grant_id=one.id,
+        project_id=one.project,
         tool_name=one.tool_name,
         requester=one.requester,
         user=one.user,
@@ -188,6 +192,7 @@ def grant(one: Grant, now: datetime) -> GrantRecord:
         expires_at=one.expires_at,
         max_uses=one.max_uses,
         uses=len(one.used),
+        used=[UseRecord(tool_id=use.call_id, at=use.at) for use in one.used],
         is_live=one.is_live(now),
         revoked_at=one.revoked_at,
         revoked_by=one.revoked_by,

@@ -25,6 +25,7 @@ SAMPLES: dict[str, Any] = {
     "approval_id": "a1",
     "approval_timeout_s": 5.0,
     "artifacts": [1],
+    "before": "x",
     "behavior": "b",
     "call_id": "c1",
     "claim": "so",
@@ -69,12 +70,13 @@ SAMPLES: dict[str, Any] = {
     "session": BrowserSession(account="ann", cookie="secret", csrf="secret", expires_in=1.0),
 }
 OWN = {
+    ("chat_runs", "status"): "waiting",
     ("simulate", "after"): "c1",
     ("result", "status"): "completed",
     ("stream", "undo"): True,
     ("undo_run", "undo"): True,
 }
-NOT_SENT = {"on_lost", "retry_s", "timeout"}
+NOT_SENT = {"on_lost", "on_open", "retry_s", "timeout"}
 CONSTANT = {"decision", "ticket"}
 """Fields that have one value, and the ticket of who cannot send a header."""
 

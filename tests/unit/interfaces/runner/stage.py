@@ -49,6 +49,7 @@ class AnyServer:
         self.queries: list[str] = []
         self.answers: list[tuple[int, dict[str, Any]]] = []
         self.beat_answer: tuple[int, dict[str, Any]] | None = None
+        self.stream_answer: tuple[int, dict[str, Any]] | None = None
         self.call: dict[str, Any] = {}
         self._streams: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
@@ -83,7 +84,7 @@ class AnyServer:
                     (int(line[15:]) for line in head.lower().split("\r\n") if line.startswith("content-length")), 0
                 )
                 body = json.loads(await reader.readexactly(size)) if size else {}
-                if "/chat/stream" in path:
+                if "/chat/stream" in path and self.stream_answer is None:
                     self.queries.append(path)
                     writer.write(HEAD + _chunk(frame("stream.ready", READY)))
                     self._streams.append(writer)
@@ -94,6 +95,8 @@ class AnyServer:
         writer.close()
 
     def _answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "/chat/stream" in path and self.stream_answer is not None:
+            return self.stream_answer
         tool_id = path.split("/")[5]
         taken = {"success": True, "tool_id": tool_id, "status": "completed", "message": "ok"}
         if method == "GET":

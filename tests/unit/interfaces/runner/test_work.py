@@ -9,6 +9,7 @@ import pytest
 from tests.unit.interfaces.runner.conftest import Slow
 from tests.unit.interfaces.runner.stage import Stage, problem
 
+from toolgate.errors import NotSignedInError
 from toolgate.interfaces.runner.ledger import Ledger
 from toolgate.interfaces.runner.local import open_local
 from toolgate.interfaces.runner.notices import Kind
@@ -317,3 +318,23 @@ async def test_a_question_of_an_earlier_runner_ends_if_the_server_gave_the_call_
         await stage.notes.saw(Kind.REFUSED)
         assert (await stage.gate.record("t1", project="demo")).status is Status.CANCELLED
     assert edited.read_text() == "old"
+
+
+async def test_who_is_turned_away_at_once_ends_with_the_servers_words(stage: Stage) -> None:
+    stage.server.stream_answer = (401, problem("not_signed_in"))
+    with pytest.raises(NotSignedInError):
+        async with stage.runner():
+            pass
+    assert stage.notes.of(Kind.STOPPED)
+
+
+async def test_who_was_welcome_once_keeps_coming_back(stage: Stage, slow: Slow) -> None:
+    slow.go.set()
+    async with stage.runner():
+        stage.server.stream_answer = (403, problem("not_allowed"))
+        stage.server.hang_up()
+        await stage.notes.saw(Kind.DISCONNECTED, 2)
+        stage.server.stream_answer = None
+        await stage.notes.saw(Kind.CONNECTED, 2)
+        stage.server.run("t1", "slow", {})
+        assert (await stage.server.result())["status"] == "completed"

@@ -169,14 +169,22 @@ class Listening:
 
 @asynccontextmanager
 async def open_house(
-    url: str = "memory://", *, agent: Any = None, tools: Any = None, policy: Any = None, **settings: Any
+    url: str = "memory://",
+    *,
+    people: str | None = None,
+    agent: Any = None,
+    tools: Any = None,
+    policy: Any = None,
+    **settings: Any,
 ) -> AsyncIterator[House]:
-    """A running server with an admin, two people, an agent and a stranger; `settings` as agent: the server's own."""
+    """A running server with an admin, two people, an agent and a stranger, whose accounts may be kept elsewhere;
+    `settings` as agent: the server's own.
+    """
     chosen = ServerSettings(host="127.0.0.1", port=0, drain_s=1, **settings)
     gate = toolgate.open(
         url, tools=TOOLS if tools is None else tools, policy=policy, runners={"client": ClientRunner()}
     )
-    directory = bootstrap.directory(url)
+    directory = bootstrap.directory(people or url)
     if agent == "settings":
         agent = agent_of(chosen.model_copy(update={"database": url}), gate)
     app = create_app(gate, directory, settings=chosen, agent=agent, owns_gate=True)

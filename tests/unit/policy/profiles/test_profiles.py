@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from tests.unit.policy.profiles import ordinary
 
 from toolgate.catalog import built_in_tools
 from toolgate.guards.edges import Edges
+from toolgate.guards.files import Workspace
 from toolgate.kernel.policy import Word
+from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy import FilePolicy, load_policy
 from toolgate.policy.explain import explain, question_of
 from toolgate.policy.profiles import PROFILES, Profile, render
@@ -72,9 +75,13 @@ def readonly(workspace: Path) -> FilePolicy:
     return load("readonly", workspace)
 
 
+@cache
+def tool_named(name: str, workspace: Workspace) -> dict[str, ToolDefinition]:
+    return {item.name: item for item in built_in_tools(Edges(workspace=workspace)) if item.name == name}
+
+
 def verdict(policy: FilePolicy, tool: str, **arguments: Any) -> Word:
-    known = {item.name: item for item in built_in_tools(Edges(workspace=policy.workspace)) if item.name == tool}
-    question = question_of({"tool": tool, "arguments": arguments}, known)
+    question = question_of({"tool": tool, "arguments": arguments}, tool_named(tool, policy.workspace))
     return explain(policy, question).ruling.word
 
 

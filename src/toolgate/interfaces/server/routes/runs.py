@@ -16,7 +16,7 @@ from toolgate.interfaces.server.schemas import (
     UndoRunBody,
     UndoStepRecord,
 )
-from toolgate.interfaces.server.schemas_history import RunList, RunsQuery, RunSummary
+from toolgate.interfaces.server.schemas_history import RunList, RunListQuery, RunSummary
 from toolgate.kernel.call import Call
 from toolgate.ports.directory import Ability
 from toolgate.ports.store import CallQuery
@@ -30,7 +30,7 @@ TOOLS = 6
 
 async def index(ask: Ask) -> RunList:
     """Find runs by their newest calls. A run is on the page of its newest call, and on no later one."""
-    query: RunsQuery = ask.query
+    query: RunListQuery = ask.query
     gate, project = ask.services.gate, ask.project
     after = None if query.after is None else await gate.record(query.after, project=project)
     walking = searching.walk(gate, CallQuery(project=project, newest_first=True, after=after))
@@ -110,7 +110,7 @@ OPERATIONS = (
         path=_ALL,
         summary="List runs, the one with the newest call first",
         handler=index,
-        query=RunsQuery,
+        query=RunListQuery,
         returns=RunList,
         tag="runs",
     ),

@@ -11,7 +11,8 @@ branch_labels = None
 depends_on = None
 
 _OF_PROJECTS = (
-    "approval_requests", "chain_heads", "events", "grants", "rate_uses", "runs", "tool_executions", "undo_records",
+    "agent_runs", "approval_requests", "chain_heads", "conversations", "events", "grants", "messages", "rate_uses",
+    "runs", "tool_executions", "undo_records",
 )  # fmt: skip
 _ALLOWED = "(SELECT string_to_array(current_setting('toolgate.projects', true), chr(31)))::text[]"
 """Evaluated once for each statement. Without the setting it is NULL, and nothing is seen."""

@@ -8,4 +8,13 @@
  */
 
 /** @type {Entry[]} */
-export const views = [{ name: "inbox", label: "Inbox", follows: true, load: () => import("./inbox.js") }];
+export const views = [
+  { name: "inbox", label: "Inbox", follows: true, load: () => import("./inbox.js") },
+  { name: "activity", label: "Activity", load: () => import("./activity.js") },
+  { name: "call", label: null, load: () => import("./call.js") },
+  { name: "run", label: "Runs", load: () => import("./run.js") },
+  { name: "chat", label: "Chat", follows: true, load: () => import("./chat.js") },
+  { name: "policy", label: "Policy", follows: true, load: () => import("./policy.js") },
+  { name: "grants", label: "Grants", load: () => import("./grants.js") },
+  { name: "audit", label: "Audit", load: () => import("./audit.js") },
+];

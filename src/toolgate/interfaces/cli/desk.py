@@ -1,0 +1,104 @@
+"""Where a command for people does its work: a database of this machine, or a server. One set of verbs for both."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.on_server import REMOTE
+
+if TYPE_CHECKING:
+    from toolgate.interfaces.server.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
+    from toolgate.kernel.approval import Approval
+    from toolgate.kernel.grant import Remember
+    from toolgate.kernel.output import Result
+    from toolgate.ports.channel import Decision
+
+
+class Desk(Protocol):
+    """Everything a person can do from the command line. Questions are given as they were shown."""
+
+    def pending(self) -> list[Approval]: ...
+
+    def approval(self, approval_id: str) -> Approval: ...
+
+    def decide(
+        self,
+        asked: Approval,
+        decision: Decision,
+        *,
+        reason: str | None = None,
+        digest: str | None = None,
+        remember: Remember | None = None,
+    ) -> Result: ...
+
+    def edit(
+        self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None
+    ) -> Result: ...
+
+    def respond(self, asked: Approval, words: str, *, digest: str | None = None) -> Result: ...
+
+    def comment(self, asked: Approval, words: str) -> None: ...
+
+    def extend(self, asked: Approval, seconds: float) -> None: ...
+
+    def latest(self, *, run: str | None, limit: int) -> list[ExecutionRecord]: ...
+
+    def follow(self, after: int | None) -> Generator[EventRecord, None, None]: ...
+
+    def undo(self, call_id: str, *, force: bool) -> Result: ...
+
+    def undo_run(self, run_id: str, *, force: bool, skip_failures: bool, preview: bool) -> UndoRunAnswer: ...
+
+    def grants(self, *, everything: bool) -> list[GrantRecord]: ...
+
+    def revoke(self, grant_id: str, reason: str | None) -> GrantRecord: ...
+
+
+def is_address(where: str) -> bool:
+    """Whether this is a server's address, and no path."""
+    return where.startswith(("http://", "https://"))
+
+
+@contextmanager
+def desk_on(
+    where: str,
+    *,
+    project: str | None = None,
+    by: str | None = None,
+    roles: list[str] | None = None,
+    tools: list[str] | None = None,
+) -> Iterator[Desk]:
+    """Open a database or a server for the time of one command.
+
+    A server knows who one is by the token, and has the tools itself.
+    """
+    if is_address(where):
+        if by is not None or roles or tools:
+            raise UsageError("A server knows you by your token and has its own tools: leave --by, --role, --tools out.")
+        from toolgate.interfaces.cli.desk_remote import RemoteDesk, client_at
+
+        with client_at(where, REMOTE.get(), project) as client:
+            yield RemoteDesk(client)
+    elif REMOTE.get().server is not None:
+        raise UsageError("A server's address begins with http:// or https://.")
+    else:
+        from toolgate.interfaces.cli.desk_local import LocalDesk
+        from toolgate.interfaces.cli.session import gate_on, load_tools, person
+
+        with gate_on(where, tools=load_tools(tools)) as gate:
+            yield LocalDesk(gate, person(by, roles), project)
+
+
+def full_id(desk: Desk, given: str) -> str:
+    """Return the id of the one open approval that begins so; an id that is whole is returned as it is."""
+    if not given:  # a script whose variable is not set must not answer whatever happens to wait
+        raise UsageError("The approval's id is empty; `toolgate inbox DATABASE --json` lists what waits.")
+    begun = [approval.id for approval in desk.pending() if approval.id.startswith(given)]
+    if given in begun or not begun:
+        return given
+    if len(begun) > 1:
+        raise UsageError(f"{len(begun)} open approvals begin with {given!r}; write more of the id.")
+    return begun[0]

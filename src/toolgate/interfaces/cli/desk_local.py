@@ -1,0 +1,134 @@
+"""The desk of a database of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from datetime import UTC, datetime
+
+from toolgate.gate import Gate
+from toolgate.interfaces.server import views
+from toolgate.interfaces.server.schemas import (
+    EventRecord,
+    ExecutionRecord,
+    GrantRecord,
+    UndoRunAnswer,
+    UndoStepRecord,
+)
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import DEFAULT_PROJECT, Context, Principal
+from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.output import Result
+from toolgate.ports.channel import Decision
+from toolgate.ports.store import CallQuery, GrantQuery
+
+PAGE = 1000
+
+
+class LocalDesk:
+    """Works on a gate as one person. Without a project, questions of all projects are on it."""
+
+    def __init__(self, gate: Gate, who: Principal, project: str | None) -> None:
+        self._gate = gate
+        self._who = who
+        self._project = project
+
+    def pending(self) -> list[Approval]:
+        return self._gate.sync.pending(project=self._project)
+
+    def approval(self, approval_id: str) -> Approval:
+        return self._gate.sync.approval(approval_id, project=self._project)
+
+    def decide(
+        self,
+        asked: Approval,
+        decision: Decision,
+        *,
+        reason: str | None = None,
+        digest: str | None = None,
+        remember: Remember | None = None,
+    ) -> Result:
+        return self._gate.sync.decide(
+            asked.id, decision, by=self._who, reason=reason, digest=digest, project=asked.project, remember=remember
+        )
+
+    def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
+        return self._gate.sync.edit(
+            asked.id, arguments, by=self._who, reason=reason, digest=digest, project=asked.project
+        )
+
+    def respond(self, asked: Approval, words: str, *, digest: str | None = None) -> Result:
+        return self._gate.sync.respond(asked.id, words, by=self._who, digest=digest, project=asked.project)
+
+    def comment(self, asked: Approval, words: str) -> None:
+        self._gate.sync.comment(asked.id, words, by=self._who, project=asked.project)
+
+    def extend(self, asked: Approval, seconds: float) -> None:
+        self._gate.sync.extend(asked.id, seconds, by=self._who, project=asked.project)
+
+    def latest(self, *, run: str | None, limit: int) -> list[ExecutionRecord]:
+        found: list[Call] = []
+        after: Call | None = None
+        while True:
+            page = self._gate.sync.calls(CallQuery(project=self._project, run_id=run, after=after, limit=PAGE))
+            found = [*found, *page][-limit:]
+            if len(page) < PAGE:
+                return [views.record(call, is_own=False) for call in found[::-1]]
+            after = page[-1]
+
+    def follow(self, after: int | None) -> Generator[EventRecord, None, None]:
+        project = self._project or DEFAULT_PROJECT
+        begin = self._end_of(project) if after is None else after
+        with asyncio.Runner() as runner:
+            events = self._gate.follow(project=project, after=begin)
+            try:
+                while True:
+                    event = runner.run(_next(events))
+                    yield EventRecord(
+                        seq=event.seq, type=event.type, at=event.at, tool_id=event.call_id, data=event.data
+                    )
+            finally:
+                runner.run(_end(events))
+
+    def _end_of(self, project: str) -> int:
+        after = 0
+        while batch := self._gate.sync.events(project=project, after=after, limit=5000):
+            after = batch[-1].seq
+        return after
+
+    def undo(self, call_id: str, *, force: bool) -> Result:
+        return self._gate.sync.undo(call_id, context=self._context(), force=force)
+
+    def undo_run(self, run_id: str, *, force: bool, skip_failures: bool, preview: bool) -> UndoRunAnswer:
+        report = self._gate.sync.undo_run(
+            run_id, context=self._context(), force=force, skip_failures=skip_failures, preview=preview
+        )
+        steps = [
+            UndoStepRecord(tool_id=one.call_id, tool_name=one.tool_name, step=one.step.value, reason=one.reason)
+            for one in report.steps
+        ]
+        return UndoRunAnswer(success=report.success, run_id=run_id, steps=steps)
+
+    def grants(self, *, everything: bool) -> list[GrantRecord]:
+        now = datetime.now(UTC)
+        query = GrantQuery(project=self._project, live_at=None if everything else now)
+        return [views.grant(one, now) for one in self._gate.sync.grants(query)]
+
+    def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
+        revoked = self._gate.sync.revoke(grant_id, by=self._who, reason=reason, project=self._project)
+        return views.grant(revoked, datetime.now(UTC))
+
+    def _context(self) -> Context:
+        name = self._who.name
+        return Context(principal=name, user=name, project=self._project or DEFAULT_PROJECT)
+
+
+async def _next(events: AsyncIterator[Event]) -> Event:
+    return await anext(events)
+
+
+async def _end(events: AsyncIterator[Event]) -> None:
+    if isinstance(events, AsyncGenerator):
+        await events.aclose()

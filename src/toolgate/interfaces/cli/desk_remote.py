@@ -1,0 +1,202 @@
+"""The desk of a server, through the client library.
+
+What a server says is drawn by the same code as what stands in a database: it can neither hide, move nor imitate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager
+
+from pydantic import ValidationError
+
+from toolgate.errors import BadAnswerError
+from toolgate.interfaces.cli.credentials import token_of
+from toolgate.interfaces.cli.on_server import Remote
+from toolgate.interfaces.client import StreamEvent, SyncClient
+from toolgate.interfaces.server.schemas import (
+    ApprovalRecord,
+    DecisionAnswer,
+    EventRecord,
+    Execution,
+    ExecutionRecord,
+    GrantRecord,
+    NoteRecord,
+    UndoRunAnswer,
+)
+from toolgate.interfaces.server.views import APPROVAL_STATUS
+from toolgate.kernel.approval import Approval, Note
+from toolgate.kernel.call import Status
+from toolgate.kernel.canonical import read_arguments
+from toolgate.kernel.context import DEFAULT_PROJECT
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.output import Result
+from toolgate.kernel.terms import ApprovalTerms
+from toolgate.ports.channel import Decision
+
+RETRY_S = 2.0
+"""How long a person is kept waiting for a server that does not answer."""
+_STATUSES = {shown: status for status, shown in APPROVAL_STATUS.items()}
+
+
+def client_at(url: str, remote: Remote, project: str | None) -> AbstractContextManager[SyncClient]:
+    """The client of one command."""
+    return SyncClient(
+        url,
+        token=token_of(remote.token_file, kind="person"),
+        project=project or DEFAULT_PROJECT,
+        retry_s=RETRY_S,
+        ca_file=remote.ca_file,
+        allow_plain_http=remote.plain_http,
+    )
+
+
+class RemoteDesk:
+    """Works on one project of a server as whoever the token is of."""
+
+    def __init__(self, client: SyncClient) -> None:
+        self._client = client
+
+    def pending(self) -> list[Approval]:
+        found: list[ApprovalRecord] = []
+        after: str | None = None
+        while True:
+            page = self._client.approvals(status="pending", after=after, limit=1000)
+            found += page.approvals
+            if page.next is None:
+                return [self._approval(one) for one in found]
+            after = page.next
+
+    def approval(self, approval_id: str) -> Approval:
+        return self._approval(self._client.approval(approval_id))
+
+    def decide(
+        self,
+        asked: Approval,
+        decision: Decision,
+        *,
+        reason: str | None = None,
+        digest: str | None = None,
+        remember: Remember | None = None,
+    ) -> Result:
+        if decision is Decision.DENY:
+            return self._result(self._client.reject(asked.id, reason, digest=digest))
+        kept = None if remember is None else {"uses": remember.uses, "seconds": remember.seconds}
+        return self._result(self._client.approve(asked.id, reason, digest=digest, remember=kept))
+
+    def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
+        changed = dict(read_arguments(arguments).value)
+        return self._result(self._client.edit(asked.id, changed, reason, digest=digest))
+
+    def respond(self, asked: Approval, words: str, *, digest: str | None = None) -> Result:
+        return self._result(self._client.respond(asked.id, words, digest=digest))
+
+    def comment(self, asked: Approval, words: str) -> None:
+        self._client.comment(asked.id, words)
+
+    def extend(self, asked: Approval, seconds: float) -> None:
+        self._client.extend(asked.id, seconds)
+
+    def latest(self, *, run: str | None, limit: int) -> list[ExecutionRecord]:
+        found: list[ExecutionRecord] = []
+        after: str | None = None
+        while len(found) < limit:
+            wanted = min(1000, limit - len(found))
+            page = self._client.calls(run_id=run, order="newest", after=after, limit=wanted)
+            found += page.tools
+            if page.next is None:
+                break
+            after = page.next
+        return found
+
+    def follow(self, after: int | None) -> Generator[EventRecord, None, None]:
+        with self._client.follow(after=after) as events:
+            for event in events:
+                if event.name != "stream.ready":
+                    yield _event(event)
+
+    def undo(self, call_id: str, *, force: bool) -> Result:
+        return self._call(self._client.undo(call_id, force=force))
+
+    def undo_run(self, run_id: str, *, force: bool, skip_failures: bool, preview: bool) -> UndoRunAnswer:
+        return self._client.undo_run(run_id, force=force, skip_failures=skip_failures, preview=preview)
+
+    def grants(self, *, everything: bool) -> list[GrantRecord]:
+        return self._client.grants(live=not everything, limit=1000)
+
+    def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
+        return self._client.revoke_grant(grant_id, reason)
+
+    def _result(self, decided: DecisionAnswer) -> Result:
+        return self._call(self._client.call(decided.tool_id))
+
+    def _call(self, told: Execution) -> Result:
+        found = told if isinstance(told, ExecutionRecord) else self._client.call(told.tool_id)
+        return Result(
+            call_id=found.tool_id,
+            tool_name=found.tool_name,
+            status=_status(found),
+            data=found.result,
+            error=found.error,
+            error_code=found.error_type,
+            approval_id=found.approval_id,
+            approved_by=found.approved_by,
+            undo_of=found.undo_of,
+        )
+
+    def _approval(self, told: ApprovalRecord) -> Approval:
+        return Approval(
+            id=told.approval_id,
+            project=self._client.project,
+            call_id=told.tool_id,
+            tool_name=told.tool_name,
+            message=told.description,
+            digest=told.digest,
+            nonce="",
+            definition_hash="",
+            requester=told.requester,
+            created_at=told.created_at,
+            expires_at=told.expires_at,
+            user=told.user,
+            run_id=told.run_id,
+            session_id=told.session_id,
+            level=told.level,
+            risk=told.risk_level.lower(),
+            confidence=told.confidence,
+            factors=tuple(told.factors),
+            reasons=tuple(told.reasons),
+            claim=told.claim,
+            arguments=told.arguments,
+            preview=told.preview,
+            undoable=told.undoable,
+            undo_ttl_s=told.undo_ttl_s,
+            requires_reason=told.requires_reason,
+            terms=ApprovalTerms(quorum=told.quorum),
+            votes=_notes(told.votes),
+            comments=_notes(told.comments),
+            edited_from=told.edited_from,
+            difference=told.difference,
+            status=_STATUSES[told.status],
+            decided_by=told.decided_by,
+            decided_at=told.decided_at,
+            reason=told.reason,
+        )
+
+
+def _event(told: StreamEvent) -> EventRecord:
+    shown = {**told.data, "tool_id": told.data.get("call_id"), "seq": told.id, "type": told.name}
+    try:
+        return EventRecord.model_validate(shown)
+    except ValidationError:
+        raise BadAnswerError("The server sent an event that is none. Check the address.") from None
+
+
+def _status(call: ExecutionRecord) -> Status:
+    try:
+        return Status(call.internal_status)
+    except ValueError:
+        raise BadAnswerError("The server speaks of a status that is none; is it of the same version?") from None
+
+
+def _notes(told: list[NoteRecord]) -> tuple[Note, ...]:
+    return tuple(Note(one.by, one.at, one.text) for one in told)

@@ -1,0 +1,157 @@
+// @ts-check
+/** One call: what happened to it stage by stage, what it was given and gave back, what decided, and what can be done. */
+
+import { get, may, path, post } from "../api.js";
+import { go, h, link, list } from "../core.js";
+import { milliseconds, riskBadge, said, statusBadge, time, visible } from "../format.js";
+import { toast } from "../notify.js";
+import { FINAL, block, confirm, distinct, empty, facts, heading, loaded, section, shortId, soon, trouble, whoOf } from "../parts.js";
+import { onEvents } from "../store.js";
+
+/** @typedef {import("../parts.js").Call} Call */
+/** @typedef {{ stage: string, event: string | null, seq: number | null, at: string, after_ms: number, said: string,
+ *   by: string | null, reason: string | null, data: any }} Step */
+
+const STAGES = /** @type {Record<string, string>} */ ({
+  resolve: "Resolve", validate: "Validate", permit: "Permit", assess: "Assess", approve: "Approve", execute: "Execute", record: "Record",
+});
+const BAD = new Set(["tool.denied", "tool.failed", "tool.undo_failed", "approval.undelivered"]);
+const GOOD = new Set(["tool.completed", "tool.undone"]);
+const QUOTED = new Set(["approval.commented", "approval.decided", "approval.voted", "approval.edited"]);
+
+/** @param {Step} one */
+const tone = (one) => (BAD.has(one.event ?? "") ? "bad" : GOOD.has(one.event ?? "") ? "good" : "");
+
+/** @param {import("../core.js").Signal<Step>} step */
+function stepItem(step) {
+  const one = step.peek();
+  return h("li", { class: `step ${tone(one)}` },
+    h("span", { class: "stage" }, STAGES[one.stage] ?? one.stage),
+    h("div", { class: "told" },
+      h("p", null, h("b", null, said(one.said)), one.by ? h("span", { class: "soft" }, " · ", said(one.by)) : null),
+      one.reason ? h("p", { class: QUOTED.has(one.event ?? "") ? "quote" : "soft" }, said(one.reason)) : null,
+      Object.keys(one.data).length && one.event
+        ? h("details", null, h("summary", null, h("code", null, one.event), one.seq === null ? "" : ` · event ${one.seq}`), block(one.data, `Data of ${one.event}`))
+        : null),
+    h("span", { class: "at" }, time(one.at), h("span", { class: "faint" }, one.after_ms >= 1 ? `+${milliseconds(one.after_ms)}` : "")));
+}
+
+/** @param {Call} call */
+function actionsFor(call) {
+  const id = call.tool_id;
+  const at = `tools/${encodeURIComponent(id)}`;
+  return {
+    undo: () => confirm({
+      title: "Undo this call?", does: "Undo", danger: true,
+      says: h("p", null, "What ", h("b", null, said(call.tool_name)), " did is taken back. The undo is a call of its own, and it is refused where the state has changed since."),
+      run: async () => {
+        const done = await post(`${at}/undo`);
+        toast(done.success ? "Undone." : visible(done.error ?? "Not undone."), done.success ? "good" : "bad");
+        go("call", done.tool_id);
+      },
+    }),
+    cancel: () => confirm({
+      title: "Cancel this call?", does: "Cancel the call", danger: true, label: "Why? It is kept in the record.",
+      says: h("p", null, "A call that waits ends at once; one that runs is asked to stop."),
+      run: (reason) => post(`${at}/cancel`, reason ? { reason } : {}),
+    }),
+    settle: (/** @type {boolean} */ happened) => confirm({
+      title: happened ? "It took effect" : "It did not take effect", does: "Settle", needs: true, label: "How do you know? It is kept in the record.",
+      says: h("p", null, "Whoever waits for this call is told, and it counts as ", happened ? "completed." : "failed."),
+      run: (reason) => post(`${at}/settle`, { happened, reason }),
+    }),
+  };
+}
+
+/** @param {string[]} params @returns {Node} */
+export function view(params) {
+  const id = params[0] ?? "";
+  const at = `tools/${encodeURIComponent(id)}`;
+  const { value, problem, refresh } = loaded(async () => {
+    const [kept, told] = await Promise.all([get(`${at}/record`), get(`${at}/timeline`)]);
+    return { kept, told };
+  });
+  const again = soon(refresh, 200);
+  onEvents((events) => {
+    if (events.some((one) => one.call_id === id || one.data?.action_id === id)) again();
+  });
+  const call = distinct(() => /** @type {Call | undefined} */ (value.value?.kept.call));
+  const decided = distinct(() => value.value?.kept.decided);
+  const approvals = distinct(() => value.value?.kept.approvals ?? []);
+  const canUndo = distinct(() => Boolean(value.value?.told.can_undo));
+  const steps = h("ol", { class: "timeline" });
+  list(steps, () => /** @type {Step[]} */ (value.value?.told.steps ?? []), (one) => `${one.seq ?? ""}${one.stage}${one.said}`, stepItem);
+
+  function head() {
+    const one = call.value;
+    if (!one) return null;
+    const act = actionsFor(one);
+    const waits = one.internal_status === "AWAITING_APPROVAL" && one.approval_id;
+    return heading(h("span", { class: "title" }, one.undo_of ? "undo " : "", said(one.tool_name), " ", statusBadge(one.internal_status), " ", riskBadge(one.risk_level)),
+      h("span", null, said(whoOf(one)), " · ", time(one.created_at)),
+      waits ? h("a", { class: "button primary", href: link("inbox", /** @type {string} */ (one.approval_id)) }, "Decide") : null,
+      one.run_id ? h("a", { class: "button", href: link("run", one.run_id) }, "Its run") : null,
+      canUndo.value && may("ask") ? h("button", { onclick: act.undo }, "Undo") : null,
+      !FINAL.has(one.internal_status) && may("ask") ? h("button", { class: "danger", onclick: act.cancel }, "Cancel") : null);
+  }
+
+  function doubt() {
+    const one = call.value;
+    if (one?.internal_status !== "UNKNOWN") return null;
+    const act = actionsFor(one);
+    return h("div", { class: "notice warn" }, h("p", null, h("b", null, "Nobody knows whether this took effect. "), said(one.error ?? ""), " Look at the state, then say so."),
+      may("decide") ? h("div", { class: "actions" }, h("button", { onclick: () => act.settle(true) }, "It took effect"), h("button", { onclick: () => act.settle(false) }, "It did not")) : null);
+  }
+
+  function given() {
+    const one = call.value;
+    if (!one) return null;
+    return [
+      one.undo_of ? h("p", null, "Takes back ", h("a", { href: link("call", one.undo_of) }, "call ", shortId(one.undo_of)), ".") : null,
+      one.parent_id ? h("p", null, "Made by ", h("a", { href: link("call", one.parent_id) }, "call ", shortId(one.parent_id)), ".") : null,
+      h("h3", null, "Arguments"), one.tool_params === null ? h("p", { class: "faint" }, "Forgotten, or never usable.") : block(one.tool_params, "Arguments"),
+      one.error ? [h("h3", null, "Error"), h("p", { class: "notice bad" }, said(one.error))] : null,
+      one.result === null || one.result === undefined ? null : [h("h3", null, "Result"), block(one.result, "Result")],
+    ];
+  }
+
+  function why() {
+    const [one, word] = [call.value, decided.value];
+    if (!one || !word) return null;
+    const explain = new URLSearchParams({ tool: one.tool_name, params: JSON.stringify(one.tool_params ?? {}) });
+    return [
+      facts([
+        ["Allowed by", one.approved_by === "policy:auto" ? "the policy" : one.approved_by],
+        ["Level", word.level], ["Confidence", word.confidence === null ? null : String(word.confidence)],
+        ["Agent's claim", word.claim], ["Runs", word.placement + (one.runner ? ` (${one.runner})` : "")],
+        ["Policy", shortId(word.policy_revision)], ["Call", shortId(one.tool_id)],
+      ]),
+      word.reasons.length ? [h("h3", null, "What the rules said"), h("ul", { class: "plain-list" }, word.reasons.map((/** @type {string} */ reason) => h("li", null, said(reason))))] : null,
+      word.facts && Object.keys(word.facts).length ? h("details", null, h("summary", null, "What the arguments pointed at"), block(word.facts, "Facts")) : null,
+      h("p", null, h("a", { href: `${link("policy", "explain")}?${explain}` }, "What would the policy say now?")),
+    ];
+  }
+
+  function asked() {
+    return approvals.value.map((/** @type {any} */ one) => h("div", { class: "asked" },
+      h("p", null, statusBadge(one.status), " ", said(one.description), one.decided_by ? h("span", { class: "soft" }, " · ", said(one.decided_by), " ", time(one.decided_at)) : null),
+      one.reason ? h("p", { class: "quote" }, said(one.reason)) : null,
+      one.difference ? h("details", null, h("summary", null, "What the approver changed"), block(one.difference, "Edited arguments")) : null));
+  }
+
+  return h("div", { class: "page" },
+    trouble(() => problem.value, refresh),
+    () => (problem.value && !call.value ? empty("There is no such call here", h("p", null, h("a", { href: link("activity") }, "Look at all calls"))) : null),
+    h("div", { hidden: () => !call.value }, head, doubt,
+      h("div", { class: "columns" },
+        h("div", null, section("What happened", steps, h("p", { class: "faint", hidden: () => !value.value?.told.is_partial }, "Only the first 1,000 events are shown."))),
+        h("div", null,
+          section("What it was about", given),
+          h("div", { hidden: () => !approvals.value.length }, section("Who was asked", asked)),
+          section("What decided", why),
+          section("Record",
+            h("p", { class: "soft" }, "Each event is linked to the one before it by its hash."),
+            h("div", { class: "actions" },
+              h("a", { class: "button", href: link("audit", id) }, "Show its links"),
+              h("a", { class: "button", href: `${path("tools", id)}/record`, download: `call-${id.replace(/[^\w-]/g, "_")}.json` }, "Download as JSON")))))));
+}

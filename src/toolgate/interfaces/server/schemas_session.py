@@ -1,0 +1,21 @@
+"""What the wire looks like for signing in: sessions and tickets."""
+
+from __future__ import annotations
+
+from toolgate.interfaces.server.schemas import Answer
+
+
+class TicketAnswer(Answer):
+    success: bool = True
+    ticket: str
+    expires_in: float
+
+
+class SessionAnswer(Answer):
+    """Who is signed in. `csrf` goes into the header `X-Toolgate-CSRF` of requests made with the cookie."""
+
+    success: bool = True
+    account: str
+    kind: str
+    csrf: str | None = None
+    expires_in: float | None = None

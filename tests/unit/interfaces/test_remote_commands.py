@@ -1,0 +1,112 @@
+"""The commands for people on a server: the same words, the same keys, another desk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.programs import here
+from tests.unit.interfaces.at_a_terminal import Person
+from tests.unit.interfaces.client.listener import always, listening, problem
+from tests.unit.interfaces.server.house import House, open_house
+
+from toolgate.client import Client
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    async with open_house() as house:
+        yield house
+
+
+async def asked(house: House, tool: str = "pay", **params: Any) -> str:
+    async with Client(house.url, token=house.tokens["ann"], project="demo") as ann:
+        made = await ann.execute(tool, params, wait=False)
+        return made.approval_id or made.tool_id
+
+
+async def test_questions_are_listed_shown_and_answered(house: House, tmp_path: Path) -> None:
+    bob = Person(house, "bob", tmp_path)
+    waiting = await asked(house, amount=5)
+    (listed,) = (await bob("inbox", "--json")).json["pending"]
+    assert (listed["request_id"], listed["arguments"]) == (waiting, {"amount": 5})
+    shown = (await bob("show", waiting[:30])).out
+    assert "Asked by: agent:ann on behalf of ann" in shown
+    assert f"Digest: {listed['digest']}" in shown
+    done = await bob("approve", waiting, "--digest", listed["digest"], "--remember", 2, "--json")
+    assert (done.code, done.json["approved_by"]) == (0, "bob")
+    late = await bob("deny", waiting, "--reason", "no")
+    assert (late.code, "already approved" in late.err) == (1, True)
+    (grant,) = (await bob("grants", "list", "--json")).json["grants"]
+    assert (grant["max_uses"], grant["project"]) == (2, "demo")
+    assert "is revoked" in (await bob("grants", "revoke", grant["id"][:30])).out
+    assert (await bob("grants", "list")).out == "No grant can be used.\n"
+
+
+async def test_arguments_are_edited_and_calls_denied(house: House, tmp_path: Path) -> None:
+    bob = Person(house, "bob", tmp_path)
+    first, second = await asked(house, amount=5), await asked(house, amount=6)
+    assert (await bob("edit", first, "--arguments", '{"amount": 2}')).code == 0
+    assert "not a JSON object" in (await bob("edit", second, "--arguments", "[]")).err
+    assert "REJECTED" in (await bob("deny", second, "--reason", "no")).out
+    calls = (await bob("history", "--json")).json["calls"]
+    assert [call["shown"]["amount"] for call in calls] == [6, 2]
+    assert "REJECTED" in (await bob("history", "--limit", 1)).out
+
+
+async def test_what_is_too_long_must_be_looked_at_in_full_first(house: House, tmp_path: Path) -> None:
+    bob = Person(house, "bob", tmp_path)
+    waiting = await asked(house, "drop", name="y" * 5000)
+    assert "too long" in (await bob("approve", waiting)).err
+    digest = (await bob("show", waiting, "--full", "--json")).json["digest"]
+    assert (await bob("approve", waiting, "--digest", digest, "--reason", "seen")).code == 0
+
+
+async def test_calls_and_runs_are_undone_and_watched(house: House, tmp_path: Path) -> None:
+    bob = Person(house, "bob", tmp_path)
+    async with Client(house.url, token=house.tokens["ann"], project="demo") as ann:
+        for number in range(3):
+            await ann.execute("keep", {"value": number}, call_id=f"c{number}", run_id="r1")
+    assert "was undone" in (await bob("undo", "c0")).out
+    again = await bob("undo", "c0")
+    assert (again.code, bool(again.out or again.err)) == (1, True)
+    preview = (await bob("undo-run", "r1", "--preview", "--json")).json
+    assert len(preview["steps"]) == 3
+    assert (await bob("undo-run", "r1")).code == 0
+    events = (await bob("watch", "--after", 0, "--count", 2, "--json")).out.splitlines()
+    assert '"tool.invoked"' in events[0]
+    assert "tool.invoked" in (await bob("watch", "--after", 0, "--count", 1)).out
+
+
+async def test_wrong_use_is_said_in_one_line(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bob = Person(house, "bob", tmp_path)
+    assert "leave --by" in (await bob("approve", "x", "--by", "bob")).err
+    assert "leave --by" in (await bob("undo", "x", "--tools", "os")).err
+    assert "nothing of this name" in (await bob("show", "x")).err
+    assert "terminal" in (await bob("inbox")).err
+    monkeypatch.delenv("TOOLGATE_TOKEN", raising=False)
+    assert "TOOLGATE_TOKEN" in (await asyncio.to_thread(here, "history", "--server", house.url)).err
+    monkeypatch.setenv("TOOLGATE_TOKEN", "tg_wrong")
+    assert "token create" in (await asyncio.to_thread(here, "history", f"--server={house.url}")).err
+    monkeypatch.setenv("TOOLGATE_TOKEN", "tg_wrong")
+    far = await asyncio.to_thread(here, "history", "--server", "http://gate.example.com")
+    assert "--plain-http" in far.err
+    assert "http://" in (await asyncio.to_thread(here, "history", "--server", "gate.example.com")).err
+    open_file = tmp_path / "open.token"
+    open_file.write_text("tg_x", encoding="utf-8")
+    open_file.chmod(0o644)
+    told = await asyncio.to_thread(here, "history", "--server", house.url, "--token-file", open_file)
+    assert "chmod 600" in told.err
+    told = await asyncio.to_thread(here, "history", "--server", house.url, "--token-file", tmp_path / "none")
+    assert "cannot be read" in told.err
+
+
+async def test_a_server_cannot_steer_the_terminal(tmp_path: Path, house: House) -> None:
+    async with listening(always(problem(403, "not_allowed", "\x1b[2Jadmin says yes"))) as server:
+        house.url = server.url
+        told = await Person(house, "bob", tmp_path)("history")
+        assert "\x1b" not in told.out + told.err
+        assert told.code == 1
