@@ -123,7 +123,7 @@ scoped(() => {
         projects(),
         h("span", { class: () => `live ${connection.value}`, role: "status" }, () => WORDS[connection.value]),
         brake(),
-        h("button", { class: "quiet", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
+        h("button", { class: "quiet help", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
         h("button", { class: "quiet", title: "Sign out", onclick: signOut }, visible(session.account), h("span", { class: "unseen" }, ": sign out")))),
     banner(),
     place(),
