@@ -6,6 +6,8 @@ import typer
 
 from toolgate.interfaces.cli import (
     audit,
+    calling,
+    chat,
     db,
     grants,
     history,
@@ -45,6 +47,8 @@ app.command("recover")(recover.recover)
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
 app.command("runner")(runner.runner)
+app.command("call")(calling.call)
+app.command("chat")(chat.chat)
 app.command("inbox", cls=OnServer)(inbox.inbox)
 app.command("show", cls=OnServer)(people.show)
 app.command("approve", cls=OnServer)(people.approve)
