@@ -24,8 +24,8 @@ def check(found: str | None, floor: str | None) -> None:
     if found is None or floor is None or not (found.isdigit() and floor.isdigit()) or found < HEAD:
         raise StoreError(
             f"The database is at schema {shown!r}, this version needs {HEAD!r}. Run `toolgate db upgrade` with the "
-            "newest version that uses this database; where the table alembic_version belongs to another application, give "
-            "Toolgate a database of its own."
+            "newest version that uses this database; where the table alembic_version belongs to another application, "
+            "give Toolgate a database of its own."
         )
     if floor > HEAD:
         raise StoreError(
