@@ -100,10 +100,10 @@ async def test_a_worker_ends_in_good_order_on_sigterm(gate: Gate, fleet: Fleet) 
 
 
 async def test_a_worker_behind_a_line_that_breaks_and_is_slow_loses_nothing(gate: Gate, fleet: Fleet) -> None:
-    async with proxy_to(fleet.cluster.port) as line:
+    with proxy_to(fleet.cluster.port) as line:
         name = fleet.url.rpartition("/")[2]
         distant = fleet.cluster.url(name, role=ROLE, port=line.port)
-        async with await asyncio.to_thread(toolgate.open, distant, tools=TOOLS) as worker:
+        async with toolgate.open(distant, tools=TOOLS) as worker:
             line.delay_s = 0.005
             first = await gate.call("send", context=CONTEXT, call_id="first", wait=False)
             assert (await worker.work(first.call_id, by="worker:far", project=PROJECT)).success

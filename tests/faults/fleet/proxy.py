@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import Iterator
 
 
 class Proxy:
@@ -16,7 +16,8 @@ class Proxy:
         self.port = 0
         self.delay_s = 0.0
         self.is_cut = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -42,24 +43,43 @@ class Proxy:
         self._writers.discard(writer)
 
     def cut(self) -> None:
+        """Break everything, from any thread."""
         self.is_cut = True
-        for writer in self._writers:
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self._abort)
+
+    def _abort(self) -> None:
+        for writer in tuple(self._writers):
             writer.transport.abort()
 
     def heal(self) -> None:
         self.is_cut = False
 
+    async def run(self, ready: threading.Event) -> None:
+        self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._stop.wait()
+        self._abort()
+        server.close()
 
-@asynccontextmanager
-async def proxy_to(port: int) -> AsyncIterator[Proxy]:
-    """A running proxy to a port."""
-    proxy = Proxy(port)
-    server = await asyncio.start_server(proxy._serve, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
+    def stop(self) -> None:
+        self.is_cut = True
+        assert self.loop is not None
+        assert self._stop is not None
+        self.loop.call_soon_threadsafe(self._stop.set)
+
+
+@contextlib.contextmanager
+def proxy_to(port: int) -> Iterator[Proxy]:
+    """A running proxy to a port, on a thread of its own: what goes through it may block everybody else's."""
+    proxy, ready = Proxy(port), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(proxy.run(ready)), name="proxy", daemon=True)
+    thread.start()
+    assert ready.wait(10)
     try:
         yield proxy
     finally:
-        proxy.cut()
-        server.close()
-        await asyncio.sleep(0)
-        await server.wait_closed()
+        proxy.stop()
+        thread.join(10)
