@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak lock clean bootstrap
+.PHONY: help demo test check bench bench-scale soak lock clean bootstrap
 
 help: ## show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: bootstrap ## watch an agent ask, decide in the browser, undo and verify (DEMO="--auto", DEMO="--terminal")
 	@$(BIN)/toolgate demo $(DEMO)
@@ -29,6 +29,10 @@ check: bootstrap ## lint, format, types, import law, file sizes and names
 
 bench: bootstrap ## measure speed
 	$(BIN)/python benchmarks/run.py
+
+bench-scale: bootstrap ## measure how cost grows with stores, servers, workers, approvals and events (SCALE="--quick")
+	@$(PYTHON) tools/components.py
+	$(BIN)/python -m benchmarks.scale.suite $(SCALE)
 
 soak: bootstrap ## the long campaigns, with many more generated examples
 	HYPOTHESIS_PROFILE=soak $(BIN)/pytest -n 2 -m soak --timeout 3600

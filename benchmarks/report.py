@@ -21,8 +21,8 @@ Table = tuple[list[str], list[list[str]]]
 
 def terminal(results: Results, verdicts: list[Verdict]) -> str:
     """Return everything measured as aligned plain text, the verdicts last."""
-    blocks = [_aligned(table) for table in _tables(results) if table[1]]
-    blocks.append(_aligned(_verdict_table(verdicts)))
+    blocks = [aligned(table) for table in _tables(results) if table[1]]
+    blocks.append(aligned(verdict_table(verdicts)))
     return "\n\n".join(blocks)
 
 
@@ -33,8 +33,8 @@ def markdown(results: Results, verdicts: list[Verdict]) -> str:
         f"Measured on {results['measured_on']} with Python {results['python']} on {results['machine']}: "
         f"{results['rounds']} interleaved rounds, each in a fresh process on one core.{quick}"
     )
-    tables = [table for table in (_verdict_table(verdicts), *_tables(results)) if table[1]]
-    return "\n\n".join([intro, *(_piped(table) for table in tables)]) + "\n"
+    tables = [table for table in (verdict_table(verdicts), *_tables(results)) if table[1]]
+    return "\n\n".join([intro, *(piped(table) for table in tables)]) + "\n"
 
 
 def write_files(results: Results, verdicts: list[Verdict]) -> None:
@@ -50,12 +50,16 @@ def write_files(results: Results, verdicts: list[Verdict]) -> None:
 
 def write_docs(results: Results, verdicts: list[Verdict]) -> None:
     """Replace the generated section of the documentation page; raise when its markers are missing."""
-    page = DOCS_PAGE.read_text()
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{DOCS_PAGE.name} has no section between {BEGIN} and {END}. Put the markers back.")
-    DOCS_PAGE.write_text(f"{before}{BEGIN}\n{markdown(results, verdicts)}{END}{after}")
+    replace_section(DOCS_PAGE, BEGIN, END, markdown(results, verdicts))
+
+
+def replace_section(page: Path, begin: str, end: str, text: str) -> None:
+    """Replace what stands between two markers of a page; raise when they are missing."""
+    before, found_begin, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise SystemExit(f"{page.name} has no section between {begin} and {end}. Put the markers back.")
+    page.write_text(f"{before}{begin}\n{text}{end}{after}", encoding="utf-8")
 
 
 def _tables(results: Results) -> list[Table]:
@@ -219,7 +223,8 @@ def _policy_table(policy: dict[str, Any]) -> Table:
     return ["policy of 200 tools", "median decisions/s", "max decisions/s"], body
 
 
-def _verdict_table(verdicts: list[Verdict]) -> Table:
+def verdict_table(verdicts: list[Verdict]) -> Table:
+    """Each target with its limit, what was measured, and whether it is reached."""
     words = {True: "reached", False: "MISSED", None: "not measured"}
     body = []
     for verdict in verdicts:
@@ -231,7 +236,8 @@ def _verdict_table(verdicts: list[Verdict]) -> Table:
     return ["target", "limit", "medians", "best rounds", "verdict"], body
 
 
-def _aligned(table: Table) -> str:
+def aligned(table: Table) -> str:
+    """A table for the terminal."""
     header, body = table
     body = [[cell.replace("`", "") for cell in line] for line in body]
     lines = [header, *body]
@@ -244,7 +250,8 @@ def _aligned(table: Table) -> str:
     return "\n".join(padded)
 
 
-def _piped(table: Table) -> str:
+def piped(table: Table) -> str:
+    """A table in Markdown."""
     header, body = table
     lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,1 @@
+"""The load report: how cost grows with stores, servers, workers, pending approvals and events."""
