@@ -58,7 +58,7 @@ async def through_the_gate(path: Path, flows: int) -> float:
     return TASKS * flows / seconds
 
 
-def four_changes(tool: ToolDefinition) -> Iterator[Change]:
+def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[Change]:
     """Yield the state changes of one workflow, made by the functions the pipeline uses."""
     now = datetime.now(UTC)
     call = Call.make(
@@ -74,7 +74,7 @@ def four_changes(tool: ToolDefinition) -> Iterator[Change]:
     )
     invoked = tell(call, "tool.invoked", {"payload_summary": call.shown, "behavior": None})
     id, nonce = str(uuid_utils.uuid7()), str(uuid_utils.uuid7())
-    asked = approve.request(call, tool, now=now, timeout=300.0, first=(invoked,), id=id, nonce=nonce)
+    asked = approve.request(call, tool, now=now, timeout=timeout_s, first=(invoked,), id=id, nonce=nonce)
     yield asked
     assert asked.call is not None
     approved = approve.decide(

@@ -8,13 +8,15 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from benchmarks.contenders import REPOSITORY
+from benchmarks.contenders import REPOSITORY, MeasurementFailedError
 from benchmarks.scale.load import Load
 from benchmarks.scale.tools import POLICY
 from tests.postgres import KEY
 
+TASKS = 64
+"""Workflows each server has under way; more only wait longer for each other."""
 CONCURRENCY = 256
-"""Calls at a time of each worker: as many as a server has tasks, so that one worker could serve one server."""
+"""Calls at a time of each worker: enough for every task of three servers."""
 PATIENCE_S = 60.0
 
 Process = asyncio.subprocess.Process
@@ -31,10 +33,13 @@ async def _start(*arguments: str) -> Process:
 
 async def _line(process: Process) -> bytes:
     assert process.stdout is not None
-    async with asyncio.timeout(PATIENCE_S):
-        line = await process.stdout.readline()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            line = await process.stdout.readline()
+    except TimeoutError:
+        raise MeasurementFailedError(f"a process of the fleet said nothing for {PATIENCE_S:g} s") from None
     if not line:
-        raise SystemExit(f"A process of the fleet ended with {await process.wait()}; what it said is above.")
+        raise MeasurementFailedError(f"a process of the fleet ended with {await process.wait()}; it said why above")
     return line
 
 

@@ -10,9 +10,6 @@ from benchmarks.scale.tools import PAYLOAD
 from toolgate import Context
 from toolgate.gate import Gate
 
-WARM = 2
-"""What each task does before the clock runs: connections are opened, statements prepared, modules loaded."""
-
 
 class Load(NamedTuple):
     """What was done and how long each took; latencies in milliseconds."""
@@ -52,8 +49,8 @@ async def drive(gate: Gate, tool: str, *, tasks: int, seconds: float, project: s
             await finish(gate, tool, context)
             taken.append(time.perf_counter() - began)
 
-    for _ in range(WARM):
-        await asyncio.gather(*(finish(gate, tool, context) for _ in range(tasks)))
+    # Before the clock runs, connections are opened, statements prepared and modules loaded.
+    await asyncio.gather(*(finish(gate, tool, context) for _ in range(tasks)))
     started = time.perf_counter()
     await asyncio.gather(*(work(started + seconds) for _ in range(tasks)))
     return Load.of(time.perf_counter() - started, taken)

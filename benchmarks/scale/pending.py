@@ -8,15 +8,15 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from benchmarks.scale.stores import Places
-from benchmarks.scale.tools import PAYLOAD, POLICY, TOOLS
+from benchmarks.scale.tools import POLICY, TOOLS
+from benchmarks.sqlite_approvals import four_changes
 
 import toolgate
-from toolgate import Context
 from toolgate.gate import Gate
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.ports.store import ApprovalQuery
 
-CONTEXT = Context(principal="agent:bench")
+PAY = next(tool for tool in TOOLS if tool.name == "pay")
 DAY_S = 86_400.0
 AT_A_TIME = 256
 PAGE = ApprovalQuery(project="default", status=ApprovalStatus.PENDING, limit=50)
@@ -32,19 +32,23 @@ class Waiting(NamedTuple):
 
 
 class Crowd:
-    """A gate with approvals that wait: asked through it, one by one, as agents do."""
+    """A gate with approvals that wait in its store."""
 
     def __init__(self, gate: Gate, count: int) -> None:
         self.gate, self.count = gate, count
         self.ask_per_s = 0.0
         self.decided: list[float] = []
         self.listed: list[float] = []
-        self._asked: list[tuple[str, str]] = []
+        self._asked: list[str] = []
         self._dice = random.Random(count)
 
     async def _ask(self) -> None:
-        asked = await self.gate.call("pay", PAYLOAD, context=CONTEXT, wait=False, approval_timeout_s=DAY_S)
-        self._asked.append((str(asked.approval_id), asked.call_id))
+        """Commit the change with which a call begins to wait, as the pipeline makes it."""
+        change = next(four_changes(PAY, timeout_s=DAY_S))
+        writing = self.gate._driver.store.commit(change)
+        if writing is not None:
+            await writing
+        self._asked.append(change.approvals[0].id)
 
     async def gather(self) -> None:
         """Ask until as many wait as should."""
@@ -61,14 +65,13 @@ class Crowd:
         self.ask_per_s = len(self._asked) / (time.perf_counter() - started)
 
     async def decide_one(self) -> None:
-        """Decide any of them, let its call end, and ask another in its place."""
+        """Decide any of them, list the first page, and ask another in its place."""
         place = self._dice.randrange(len(self._asked))
         self._asked[place], self._asked[-1] = self._asked[-1], self._asked[place]
-        approval_id, call_id = self._asked.pop()
+        approval_id = self._asked.pop()
         began = time.perf_counter()
         await self.gate.decide(approval_id, "approve", by="alice")
         self.decided.append((time.perf_counter() - began) * 1e3)
-        (await self.gate.wait(call_id)).unwrap()
         began = time.perf_counter()
         await self.gate.approvals(PAGE)
         self.listed.append((time.perf_counter() - began) * 1e3)

@@ -21,6 +21,7 @@ async def main(url: str, project: str, tool: str, tasks: int, seconds: float) ->
         await asyncio.to_thread(sys.stdin.readline)
         load = await drive(gate, tool, tasks=tasks, seconds=seconds, project=project)
         print(json.dumps(load._asdict()), flush=True)
+        await asyncio.to_thread(sys.stdin.readline)  # an approved call runs at any server: leave when all are done
 
 
 if __name__ == "__main__":
