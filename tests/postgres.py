@@ -62,6 +62,38 @@ def account() -> dict[str, Any]:
     raise RuntimeError("there is neither an account `postgres` nor `nobody` to run PostgreSQL as")
 
 
+needs_pgbouncer = pytest.mark.skipif(
+    program("initdb") is None or shutil.which("pgbouncer") is None, reason="PgBouncer is not installed here"
+)
+
+
+class Pooler:
+    """A PgBouncer in transaction mode before a cluster: every transaction may get another session."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        found = shutil.which("pgbouncer")
+        assert found is not None
+        self.port = free_port()
+        file = cluster.folder / "pgbouncer.ini"
+        file.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={cluster.port} user={ROLE}\n[pgbouncer]\nlisten_addr=127.0.0.1\n"
+            f"listen_port={self.port}\nauth_type=any\npool_mode=transaction\ndefault_pool_size=3\nunix_socket_dir=\n"
+        )
+        file.chmod(0o644)
+        self._process = subprocess.Popen(
+            [found, "-q", str(file)], cwd="/", stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **account()
+        )
+        until_sync(self._answers, within_s=20)
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=10)
+
+
 class Cluster:
     """A PostgreSQL server of this process alone. `fsync=False` is for tests in which nothing crashes."""
 

@@ -17,6 +17,7 @@ COMPONENTS = {
     "chromium": "chromium",
     "git": "git",
     "initdb": "postgresql",
+    "pgbouncer": "pgbouncer",
     "patch": "patch",
     "prlimit": "util-linux",
     "redis-server": "redis-server",

@@ -253,6 +253,10 @@ def directory(url: str) -> Directory:
             lambda: files.connect(path, busy_s=files.CREATE_S)
         )
         return in_file
+    if separator and scheme in _POSTGRES:
+        link = _load_postgres("toolgate.adapters.stores.postgres_schema", "prepared")(url)
+        in_postgres: Directory = _load("toolgate.adapters.directories.postgres", "PostgresDirectory")(link)
+        return in_postgres
     raise _unknown(scheme)
 
 
@@ -268,6 +272,11 @@ def threads(url: str) -> Threads:
             file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
+    if separator and scheme in _POSTGRES:
+        link = _load_postgres("toolgate.adapters.stores.postgres_schema", "prepared")(url)
+        sealer = _load("toolgate.adapters.stores.sealing", "load_shared")(link.address.key)
+        in_postgres: Threads = _load("toolgate.adapters.threads.postgres", "PostgresThreads")(link, sealer=sealer)
+        return in_postgres
     raise _unknown(scheme)
 
 

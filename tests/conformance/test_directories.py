@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.postgres import needs_postgres
 
 from toolgate import bootstrap
 from toolgate.errors import UsageError
@@ -25,6 +26,15 @@ class TestSqliteDirectory(DirectoryConformance):
     async def directory(self, tmp_path: Path, empty_database: Path) -> AsyncIterator[Directory]:
         shutil.copy(empty_database, tmp_path / "t.db")
         directory = bootstrap.directory(f"sqlite:///{tmp_path}/t.db")
+        yield directory
+        await directory.close()
+
+
+@needs_postgres
+class TestPostgresDirectory(DirectoryConformance):
+    @pytest.fixture
+    async def directory(self, postgres_url: str) -> AsyncIterator[Directory]:
+        directory = bootstrap.directory(postgres_url)
         yield directory
         await directory.close()
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.postgres import needs_postgres
 
 from toolgate import bootstrap
 from toolgate.adapters.stores import sealing
@@ -43,6 +44,15 @@ async def threads(file: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 
 class TestSqliteThreads(ThreadsConformance):
     pass
+
+
+@needs_postgres
+class TestPostgresThreads(ThreadsConformance):
+    @pytest.fixture
+    async def threads(self, postgres_url: str) -> AsyncIterator[Threads]:
+        threads = bootstrap.threads(postgres_url)
+        yield threads
+        await threads.close()
 
 
 async def test_what_was_said_is_sealed_and_bound_to_its_message(file: Path, threads: Threads) -> None:

@@ -6,24 +6,26 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-import orjson
-
+from toolgate.adapters.directories.rows import (
+    KEPT_S,
+    TOKEN_COLUMNS,
+    account_of,
+    roles_of,
+    scope_of,
+    text_of,
+    token_of,
+)
 from toolgate.errors import ConflictError, StoreError
-from toolgate.kernel.context import PrincipalKind
-from toolgate.ports.directory import EVERY_PROJECT, Ability, Account, Token, TokenUse
-
-KEPT_S = 60.0
-"""How long after its end a ticket or session is remembered."""
+from toolgate.ports.directory import EVERY_PROJECT, Account, Token, TokenUse
 
 MOST_READ = 10_000
 
 T = TypeVar("T")
-_TOKEN = "id, account, digest, used_as, label, scope, created_at, expires_at, revoked_at, parent"
 _FIND = f"""
-SELECT {", ".join(f"t.{name}" for name in _TOKEN.split(", "))}, a.name, a.kind, a.acts_for, a.roles,
+SELECT {", ".join(f"t.{name}" for name in TOKEN_COLUMNS.split(", "))}, a.name, a.kind, a.acts_for, a.roles,
   p.id, p.revoked_at, p.expires_at
 FROM tokens AS t JOIN accounts AS a ON a.name = t.account LEFT JOIN tokens AS p ON p.id = t.parent
 WHERE t.digest = ?
@@ -68,8 +70,7 @@ class SqliteDirectory:
             return result
 
     async def put_account(self, account: Account) -> None:
-        roles = orjson.dumps({project: sorted(names) for project, names in account.roles.items()}).decode()
-        values = (account.name, account.kind.value, account.acts_for, roles)
+        values = (account.name, account.kind.value, account.acts_for, roles_of(account))
         await self._write(
             lambda connection: connection.execute(
                 "INSERT INTO accounts (name, kind, acts_for, roles) VALUES (?, ?, ?, ?) ON CONFLICT (name) "
@@ -79,27 +80,27 @@ class SqliteDirectory:
         )
 
     async def accounts(self, *, project: str | None = None) -> list[Account]:
-        found = [_account(row) for row in self._all("SELECT name, kind, acts_for, roles FROM accounts ORDER BY name")]
+        found = [account_of(row) for row in self._all("SELECT name, kind, acts_for, roles FROM accounts ORDER BY name")]
         return [one for one in found if project is None or project in one.roles or EVERY_PROJECT in one.roles]
 
     async def put_token(self, token: Token) -> None:
-        cut = _text(token.created_at - timedelta(seconds=KEPT_S))
+        cut = text_of(token.created_at - timedelta(seconds=KEPT_S))
 
         def put(connection: sqlite3.Connection) -> None:
             if connection.execute("SELECT 1 FROM accounts WHERE name=?", (token.account,)).fetchone() is None:
                 raise ConflictError(f"There is no account {token.account[:64]} to make a token for.")
             connection.execute(
-                f"INSERT INTO tokens ({_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO tokens ({TOKEN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     token.id,
                     token.account,
                     token.digest,
                     token.use.value,
                     token.label,
-                    _scope(token),
-                    _text(token.created_at),
-                    _text(token.expires_at),
-                    _text(token.revoked_at),
+                    scope_of(token),
+                    text_of(token.created_at),
+                    text_of(token.expires_at),
+                    text_of(token.revoked_at),
                     token.parent,
                 ),
             )
@@ -118,7 +119,7 @@ class SqliteDirectory:
         if not token.is_valid(now) or (spend and token.use is not TokenUse.TICKET):
             return None
         if token.parent is not None and (
-            parent is None or parent_revoked is not None or (parent_expires or "~") <= (_text(now) or "")
+            parent is None or parent_revoked is not None or (parent_expires or "~") <= (text_of(now) or "")
         ):
             return None
         if spend and not await self._spend(token.id, now):
@@ -130,27 +131,27 @@ class SqliteDirectory:
         if known is None or known[0] != row:
             if len(self._read) >= MOST_READ:
                 self._read.clear()
-            known = self._read[digest] = (row, _token(row[:10]), _account(row[10:14]))
+            known = self._read[digest] = (row, token_of(row[:10]), account_of(row[10:14]))
         return known[1], known[2]
 
     async def _spend(self, token_id: str, now: datetime) -> bool:
         sql = "UPDATE tokens SET revoked_at=? WHERE id=? AND revoked_at IS NULL"
-        return await self._write(lambda connection: connection.execute(sql, (_text(now), token_id)).rowcount == 1)
+        return await self._write(lambda connection: connection.execute(sql, (text_of(now), token_id)).rowcount == 1)
 
     async def account(self, name: str) -> Account | None:
         found = self._all("SELECT name, kind, acts_for, roles FROM accounts WHERE name=?", (name,))
-        return _account(found[0]) if found else None
+        return account_of(found[0]) if found else None
 
     async def tokens(self, *, account: str | None = None) -> list[Token]:
-        sql = f"SELECT {_TOKEN} FROM tokens WHERE used_as='bearer' AND (? IS NULL OR account=?) ORDER BY created_at, id"
-        return [_token(row) for row in self._all(sql, (account, account))]
+        sql = f"SELECT {TOKEN_COLUMNS} FROM tokens WHERE used_as='bearer' AND (? IS NULL OR account=?)"
+        return [token_of(row) for row in self._all(f"{sql} ORDER BY created_at, id", (account, account))]
 
     async def revoke(self, token_id: str, *, now: datetime) -> bool:
         def end(connection: sqlite3.Connection) -> bool:
             known = connection.execute("SELECT 1 FROM tokens WHERE id=?", (token_id,)).fetchone()
             connection.execute(
                 "UPDATE tokens SET revoked_at=? WHERE (id=? OR parent=?) AND revoked_at IS NULL",
-                (_text(now), token_id, token_id),
+                (text_of(now), token_id, token_id),
             )
             return known is not None
 
@@ -159,43 +160,3 @@ class SqliteDirectory:
     async def close(self) -> None:
         with self._lock:
             self._reading.close()
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text + "+00:00")
-
-
-def _scope(token: Token) -> str:
-    projects = None if token.projects is None else sorted(token.projects)
-    abilities = None if token.abilities is None else sorted(token.abilities)
-    return orjson.dumps({"projects": projects, "abilities": abilities}).decode()
-
-
-def _token(row: Sequence[Any]) -> Token:
-    id, account, digest, used_as, label, scope, created_at, expires_at, revoked_at, parent = row
-    limits = orjson.loads(scope)
-    made = _time(created_at)
-    assert made is not None
-    return Token(
-        id=id,
-        account=account,
-        digest=digest,
-        use=TokenUse(used_as),
-        label=label,
-        projects=None if limits["projects"] is None else frozenset(limits["projects"]),
-        abilities=None if limits["abilities"] is None else frozenset(map(Ability, limits["abilities"])),
-        created_at=made,
-        expires_at=_time(expires_at),
-        revoked_at=_time(revoked_at),
-        parent=parent,
-    )
-
-
-def _account(row: Sequence[Any]) -> Account:
-    name, kind, acts_for, roles = row
-    by_project = {project: frozenset(names) for project, names in orjson.loads(roles).items()}
-    return Account(name=name, kind=PrincipalKind(kind), acts_for=acts_for, roles=by_project)

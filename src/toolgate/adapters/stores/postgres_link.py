@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from toolgate.adapters.stores.postgres_url import Address
-from toolgate.errors import StoreError
+from toolgate.errors import ConflictError, StoreError
 
 T = TypeVar("T")
 Connection = Any
@@ -128,6 +128,7 @@ class Link:
     @asynccontextmanager
     async def transaction(self, projects: str | list[str], *, writing: bool = False) -> AsyncIterator[Connection]:
         """On the link's own loop: a transaction that sees these projects. StoreError where there is no database."""
+        is_committing = False
         try:
             if self._pool is None:
                 self._pool = asyncpg.create_pool(
@@ -142,8 +143,16 @@ class Link:
                     if not connection.is_closed():
                         await connection.execute("ROLLBACK")
                     raise
+                is_committing = writing
                 await connection.execute("COMMIT")
+        except asyncpg.IntegrityConstraintViolationError as error:
+            raise ConflictError("Something of this id is there already.") from error
         except (asyncpg.PostgresError, *LOST) as error:
+            if is_committing and isinstance(error, AWAY):
+                raise StoreError(
+                    "PostgreSQL went away during a commit: it is not known whether it was written. Look before you "
+                    "repeat it."
+                ) from error
             raise failure(error, doing="read" if not writing else "written") from error
 
     async def fetch(self, sql: str, *values: Any, projects: str | list[str]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncpg
 
-from toolgate.adapters.stores.postgres_link import LOST, Connection, connect, failure
+from toolgate.adapters.stores.postgres_link import LOST, Connection, Link, connect, failure
 from toolgate.adapters.stores.postgres_url import Address, read
 from toolgate.adapters.stores.sqlite_file import HEAD
 from toolgate.adapters.stores.versions import SETTING, check
@@ -44,6 +44,17 @@ async def floor_of(connection: Connection) -> str | None:
         return None
     found = await connection.fetchval("SELECT value FROM settings WHERE name=$1", SETTING)
     return None if found is None else str(found)
+
+
+def prepared(url: str) -> Link:
+    """Return a way to the database a URL names, with its tables made where there were none."""
+    link = Link(read(url))
+    try:
+        link.run(ensure(link.address))
+    except BaseException:
+        link.abandon()
+        raise
+    return link
 
 
 async def upgrade(url: str) -> tuple[str | None, str]:

@@ -65,6 +65,15 @@ PUT_SETTING = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (n
 log = logging.getLogger("toolgate.postgres")
 
 
+def locks_on(projects: list[str]) -> list[str]:
+    """What takes the locks of these projects until the transaction ends, in one order for everybody.
+
+    Sorted by number, since two names may share one: nobody waits for somebody who waits for them.
+    """
+    numbers = sorted({zlib.crc32(project.encode()) - 2**31 for project in projects})
+    return [f"pg_advisory_xact_lock({PROJECT_LOCK}, {number})" for number in numbers]
+
+
 class Writer:
     """Writes batches on a connection of its own, one at a time, on the link's loop."""
 
@@ -135,9 +144,7 @@ class Writer:
     def _begin(self, batch: Batch) -> str:
         sets_mode = any(entry.change.set_mode is not None for entry in batch.entries)
         locks = [f"pg_advisory_xact_lock{'' if sets_mode else '_shared'}({MODE_LOCK}, 0)"]
-        # Sorted by number, since two names may share one: nobody waits for somebody who waits for them.
-        numbers = sorted({zlib.crc32(project.encode()) - 2**31 for project in batch.projects})
-        locks += [f"pg_advisory_xact_lock({PROJECT_LOCK}, {number})" for number in numbers]
+        locks += locks_on(batch.projects)
         then = "".join(f", {lock}" for lock in [*locks, "set_config('synchronous_commit', 'on', true)"])
         return begin(self._address, batch.projects, writing=True, then=then, **PLANS)
 

@@ -20,7 +20,7 @@ BATCH = 200
 ROUNDS = 5
 """How often to go over what others sealed with an older key meanwhile, before telling that they still do."""
 
-_SEALED = (
+SEALED = (
     ("tool_executions", "call_id", "sealed_params", "params"),
     ("tool_executions", "call_id", "sealed_result", "result"),
     ("undo_records", "call_id", "sealed_data", "undo"),
@@ -49,7 +49,7 @@ def rekey(path: Path) -> Rekeyed:
             connection.execute(PUT_KEYS, (" ".join([*noted, sealer.current]),))
         resealed = 0
         for _ in range(ROUNDS):
-            resealed += sum(_reseal(connection, sealer, *column) for column in _SEALED)
+            resealed += sum(_reseal(connection, sealer, *column) for column in SEALED)
             retired = _retire(connection, sealer)
             if retired is not None:
                 return Rekeyed(sealer.current, resealed, retired, ())
@@ -92,7 +92,7 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
     connection.execute("BEGIN IMMEDIATE")
     try:
         head = bytes.fromhex(sealer.current)
-        for table, _, column, _ in _SEALED:
+        for table, _, column, _ in SEALED:
             found = connection.execute(
                 f"SELECT 1 FROM {table} WHERE substr({column}, 1, ?)<>? LIMIT 1", (ID_BYTES, head)
             )

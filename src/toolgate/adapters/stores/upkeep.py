@@ -15,7 +15,10 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import ChainError, Event, verify
 
-_FORGETTABLE = tuple(status.value for status in Status if status.is_final and status is not Status.UNKNOWN)
+FORGETTABLE = tuple(status.value for status in Status if status.is_final and status is not Status.UNKNOWN)
+
+
+_FINAL = tuple(status.value for status in Status if status.is_final)
 
 
 class ChainReport(NamedTuple):
@@ -44,14 +47,16 @@ def verify_chains(path: Path) -> list[ChainReport]:
     """Check the chain of every project against its events and its recorded head."""
     with _looking(path) as connection:
         connection.execute("BEGIN")  # one moment in time, however long it takes
-        rows = connection.execute("SELECT project_id, seq, hash FROM chain_heads")
-        heads = {row[0]: (row[1], row[2]) for row in rows}
+        rows = connection.execute("SELECT project_id, seq, hash, base_seq, base_hash FROM chain_heads")
+        heads = {row[0]: row[1:] for row in rows}
         told = {row[0] for row in connection.execute("SELECT DISTINCT project_id FROM events")}
         return [_verify(connection, project, heads.get(project)) for project in sorted(heads.keys() | told)]
 
 
-def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes] | None) -> ChainReport:
+def _verify(connection: sqlite3.Connection, project: str, head: tuple[Any, ...] | None) -> ChainReport:
     last: list[Event] = []
+    base = head[2:] if head is not None and head[2] else None
+    """The last event that retention removed, if any: the kept ones begin after it."""
 
     def events() -> Iterator[Event]:
         rows = connection.execute(
@@ -65,11 +70,11 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[int, bytes
 
     count = connection.execute("SELECT count(*) FROM events WHERE project_id=?", (project,)).fetchone()[0]
     try:
-        verify(events())
+        verify(events(), after=base)
     except ChainError as error:
         return ChainReport(project, count, str(error))
-    tail = (last[0].seq, last[0].hash) if last else None
-    if head != tail:
+    tail = (last[0].seq, last[0].hash) if last else base
+    if (None if head is None else head[:2]) != tail:
         return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
     return ChainReport(project, count, None)
 
@@ -159,12 +164,12 @@ def forget_before(path: Path, cut: datetime) -> int:
     stay, so a call id is never run again, and the events stay, so the chain verifies.
     """
     check_current(path)
-    marks = ",".join("?" * len(_FORGETTABLE))
+    marks = ",".join("?" * len(FORGETTABLE))
     connection = connect(path, busy_s=10)
     try:
         connection.execute("BEGIN IMMEDIATE")
         old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
-        values = (moment(cut), *_FORGETTABLE)
+        values = (moment(cut), *FORGETTABLE)
         connection.execute(
             "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL) WHERE "
             f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
@@ -187,4 +192,42 @@ def forget_before(path: Path, cut: datetime) -> int:
         raise StoreError(f"Old calls could not be forgotten: {error}.") from error
     finally:
         connection.close()
+    return done
+
+
+def remove_events_before(path: Path, cut: datetime) -> int:
+    """Remove the oldest events of every project, as far as all of them are older than `cut` and of calls that ended.
+
+    Where the kept ones begin is noted with the head, so the chain verifies from there. Returns how many went.
+    """
+    check_current(path)
+    connection = connect(path, busy_s=10)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        projects = [row[0] for row in connection.execute("SELECT project_id FROM chain_heads").fetchall()]
+        done = sum(_remove_events(connection, project, cut) for project in projects)
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"Old events could not be removed: {error}.") from error
+    finally:
+        connection.close()
+    return done
+
+
+def _remove_events(connection: sqlite3.Connection, project: str, cut: datetime) -> int:
+    marks = ",".join("?" * len(_FINAL))
+    (first,) = connection.execute(
+        "SELECT min(e.seq) FROM events AS e LEFT JOIN tool_executions AS t ON t.project_id=e.project_id "
+        f"AND t.call_id=e.call_id WHERE e.project_id=? AND (e.at>=? OR t.status NOT IN ({marks}))",
+        (project, moment(cut), *_FINAL),
+    ).fetchone()
+    row = connection.execute(
+        "SELECT seq, hash FROM events WHERE project_id=? AND seq<coalesce(?, 9223372036854775807) "
+        "ORDER BY seq DESC LIMIT 1",
+        (project, first),
+    ).fetchone()
+    if row is None:
+        return 0
+    done = connection.execute("DELETE FROM events WHERE project_id=? AND seq<=?", (project, row[0])).rowcount
+    connection.execute("UPDATE chain_heads SET base_seq=?, base_hash=? WHERE project_id=?", (*row, project))
     return done

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.show import as_json, existing, printable
+from toolgate.interfaces.cli.show import DATABASE_HELP, as_json, existing, is_postgres, printable
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -19,13 +18,18 @@ def audit() -> None:
 
 @app.command()
 def verify(
-    database: Annotated[Path, typer.Argument(help="Path of the database file.")],
+    database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check that every project's events form an unbroken, unaltered chain. Exit code 1 where one does not."""
-    from toolgate.adapters.stores.upkeep import verify_chains
+    if is_postgres(database):
+        from toolgate.adapters.stores.postgres_upkeep import verify_chains as verify_on_server
 
-    reports = verify_chains(existing(database))
+        reports = verify_on_server(database)
+    else:
+        from toolgate.adapters.stores.upkeep import verify_chains
+
+        reports = verify_chains(existing(database))
     broken = [report for report in reports if report.problem is not None]
     if json:
         chains = [{"project": report.project, "events": report.events, "problem": report.problem} for report in reports]

@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from toolgate.errors import UsageError
 from toolgate.interfaces.cli.age import seconds_of
-from toolgate.interfaces.cli.show import as_json, existing, table
+from toolgate.interfaces.cli.show import DATABASE_HELP, as_json, existing, is_postgres, printable, table
 
 app = typer.Typer(no_args_is_help=True)
-Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
+Database = Annotated[str, typer.Argument(help=DATABASE_HELP)]
+DatabaseFile = Annotated[str, typer.Argument(help="Path of the database file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -21,15 +23,27 @@ def db() -> None:
     """Look after a database."""
 
 
+def _refuse_server(database: str, instead: str) -> None:
+    if is_postgres(database):
+        raise UsageError(f"This is for files; for PostgreSQL use {instead}.")
+
+
 @app.command()
 def status(database: Database, json: Json = False) -> None:
     """Show schema revision, size and how many calls are in which status."""
-    from toolgate.adapters.stores.upkeep import status_of
+    if is_postgres(database):
+        from toolgate.adapters.stores.postgres_upkeep import status_of as status_on_server
 
-    found = status_of(existing(database))
+        found = status_on_server(database)
+    else:
+        from toolgate.adapters.stores.upkeep import status_of
+
+        found = status_of(existing(database))
     if json:
         as_json(found)
         return
+    if found.get("row_security") is False:
+        typer.echo("This user walks around row-level security: use one that is neither superuser nor BYPASSRLS.")
     typer.echo(f"schema {found['revision']} (this version needs {found['needed']}), {found['bytes']:,} bytes")
     typer.echo(f"events {found['events']:,}, approvals waiting {found['pending_approvals']:,}, mode {found['mode']}")
     table(("status", "calls"), sorted(found["calls"].items()))
@@ -38,9 +52,14 @@ def status(database: Database, json: Json = False) -> None:
 @app.command()
 def upgrade(database: Database, json: Json = False) -> None:
     """Bring the schema to the revision this version needs; safe to run twice."""
-    from toolgate.adapters.stores.upkeep import upgrade_file
+    if is_postgres(database):
+        from toolgate.adapters.stores.postgres_upkeep import upgrade as upgrade_server
 
-    before, after = upgrade_file(database)
+        before, after = upgrade_server(database)
+    else:
+        from toolgate.adapters.stores.upkeep import upgrade_file
+
+        before, after = upgrade_file(Path(database))
     if json:
         as_json({"from": before, "to": after})
     else:
@@ -49,25 +68,27 @@ def upgrade(database: Database, json: Json = False) -> None:
 
 @app.command()
 def backup(
-    database: Database,
+    database: DatabaseFile,
     destination: Annotated[Path, typer.Argument(help="File to write; must not exist.")],
     json: Json = False,
 ) -> None:
     """Copy the database while it is in use. The key file is not copied: keep it elsewhere."""
     from toolgate.adapters.stores.upkeep import backup_to
 
+    _refuse_server(database, "pg_dump or a base backup")
     size = backup_to(existing(database), destination)
     if json:
         as_json({"destination": str(destination), "bytes": size})
     else:
-        typer.echo(f"{destination}: {size:,} bytes, checked. The key file is not in it: keep {database.name}.key safe.")
+        typer.echo(f"{destination}: {size:,} bytes, checked. The key file is not in it: keep {database}.key safe.")
 
 
 @app.command()
-def vacuum(database: Database, json: Json = False) -> None:
+def vacuum(database: DatabaseFile, json: Json = False) -> None:
     """Give unused space back to the disk."""
     from toolgate.adapters.stores.upkeep import vacuum_file
 
+    _refuse_server(database, "its own VACUUM, which autovacuum runs by itself")
     before, after = vacuum_file(existing(database))
     if json:
         as_json({"bytes_before": before, "bytes_after": after})
@@ -79,17 +100,50 @@ def vacuum(database: Database, json: Json = False) -> None:
 def prune(
     database: Database,
     older_than: Annotated[str, typer.Option(help="Age of finished calls, such as 30d, 12h.")],
+    events: Annotated[
+        bool, typer.Option("--events", help="Remove events of that age, too; the chain verifies from the oldest kept.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Forget arguments and results of old finished calls. Who, what and when stay, and the chain still verifies."""
-    from toolgate.adapters.stores.upkeep import forget_before
-
     cut = datetime.now(UTC) - timedelta(seconds=seconds_of(older_than))
-    count = forget_before(existing(database), cut)
-    if json:
-        as_json({"forgotten": count, "before": cut})
+    if is_postgres(database):
+        from toolgate.adapters.stores import postgres_upkeep as server
+
+        count = server.forget_before(database, cut)
+        removed = server.remove_events_before(database, cut) if events else 0
     else:
-        typer.echo(f"Forgot arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
+        from toolgate.adapters.stores import upkeep as file
+
+        path = existing(database)
+        count, removed = file.forget_before(path, cut), file.remove_events_before(path, cut) if events else 0
+    if json:
+        as_json({"forgotten": count, "removed_events": removed, "before": cut})
+        return
+    typer.echo(f"Forgot arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
+    if events:
+        typer.echo(f"Removed {removed:,} events.")
+
+
+@app.command("import")
+def import_file(
+    source: Annotated[str, typer.Argument(help="The SQLite file: its path, or sqlite:///path.")],
+    database: Annotated[str, typer.Argument(help="URL of the PostgreSQL database.")],
+    json: Json = False,
+) -> None:
+    """Bring a SQLite file into PostgreSQL, with its chains intact and verified: all of it or nothing."""
+    if not is_postgres(database):
+        raise UsageError("The database to import into is named by its URL: postgresql://user@host/database.")
+    from toolgate.adapters.stores.postgres_import import bring
+
+    path = existing(source.removeprefix("sqlite:///"))
+    done = bring(path, database, say=lambda name, rows: typer.echo(f"{name}: {rows:,}", err=True))
+    if json:
+        as_json({"rows": done.rows, "chains": done.chains})
+        return
+    table(("table", "rows"), sorted(done.rows.items()))
+    for project, events in sorted(done.chains.items()):
+        typer.echo(f"{printable(project)}: {events:,} events, chain verifies")
 
 
 @app.command()
@@ -104,9 +158,14 @@ def key(file: Annotated[Path, typer.Argument(help="File to write; must not exist
 @app.command()
 def rekey(database: Database, json: Json = False) -> None:
     """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
-    from toolgate.adapters.stores.rekey import rekey as seal_anew
+    if is_postgres(database):
+        from toolgate.adapters.stores.postgres_rekey import rekey as seal_server_anew
 
-    done = seal_anew(existing(database))
+        done = seal_server_anew(database)
+    else:
+        from toolgate.adapters.stores.rekey import rekey as seal_anew
+
+        done = seal_anew(existing(database))
     if json:
         as_json(done._asdict())
         return

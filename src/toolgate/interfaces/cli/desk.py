@@ -85,12 +85,10 @@ def desk_on(
     elif REMOTE.get().server is not None:
         raise UsageError("A server's address begins with http:// or https://.")
     else:
-        from pathlib import Path
-
         from toolgate.interfaces.cli.desk_local import LocalDesk
         from toolgate.interfaces.cli.session import gate_on, load_tools, person
 
-        with gate_on(Path(where), tools=load_tools(tools)) as gate:
+        with gate_on(where, tools=load_tools(tools)) as gate:
             yield LocalDesk(gate, person(by, roles), project)
 
 

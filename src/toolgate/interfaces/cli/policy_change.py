@@ -23,7 +23,7 @@ from toolgate.interfaces.cli.policy import (
     lines_of,
     load,
 )
-from toolgate.interfaces.cli.show import as_json, existing, table
+from toolgate.interfaces.cli.show import as_json, store_url, table
 
 if TYPE_CHECKING:
     from toolgate.kernel.event import Event
@@ -67,7 +67,7 @@ def check_calls(
 @answering
 def simulate(
     new: File,
-    database: Annotated[Path, typer.Option(help="Database with the recorded calls.")] = Path("toolgate.db"),
+    database: Annotated[str, typer.Option(help="Database with the recorded calls: a file or a URL.")] = "toolgate.db",
     since: Annotated[str, typer.Option(help="How far to go back, such as 30d or 12h.")] = "30d",
     against: Annotated[Path | None, typer.Option(help="Compare with this policy instead of what was recorded.")] = None,
     tools: Tools = None,
@@ -85,7 +85,7 @@ def simulate(
         from toolgate.bootstrap import connect
         from toolgate.policy.simulate import Timeline
 
-        store, bus = connect(f"sqlite:///{existing(database).resolve()}")
+        store, bus = connect(store_url(database))
         try:
             simulation = Simulation(policy, Timeline(await _changes(store)), tools=known_tools(policy, tools), old=old)
             await _replay(store, simulation, start)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.show import as_json, existing, table
+from toolgate.interfaces.cli.session import Database
+from toolgate.interfaces.cli.show import as_json, store_url, table
 from toolgate.kernel.call import Call, Status
 
 
 def recover(
-    database: Annotated[Path, typer.Argument(help="Path of the database file.")],
+    database: Database,
     call_id: Annotated[
         str | None, typer.Argument(help="The call to settle; without it, unknown calls are listed.")
     ] = None,
@@ -28,7 +28,7 @@ def recover(
     """List calls whose outcome is unknown, or settle one: audited, with your name and reason."""
     import toolgate
 
-    gate = toolgate.open(f"sqlite:///{existing(database).resolve()}")
+    gate = toolgate.open(store_url(database))
     try:
         gate.sync.recover()
         unknown = _unknown(gate, project)
@@ -39,7 +39,7 @@ def recover(
             raise UsageError("Settling needs --happened or --did-not-happen, --by NAME and --reason TEXT.")
         found = [call for call in unknown if call.id == call_id]
         if not found:
-            raise UsageError(f"Call {call_id} is not among the unknown calls; run `toolgate recover {database}`.")
+            raise UsageError(f"Call {call_id} is not among the unknown calls; `toolgate recover` lists them.")
         if len(found) > 1:
             projects = ", ".join(call.project for call in found)
             raise UsageError(f"Call {call_id} is unknown in several projects ({projects}); say which with --project.")

@@ -8,20 +8,19 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.show import existing
+from toolgate.interfaces.cli.show import DATABASE_HELP, store_url
 
 if TYPE_CHECKING:
     from toolgate.gate import Gate
     from toolgate.kernel.context import Principal
     from toolgate.kernel.tool import ToolDefinition
 
-Database = Annotated[str, typer.Argument(help="Path of the database file, unless --server is given.")]
+Database = Annotated[str, typer.Argument(help=f"{DATABASE_HELP} Not with --server.")]
 ApprovalId = Annotated[str, typer.Argument(help="The approval; the beginning of its id is enough.")]
 By = Annotated[str | None, typer.Option("--by", help="Who you are; your login name where it is left out.")]
 Role = Annotated[list[str] | None, typer.Option("--role", help="A role you hold; may be repeated.")]
@@ -33,11 +32,11 @@ Tools = Annotated[
 
 
 @contextmanager
-def gate_on(database: Path, *, tools: Iterable[ToolDefinition] = ()) -> Iterator[Gate]:
+def gate_on(database: str, *, tools: Iterable[ToolDefinition] = ()) -> Iterator[Gate]:
     """Open an existing database for the time of one command."""
     import toolgate
 
-    gate = toolgate.open(f"sqlite:///{existing(database).resolve()}", tools=tools)
+    gate = toolgate.open(store_url(database), tools=tools)
     try:
         yield gate
     finally:

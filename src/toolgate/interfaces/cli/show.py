@@ -30,8 +30,22 @@ def printable(value: object) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(value))
 
 
-def existing(database: Path) -> Path:
+DATABASE_HELP = "Path of the database file, or the URL of a PostgreSQL database."
+
+
+def is_postgres(database: str) -> bool:
+    """Whether this names a PostgreSQL database, not a file."""
+    return database.startswith(("postgresql://", "postgres://"))
+
+
+def store_url(database: str) -> str:
+    """Return the URL of a database that must be there already."""
+    return database if is_postgres(database) else f"sqlite:///{existing(database).resolve()}"
+
+
+def existing(database: str | Path) -> Path:
     """Return the path of a database that must be there already; commands that look never make one."""
+    database = Path(database)
     try:
         if database.exists():
             return database

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.show import as_json, existing, table
+from toolgate.interfaces.cli.show import DATABASE_HELP, as_json, is_postgres, store_url, table
 
 if TYPE_CHECKING:
     from toolgate.ports.directory import Account, Directory
 
 app = typer.Typer(no_args_is_help=True)
-Database = Annotated[Path, typer.Argument(help="Path of the database file.")]
+Database = Annotated[str, typer.Argument(help=DATABASE_HELP)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -26,11 +26,9 @@ def token() -> None:
     """Look after who may use the server."""
 
 
-def _with(database: Path, work: Any) -> Any:
+def _with(url: str, work: Any) -> Any:
     """Do some work with the directory of a file."""
     from toolgate import bootstrap
-
-    url = f"sqlite:///{database.resolve()}"
 
     async def run() -> Any:
         directory = bootstrap.directory(url)
@@ -82,7 +80,7 @@ def create(
         await directory.put_account(_account(account, known, kind, project or [], acts_for))
         await directory.put_token(made)
 
-    _with(database, make)
+    _with(database if is_postgres(database) else f"sqlite:///{Path(database).resolve()}", make)
     if json:
         as_json({"token": text, "id": made.id, "account": account, "expires_at": made.expires_at})
     else:
@@ -132,7 +130,7 @@ def link(
             raise UsageError(f"There is no account {account[:64]}; make one with `toolgate token create {database}`.")
         return await login_link(directory, account, now=datetime.now(UTC), session_s=seconds_of(expires))
 
-    address = url.rstrip("/") + _with(existing(database), make)
+    address = url.rstrip("/") + _with(store_url(database), make)
     if json:
         as_json({"url": address, "account": account})
     else:
@@ -152,7 +150,7 @@ def list_tokens(
         accounts = [one for one in await directory.accounts() if account in (None, one.name)]
         return accounts, await directory.tokens(account=account)
 
-    accounts, tokens = _with(existing(database), look)
+    accounts, tokens = _with(store_url(database), look)
     now = datetime.now(UTC)
     rows = [
         {
@@ -196,7 +194,7 @@ def revoke(
     async def end(directory: Directory) -> bool:
         return await directory.revoke(token_id, now=datetime.now(UTC))
 
-    if not _with(existing(database), end):
+    if not _with(store_url(database), end):
         raise UsageError(f"There is no token {token_id[:64]}; run `toolgate token list {database}`.")
     if json:
         as_json({"id": token_id, "revoked": True})

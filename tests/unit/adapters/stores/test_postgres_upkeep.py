@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.postgres import KEY, Cluster, needs_postgres
+from typer.testing import CliRunner
+
+import toolgate
+from toolgate.adapters.stores import postgres_import, postgres_upkeep, sealing, upkeep
+from toolgate.adapters.stores.postgres import PostgresStore
+from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.errors import ConflictError, StoreError
+from toolgate.interfaces.cli.app import app
+from toolgate.kernel.call import Call, Status
+from toolgate.ports.store import CallQuery
+from toolgate.testing.clock import NOON
+from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, an_approval, an_undo, commit, insert
+
+pytestmark = needs_postgres
+HOUR = timedelta(hours=1)
+
+
+def ended(id: str, **fields: Any) -> Call:
+    standard = {"status": Status.COMPLETED, "completed_at": NOON, "result": b'{"ok":true}', "arguments": b'{"a":1}'}
+    return a_call(id, **{**standard, **fields})
+
+
+async def fill(store: Any) -> None:
+    for number in range(3):
+        call = ended(f"c{number}", project=f"p{number % 2}")
+        facts = (a_fact(call.id), a_fact(call.id, é="\u0000"))
+        await commit(store, insert(call, events=facts, approvals=(an_approval(f"a{number}", project=call.project),)))
+    waiting = a_call("open", project="p0", status=Status.AWAITING_APPROVAL)
+    await commit(store, insert(waiting, events=(a_fact("open"), a_fact(None)), undo=an_undo("open", project="p0")))
+
+
+def filled(url: str) -> str:
+    async def work() -> None:
+        store = PostgresStore(url, owner="test")
+        await fill(store)
+        await store.close()
+
+    asyncio.run(work())
+    return url
+
+
+def run(*arguments: str) -> Any:
+    outcome = CliRunner().invoke(app, [*arguments, "--json"])
+    assert outcome.exit_code == 0, (outcome.output, outcome.exception)
+    return json.loads(outcome.stdout)
+
+
+def test_status_and_audit_are_told(postgres_url: str) -> None:
+    filled(postgres_url)
+    status = run("db", "status", postgres_url)
+    assert (status["revision"], status["events"], status["row_security"]) == (status["needed"], 8, True)
+    assert status["calls"] == {"COMPLETED": 3, "AWAITING_APPROVAL": 1}
+    assert run("audit", "verify", postgres_url) == {
+        "ok": True,
+        "chains": [{"project": "p0", "events": 6, "problem": None}, {"project": "p1", "events": 2, "problem": None}],
+    }
+    assert run("db", "upgrade", postgres_url)["from"] == status["revision"]
+
+
+@pytest.mark.parametrize(
+    ("tamper", "problem"),
+    [
+        ("UPDATE events SET body=body || ' '::bytea WHERE project_id='p1'", "altered"),
+        ("DELETE FROM events WHERE project_id='p1' AND seq=1", "missing"),
+        ("DELETE FROM events WHERE project_id='p1' AND seq=2", "newest events are missing"),
+        ("DELETE FROM chain_heads WHERE project_id='p1'", "newest events are missing"),
+        ("UPDATE chain_heads SET base_seq=1, base_hash='x' WHERE project_id='p1'", "does not link"),
+    ],
+)
+def test_a_chain_that_was_tampered_with_is_found(
+    postgres_url: str, postgres_cluster: Cluster, tamper: str, problem: str
+) -> None:
+    filled(postgres_url)
+    asyncio.run(postgres_cluster.as_admin(tamper, database=postgres_url.rpartition("/")[2]))
+    good, bad = postgres_upkeep.verify_chains(postgres_url)
+    assert good.problem is None
+    assert problem in str(bad.problem)
+
+
+def test_old_calls_are_forgotten_and_their_events_stay(postgres_url: str) -> None:
+    filled(postgres_url)
+    assert postgres_upkeep.forget_before(postgres_url, NOON) == 0
+    assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 3
+    assert run("db", "prune", postgres_url, "--older-than", "1d")["forgotten"] == 0
+    gate = toolgate.open(postgres_url)
+    try:
+        calls = gate.sync.calls(CallQuery(project="p1"))
+    finally:
+        gate.close()
+    assert [(call.id, call.arguments, call.result, call.shown_result) for call in calls] == [("c1", b"{}", None, None)]
+    assert all(report.problem is None for report in postgres_upkeep.verify_chains(postgres_url))
+
+
+def test_old_events_are_removed_up_to_what_is_still_open_and_the_rest_verifies(postgres_url: str) -> None:
+    filled(postgres_url)
+    assert postgres_upkeep.remove_events_before(postgres_url, NOON) == 0
+    assert postgres_upkeep.remove_events_before(postgres_url, NOON + HOUR) == 6  # two of p0 are of a call that waits
+    assert postgres_upkeep.remove_events_before(postgres_url, NOON + HOUR) == 0
+    assert [(report.events, report.problem) for report in postgres_upkeep.verify_chains(postgres_url)] == [
+        (2, None),
+        (0, None),
+    ]
+
+    async def more() -> None:
+        store = PostgresStore(postgres_url, owner="test")
+        await commit(store, insert(a_call("next", project="p1"), events=(a_fact("next"),)))
+        assert [event.seq for event in await store.events("p1")] == [3]
+        await store.close()
+
+    asyncio.run(more())
+    assert [report.problem for report in postgres_upkeep.verify_chains(postgres_url)] == [None, None]
+
+
+def test_everything_is_sealed_anew_and_the_old_key_may_go(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    filled(postgres_url)
+    new = sealing.new_key()
+    file = tmp_path / "seal.key"
+    file.write_text(f"{new}\n{KEY}\n")
+    file.chmod(0o600)
+    monkeypatch.delenv("TOOLGATE_KEY")
+    done = run("db", "rekey", f"{postgres_url}?key={file}")
+    assert (done["resealed"], len(done["retired"]), done["in_use"]) == (8, 1, [])
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    with pytest.raises(StoreError, match="sealed with key"):
+        toolgate.open(postgres_url)
+    monkeypatch.setenv("TOOLGATE_KEY", new)
+    gate = toolgate.open(postgres_url)
+    assert gate.sync.calls(CallQuery(project="p1"))[0].arguments == b'{"a":1}'
+    gate.close()
+
+
+def test_a_server_without_the_key_does_not_open_the_database(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("TOOLGATE_KEY")
+    with pytest.raises(StoreError, match="TOOLGATE_KEY_FILE"):
+        toolgate.open(postgres_url)
+    monkeypatch.setenv("TOOLGATE_KEY_FILE", str(tmp_path / "none.key"))
+    with pytest.raises(StoreError, match="is missing"):
+        toolgate.open(postgres_url)
+    assert CliRunner().invoke(app, ["db", "key", str(tmp_path / "none.key")]).exit_code == 0
+    toolgate.open(postgres_url).close()
+    with pytest.raises(StoreError, match="never overwritten"):
+        sealing.make_file(tmp_path / "none.key")
+
+
+@pytest.fixture
+def file(database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    async def work() -> None:
+        store = SqliteStore(database, owner="file")
+        await fill(store)
+        await store.close()
+
+    monkeypatch.delenv("TOOLGATE_KEY", raising=False)
+    asyncio.run(work())
+    return database
+
+
+@pytest.fixture
+def target(postgres_url: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.delenv("TOOLGATE_KEY", raising=False)
+    return f"{postgres_url}?key={file}.key"
+
+
+def test_a_file_is_imported_with_its_chains(file: Path, target: str) -> None:
+    done = run("db", "import", f"sqlite:///{file}", target)
+    assert done["chains"] == {"p0": 6, "p1": 2}
+    assert done["rows"]["tool_executions"] == 4
+    assert postgres_upkeep.verify_chains(target) == upkeep.verify_chains(file)
+
+    async def compare() -> None:
+        ours, theirs = PostgresStore(target, owner="test"), SqliteStore(file, owner="test")
+        assert await ours.calls(CallQuery()) == await theirs.calls(CallQuery())
+        assert await ours.events("p0") == await theirs.events("p0")
+        assert await ours.undo("p0", "open") == await theirs.undo("p0", "open")
+        await ours.close()
+        await theirs.close()
+
+    asyncio.run(compare())
+
+
+def test_nothing_is_imported_where_something_is_in_the_way(file: Path, target: str) -> None:
+    run("db", "import", str(file), target)
+    with pytest.raises(ConflictError, match="already; nothing was imported"):
+        postgres_import.bring(file, target)
+    gate = toolgate.open(f"sqlite:///{file}")
+    with pytest.raises(StoreError, match="stop it first"):
+        postgres_import.bring(file, target)
+    gate.close()
+
+
+def test_a_file_with_a_broken_chain_or_another_key_is_not_imported(
+    file: Path, postgres_url: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_KEY", KEY)
+    with pytest.raises(StoreError, match="not among the keys"):
+        postgres_import.bring(file, postgres_url)
+    monkeypatch.delenv("TOOLGATE_KEY")
+    with sqlite3.connect(file) as thief:
+        thief.execute("DELETE FROM events WHERE seq=1 AND project_id='p1'")
+    thief.close()
+    with pytest.raises(StoreError, match="chain is broken"):
+        postgres_import.bring(file, target)
+    assert postgres_upkeep.status_of(target)["events"] == 0
+
+
+def test_old_events_of_a_file_are_removed_and_the_rest_verifies(file: Path) -> None:
+    assert upkeep.remove_events_before(file, NOON) == 0
+    assert upkeep.remove_events_before(file, NOON + HOUR) == 6
+    assert [(report.events, report.problem) for report in upkeep.verify_chains(file)] == [(2, None), (0, None)]
+    assert PROJECT not in {report.project for report in upkeep.verify_chains(file)}
