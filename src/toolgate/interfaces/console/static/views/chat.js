@@ -30,9 +30,9 @@ function entryOf(one) {
 
 /** A text with what stands between backticks set as code; everything stays text. @param {string} text */
 function prose(text) {
-  return visible(text).split(FENCE).map((part, at) => (at % 2
+  return visible(text).split(FENCE).map((part, at, all) => (at % 2
     ? h("pre", { class: "value", tabindex: 0 }, part.replace(/^[\w+-]*\n/, "").replace(/\n$/, ""))
-    : part.replace(at ? /^\n/ : /^$/, "").split(TICK).map((each, place) => (place % 2 ? h("code", null, each) : each))));
+    : part.replace(at ? /^\n/ : /^$/, "").replace(at < all.length - 1 ? /\n+$/ : /^$/, "").split(TICK).map((each, place) => (place % 2 ? h("code", null, each) : each))));
 }
 
 /** @param {Tool} tool @param {() => ReadonlyMap<string, string>} states */

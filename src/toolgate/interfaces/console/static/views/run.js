@@ -56,7 +56,7 @@ function runs() {
     heading("Runs", "What an agent did about one request, call by call. A run can be undone as a whole."),
     trouble(() => problem.value, refresh),
     h("div", { class: "panel", hidden: () => !all().length }, rows),
-    () => (value.value && !all().length ? empty("No runs yet", "Calls that carry the same run id belong together. The server's own agent gives each message a run; a client sends `run_id` with its calls.") : null),
+    () => (value.value && !all().length && !after.value ? empty("No runs yet", "Calls that carry the same run id belong together. The server's own agent gives each message a run; a client sends `run_id` with its calls.") : null),
     h("div", { class: "more" }, h("button", { hidden: () => !after.value, onclick: more }, "Show older runs")));
 }
 
