@@ -142,7 +142,7 @@ class Scene:
             reduced_motion="reduce",
             **options,
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(20_000)
         self._contexts.append(context)
         await context.route("**/*", self._only_ours)
         if who is not None:

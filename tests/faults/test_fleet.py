@@ -32,7 +32,9 @@ def campaign(fleet: Fleet, *, hosts: int, workers: int, kills: int, crashes: int
     until_sync(lambda: len(fleet.lines("effects")) > 20, within_s=60)
     crash_at = {round((at + 1) * kills / (crashes + 1)) for at in range(crashes)}
     for number in range(kills):
-        time.sleep(fleet.dice.random() * pause_s)
+        seen = len(fleet.lines("effects"))
+        until_sync(lambda seen=seen: len(fleet.lines("effects")) > seen + 1, within_s=60)  # type: ignore[misc]  # bound now
+        time.sleep(fleet.dice.random() * pause_s)  # whoever dies dies at work, at no particular moment of it
         if number in crash_at:
             fleet.crash_database()
         fleet.kill_one(fleet.dice.choice(["host", "worker", "worker"]))
@@ -55,7 +57,7 @@ def finish(fleet: Fleet, *, within_s: float) -> None:
 def test_a_fleet_that_is_killed_loses_no_decision_and_doubles_no_effect(tmp_path: Path, cluster: Cluster) -> None:
     fleet = Fleet(tmp_path, cluster, cluster.new_database(), seed=11)
     try:
-        campaign(fleet, hosts=1, workers=2, kills=5, crashes=1, pause_s=1.0)
+        campaign(fleet, hosts=1, workers=2, kills=5, crashes=1, pause_s=0.3)
         finish(fleet, within_s=40)
     finally:
         fleet.close()
@@ -66,7 +68,7 @@ def test_a_fleet_that_is_killed_loses_no_decision_and_doubles_no_effect(tmp_path
 def test_a_fleet_survives_a_hundred_kills(tmp_path: Path, cluster: Cluster) -> None:
     fleet = Fleet(tmp_path, cluster, cluster.new_database(), seed=int(time.time()))
     try:
-        campaign(fleet, hosts=3, workers=4, kills=100, crashes=3, pause_s=2.0)
+        campaign(fleet, hosts=3, workers=4, kills=100, crashes=3, pause_s=0.3)
         finish(fleet, within_s=120)
     finally:
         fleet.close()

@@ -9,6 +9,7 @@ from toolgate.interfaces.cli import (
     calling,
     chat,
     db,
+    demo,
     grants,
     history,
     inbox,
@@ -44,6 +45,7 @@ app.add_typer(token.app, name="token", help="Look after who may use the server."
 app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
+app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
 app.command("runner")(runner.runner)

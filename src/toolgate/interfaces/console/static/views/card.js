@@ -2,7 +2,7 @@
 /** One question in full: who asks, what would happen, why a person is asked, and the ways to answer. */
 
 import { may, post, wordsOf } from "../api.js";
-import { distinct, h, link } from "../core.js";
+import { distinct, h, link, onCleanup } from "../core.js";
 import { answer, missing, obstacles, outcomeOf, reviewOf } from "../decide.js";
 import { ago, countdown, duration, riskBadge, time } from "../format.js";
 import { toast } from "../notify.js";
@@ -221,6 +221,7 @@ function footer(id, held, review, around) {
     else document.getElementById(verb)?.focus();
   }
   aims.set(id, aim);
+  onCleanup(() => aims.delete(id));
 
   /** @param {string} name @param {string} label @param {string} [key] */
   const tab = (name, label, key) => h("button", {
