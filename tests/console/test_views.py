@@ -75,6 +75,10 @@ async def test_a_call_tells_each_stage_with_its_time_and_reason(scene: Scene) ->
     await visit(page, f"#/call/{ids['notify']}")
     await expect(page.locator(".timeline")).to_contain_text("Not on a Friday")
     await expect(page.locator("main")).not_to_contain_text("hunter2")
+    scene.tolerated = ("404",)
+    for view, words in (("call", "no such call"), ("run", "no such run"), ("audit", "no such call")):
+        await visit(page, f"#/{view}/nothing")
+        await expect(page.get_by_text(words)).to_be_visible()
 
 
 async def test_a_run_is_undone_after_a_look_at_what_that_does(scene: Scene) -> None:

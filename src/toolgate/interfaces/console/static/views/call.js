@@ -67,7 +67,7 @@ function actionsFor(call) {
 export function view(params) {
   const id = params[0] ?? "";
   const at = `tools/${encodeURIComponent(id)}`;
-  const { value, problem, refresh } = loaded(async () => {
+  const { value, problem, isMissing, refresh } = loaded(async () => {
     const [kept, told] = await Promise.all([get(`${at}/record`), get(`${at}/timeline`)]);
     return { kept, told };
   });
@@ -143,7 +143,7 @@ export function view(params) {
 
   return h("div", { class: "page" },
     trouble(() => problem.value, refresh),
-    () => (problem.value && !call.value ? empty("There is no such call here", h("p", null, h("a", { href: link("activity") }, "Look at all calls"))) : null),
+    () => (isMissing.value && !call.value ? empty("There is no such call here", h("p", null, h("a", { href: link("activity") }, "Look at all calls"))) : null),
     h("div", { hidden: () => !call.value }, head, doubt,
       h("div", { class: "columns" },
         h("div", null, section("What happened", steps, h("p", { class: "faint", hidden: () => !value.value?.told.is_partial }, "Only the first 1,000 events are shown."))),
