@@ -2,7 +2,7 @@
 /** The inbox: every question that waits, the riskiest first, and the one that is looked at beside the list. */
 
 import { may } from "../api.js";
-import { computed, distinct, effect, go, h, link, list, onCleanup, route, signal } from "../core.js";
+import { computed, distinct, effect, followAddress, go, h, link, list, onCleanup, route, signal } from "../core.js";
 import { answer, outcomeOf, reviewOf, whyNotTogether } from "../decide.js";
 import { ago, countdown, riskBadge } from "../format.js";
 import { bind, show } from "../keyboard.js";
@@ -197,7 +197,7 @@ function bindKeys() {
     } },
     { key: "Escape", does: "Choose nothing; back to the list", run: () => {
       if (marked.peek().size) marked.value = new Set();
-      else go("inbox");
+      else if (!isWide()) go("inbox");
     } },
   ]);
 }
@@ -209,6 +209,8 @@ function nothing() {
     h("pre", { tabindex: 0, "aria-label": "How an agent asks" }, "curl -H \"Authorization: Bearer $TOKEN\" \\\n  -d '{\"tool_name\": \"...\", \"tool_params\": {}, \"wait\": false}' \\\n  " + `${location.origin}/my/projects/.../tools/execute`));
 }
 
+const isWide = () => matchMedia("(min-width: 900px)").matches;
+
 /** @returns {Node} */
 export function view() {
   bindKeys();
@@ -219,9 +221,9 @@ export function view() {
   // On a wide page something is always looked at; a phone shows the list first.
   effect(() => {
     const first = rows.value[0];
-    if (isReady.value && first && !route.value.params[0] && matchMedia("(min-width: 900px)").matches) {
+    if (isReady.value && first && !route.value.params[0] && isWide()) {
       history.replaceState(null, "", link("inbox", first.key));
-      dispatchEvent(new HashChangeEvent("hashchange"));
+      followAddress();
     }
   });
   let before = waiting.peek();
