@@ -17,7 +17,7 @@ from toolgate.adapters.stores import postgres_schema, sealing
 from toolgate.adapters.stores.entry import Entry, entry_of
 from toolgate.adapters.stores.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.stores.postgres_batch import keys_of
-from toolgate.adapters.stores.postgres_link import EVERYTHING, Link
+from toolgate.adapters.stores.postgres_link import EVERYTHING, Link, check_name
 from toolgate.adapters.stores.postgres_news import News
 from toolgate.adapters.stores.postgres_owners import Lease
 from toolgate.adapters.stores.postgres_read import Reader
@@ -83,6 +83,7 @@ class PostgresStore:
         if self._closed:
             raise StoreError("The store is closed.")
         self.link.check()
+        check_name(change.project)
         try:
             entry = entry_of(change, self._sealer)
         except UNKEEPABLE as error:
