@@ -8,8 +8,8 @@ BIN := .venv/bin
 help: ## show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: bootstrap ## walk one call through policy, approval, execution and undo in this terminal
-	@$(BIN)/python examples/terminal_walk.py
+demo: bootstrap ## watch an agent ask, decide in the browser, undo and verify (DEMO="--auto", DEMO="--terminal")
+	@$(BIN)/toolgate demo $(DEMO)
 
 test: check ## everything that must hold before a commit: check, tests, coverage
 	@$(PYTHON) tools/components.py

@@ -66,6 +66,7 @@ def _tables(results: Results) -> list[Table]:
         _durable_table(results["durable"] | {"decision": results["decision"]}),
         _diff_table(results["diff"]),
         _server_table(results["server"]),
+        _agent_table(results["agent"]),
         _policy_table(results["policy"]),
     ]
 
@@ -193,6 +194,21 @@ def _server_table(server: dict[str, Any]) -> Table:
             best = numbers["max" if unit == "/s" else "min"]
             body.append([title, unit, f"{numbers['median']:,.1f}", f"{best:,.1f}"])
     return ["server", "unit", "median", "best"], body
+
+
+AGENT = (
+    ("conversation with 20 calls, 5 of them approved over HTTP", "conversation_ms", "ms"),
+    ("its bare HTTP round trips and commits", "bare_ms", "ms"),
+    ("memory of a conversation that waits for a person", "waiting_kb", "KB"),
+)
+
+
+def _agent_table(agent: dict[str, Any]) -> Table:
+    body = []
+    for title, key, unit in AGENT if agent else ():
+        numbers = agent[key]
+        body.append([title, unit, f"{numbers['median']:,.1f}", f"{numbers['min']:,.1f}"])
+    return ["agent", "unit", "median", "best"], body
 
 
 def _policy_table(policy: dict[str, Any]) -> Table:

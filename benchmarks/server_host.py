@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 import toolgate
 from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
+from toolgate.agent.build import build_agent
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app
 from toolgate.interfaces.server.settings import ServerSettings
@@ -168,15 +169,42 @@ async def _dispatched(gate: Gate, count: int) -> dict[str, list[str]]:
     return {"calls": [one.call_id for one in started]}
 
 
+@toolgate.tool(effects="read")
+async def look(number: int) -> int:
+    """Read something; nobody is asked."""
+    return number
+
+
+@toolgate.tool(risk_level="medium")
+async def change(number: int) -> int:
+    """Change something; a person is asked."""
+    return number
+
+
+async def with_agent(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Our server on SQLite with the scripted agent and one person, who may also approve."""
+    url = f"sqlite:///{folder}/ours.db"
+    gate = _gate(url, [look, change])
+    directory = bootstrap.directory(url)
+    await directory.put_account(Account(name="ann", kind=PrincipalKind.PERSON, roles={PROJECT: frozenset()}))
+    text, token = new_token("ann", now=datetime.now(UTC))
+    await directory.put_token(token)
+    settings = ServerSettings(port=0, requests_per_second=1e9, request_burst=10**9)
+    agent = build_agent(gate, bootstrap.threads(url))
+    return create_app(gate, directory, settings=settings, agent=agent, owns_gate=True), {"token": text}
+
+
 async def application(kind: str, folder: Path, count: int) -> tuple[Any, dict[str, Any]]:
     if kind == "bare-posts":
         return bare_posts(folder), {"approvals": [f"id-{number}" for number in range(count)]}
     if kind == "bare-stream":
         return BareStream(), {}
+    if kind == "ours-agent":
+        return await with_agent(folder)
     return await ours(folder, kind=kind, count=count)
 
 
-KINDS = ("bare-posts", "bare-stream", "ours-approve", "ours-claim", "ours-result", "ours-inbox")
+KINDS = ("bare-posts", "bare-stream", "ours-approve", "ours-claim", "ours-result", "ours-inbox", "ours-agent")
 
 
 async def main() -> None:

@@ -23,7 +23,7 @@ from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.policies import measure_policies
 from benchmarks.targets import judge
 
-SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox", "server")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox", "server", "agent")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -235,6 +235,21 @@ def measure_server(size: Size) -> dict[str, Any]:
     return found
 
 
+def measure_agent(size: Size) -> dict[str, Any]:
+    """Return what a conversation with the agent takes, beside its bare parts, and what waiting ones hold."""
+    use_all_cores()
+    lines = []
+    for number in range(1, (size.durable_rounds + 1) // 2 + 1):
+        try:
+            line = measure(own_python(), "-m", "benchmarks.agent_conversation", is_own=True)
+        except MeasurementFailedError as error:
+            say(f"agent: left out, measuring failed: {error}")
+            return {}
+        lines.append(line)
+        say(f"agent {number}: {line['conversation_ms']:.0f} ms, bare parts {line['bare_ms']:.0f} ms")
+    return {key: summary(line[key] for line in lines) for key in lines[0]}
+
+
 def measure_policy(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the policy section, by contender."""
     pin_to_one_core()
@@ -302,6 +317,7 @@ def main() -> int:
         "sandbox": measure_sandbox(size) if "sandbox" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
         "server": measure_server(size) if "server" in wanted else {},
+        "agent": measure_agent(size) if "agent" in wanted else {},
         "policy": measure_policy(size) if "policy" in wanted else {},
     }
     verdicts = judge(results)

@@ -35,6 +35,7 @@ DIFF_LIMITS = {
 HEAD_OPERATIONS = 5.0
 POST_SHARE = 0.6
 STREAM_LIMIT = 2.0
+CONVERSATION_LIMIT = 3.0
 SANDBOX_LIMITS = (
     ("confined /bin/true / bubblewrap alone, same flags", 1.8, "confined_ms", "bare_ms"),
     ("read_file / governed no-op plus open and read", 1.5, "read_us", "no_op_and_plain_us"),
@@ -120,6 +121,25 @@ def judge(results: Results) -> list[Verdict]:
         *_policy(results["policy"]),
         *sandbox,
         *_server(results["server"]),
+        *_agent(results["agent"]),
+    ]
+
+
+def _agent(found: Results) -> list[Verdict]:
+    return [
+        _at_most(
+            "conversation with 20 calls, 5 approved / its bare round trips and commits",
+            CONVERSATION_LIMIT,
+            found,
+            "conversation_ms",
+            "bare_ms",
+        ),
+        Verdict(
+            title="threads that 200 waiting conversations add",
+            limit=0.0,
+            unit="",
+            measured=found["waiting_threads"]["max"] if found else None,
+        ),
     ]
 
 

@@ -1,6 +1,6 @@
 """A walk through one governed call: an agent asks, a person answers, the effect is undone.
 
-Run it with `make demo`. On a terminal you are asked yourself; without one it answers for you.
+On a terminal you are asked yourself; without one it answers for you.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run the gauntlet: every contender's script in its own environment, then the tables.
 
-`python benchmarks/gauntlet/run.py` prints them; `--write-docs` puts them into the documentation; `--only NAME` runs
-some. Exit code 1 where Toolgate breaks a promise or a script failed.
+`python benchmarks/gauntlet/run.py` prints them; `--write-docs` puts them into the documentation and the README;
+`--only NAME` runs some. Exit code 1 where Toolgate breaks a promise or a script failed.
 """
 
 import argparse
@@ -17,10 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[0] = str(ROOT)  # the folder itself must not be on the path: scripts carry the names of libraries
 
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure  # noqa: E402
+from benchmarks.gauntlet import readme  # noqa: E402
 from benchmarks.gauntlet.sheet import HOLDS, SCENARIOS  # noqa: E402
 
-PAGE = ROOT / "docs" / "explanation" / "gauntlet.md"
-BEGIN, END = "<!-- gauntlet: begin -->", "<!-- gauntlet: end -->"
+PAGE, BEGIN, END = readme.PAGE, readme.BEGIN, readme.END
 LIMIT_S = 300
 
 
@@ -106,6 +106,7 @@ def write_docs(text: str) -> None:
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    readme.write()
 
 
 def main() -> int:

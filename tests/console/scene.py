@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,7 @@ class Scene:
             reduced_motion="reduce",
             **options,
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(20_000)
         self._contexts.append(context)
         await context.route("**/*", self._only_ours)
         if who is not None:
@@ -175,15 +175,35 @@ class Scene:
         assert not self.problems, "\n".join(self.problems)
 
 
-async def check_axe(page: Page) -> None:
-    """Fail where the page is not accessible; the page's context must have been made with `bypass_csp=True`."""
-    results = await Axe().run(page)
+LOOKS = ("color-contrast", "scrollable-region-focusable", "target-size", "page-has-heading-one", "link-in-text-block")
+"""Rules that depend on colours and widths; the others hold for a page however it looks."""
+
+
+async def check_axe(page: Page, *, rules: Sequence[str] | None = None) -> None:
+    """Fail where the page is not accessible; its context must have been made with `bypass_csp=True`."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(Axe().axe_script)
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    results = await page.evaluate("async (options) => (await axe.run(document, options)).violations", options)
     found = [
         f"{one['id']} ({one['impact']}): {node['html'][:200]} — {node['failureSummary'][:300]}"
-        for one in results.response["violations"]
+        for one in results
         for node in one["nodes"]
     ]
     assert not found, "\n".join(found)
+
+
+async def check_every_look(page: Page, name: str) -> None:
+    """Check a state of the page in light and dark, wide and narrow, and keep a picture of each."""
+    for viewport, width in ((DESKTOP, "desktop"), (PHONE, "phone")):
+        await page.set_viewport_size(viewport)  # type: ignore[arg-type]  # a plain mapping is what it takes
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            await check_axe(page, rules=None if (width, scheme) == ("desktop", "light") else LOOKS)
+            await picture(page, f"{name}-{width}-{scheme}")
+        sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert await page.evaluate(sideways) == 0, f"{name} sticks out sideways on a {width}"
+    await page.set_viewport_size({"width": 1360, "height": 860})
 
 
 async def picture(page: Page, name: str) -> None:

@@ -67,24 +67,30 @@ async def test_edit_with_a_diff(scene: Scene) -> None:
     page = await scene.page()
     await expect(page.locator(".card .effect")).to_be_visible()
     await page.keyboard.press("e")
-    text = page.get_by_role("textbox", name="Arguments")
-    await expect(text).to_be_focused()
-    shown = await text.input_value()
-    assert "s3cr3t-w0rd" not in shown
+    count = page.get_by_label("count", exact=True)
+    await expect(page.get_by_label("to", exact=True)).to_be_focused()
+    assert await page.get_by_label("password", exact=True).input_value() == "***"
     button = page.get_by_role("button", name="Approve with these arguments")
     await expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
     await expect(button).to_be_disabled()
-    await text.fill("{")
+    await count.fill("5,")
     await expect(page.get_by_role("alert")).to_contain_text("not JSON yet")
     await expect(button).to_be_disabled()
-    await text.fill(shown.replace("5000", "5"))
+    await count.fill("5")
     panel = page.get_by_role("form", name="Approve with other arguments")
     await expect(panel.locator("tr.del")).to_contain_text("5000")
     await expect(panel.locator("tr.add")).to_contain_text("5")
+    await expect(page.locator("#approve")).to_be_disabled()  # what was asked is not approved by habit
+    await page.get_by_role("button", name="Edit as JSON").click()
+    text = page.get_by_role("textbox", name="Arguments")
+    await text.fill((await text.input_value()).replace("Hi", "Hello"))
+    await expect(panel.locator("tr.add")).to_have_count(2)
+    await page.get_by_label("Reason").fill("Five are enough")
     await button.click()
     await expect(page.locator(".toast.good")).to_contain_text("Approved with your changes")
     done = await scene.call(asked, until=["completed"])
-    assert done["tool_params"]["count"] == 5
+    assert (done["tool_params"]["count"], done["tool_params"]["subject"]) == (5, "Hello")
+    assert done["result"]["secret"] is True  # what stayed masked is what it was
     await expect(page.locator(".row")).to_contain_text("approved with changes")
     await expect(page.locator(".verdict")).to_contain_text("edited by ann")
 

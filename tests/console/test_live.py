@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 from tests.console.scene import ConsoleServer, Scene
 
 
@@ -21,10 +21,36 @@ async def test_two_approvers_race_and_the_second_is_told_who_was_first(scene: Sc
     winner = approval["decided_by"]
     loser = bob if winner == "ann" else ann
     await expect(loser.locator(".toast.bad", has_text=f"by {winner}")).to_be_visible()
+    await expect(loser.locator(".notice.warn")).to_contain_text("Changed since you looked")
     for page in (ann, bob):  # the card is still there, and says who decided
         await expect(page.locator(".verdict")).to_contain_text(f"by {winner}")
         await expect(page.locator(".row")).to_contain_text(f"by {winner}")
     assert (decided["status"] == "completed") == (winner == "ann")
+
+
+async def test_what_was_not_shown_cannot_be_approved(scene: Scene) -> None:
+    asked = await scene.ask("notify", {"to": "all@example.org", "subject": "Shown"})
+
+    async def tamper(route: Route) -> None:
+        response = await route.fetch()
+        told = await response.json()
+        told["card"]["digest"] = "0" * 64
+        await route.fulfill(response=response, json=told)
+
+    page = await scene.page(None, view="/login")
+    await page.route("**/artifact", tamper)
+    await page.get_by_label("Your token").fill(scene.server.tokens["ann"])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.goto(f"{scene.server.url}/?project={scene.project}#/inbox/{asked}")
+    await expect(page.locator("#approve")).to_be_enabled()
+    scene.tolerated = ("409",)
+    await page.unroute("**/artifact")
+    await page.locator("#approve").click()  # what it shows is not what waits: refused, fetched again, and marked
+    await expect(page.locator(".toast.bad")).to_contain_text("covers something else than what was shown")
+    await expect(page.locator(".notice.warn")).to_contain_text("What would run is not what was shown")
+    assert (await scene.approval(asked))["status"] == "pending"
+    await page.locator("#approve").click()
+    await scene.call(asked, until=["completed"])
 
 
 async def test_typing_and_focus_survive_what_arrives(scene: Scene) -> None:

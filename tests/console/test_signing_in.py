@@ -11,7 +11,7 @@ from toolgate.interfaces.server.sessions import login_link
 
 async def test_a_person_signs_in_with_a_token_and_out_again(scene: Scene) -> None:
     page = await scene.page(None, view=f"/?project={scene.project}", bypass_csp=True)
-    scene.tolerated = ("401",)
+    scene.tolerated = ("401", "404")
     await expect(page).to_have_url(f"{scene.server.url}/login?project={scene.project}")
     await check_axe(page)
     await picture(page, "login")

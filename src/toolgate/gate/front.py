@@ -31,7 +31,7 @@ from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.deciding import Deciding
-from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.driver import Driver, utc_now
 from toolgate.pipeline.execute import decode
 from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.lockdown import Lockdown
@@ -47,7 +47,7 @@ from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
-from toolgate.ports.store import CallQuery, Store
+from toolgate.ports.store import CallQuery, Clocked, Store
 
 FOREIGN_NEWS_S = 0.5
 """How long an event of another process stays unseen at most: not every one comes with a hint."""
@@ -88,6 +88,7 @@ class Gate(People, Elsewhere, Outlook):
             limits=limits,
             undo_ttl_s=undo_ttl_s,
             owner=store.owner,
+            now=store.now if isinstance(store, Clocked) else utc_now,
             tally=tally,
         )
         self._keeper = Keeper(self._driver, policy_source)

@@ -21,7 +21,7 @@ from toolgate.errors import (
     ToolInputError,
     UsageError,
 )
-from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import read_arguments
@@ -41,7 +41,6 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 Arguments = str | bytes | Mapping[str, object]
 FORESEEN = 1000
 """How many past calls of a tool are looked at to say what a grant would have covered."""
-_NOT_ALONE = "Only the yes of one person who may decide alone can be remembered."
 
 
 class Foresight(NamedTuple):
@@ -263,8 +262,6 @@ class Deciding:
         """Add the grant that remembers this yes, if it is one person's whole yes."""
         call, approval = change.call, change.approvals[-1]
         assert call is not None
-        if approval.status is not ApprovalStatus.APPROVED:
-            raise UsageError(_NOT_ALONE)
         grant = self._grant(call, approval, remember, by, change.at)
         return change.evolve(grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
 
@@ -293,7 +290,7 @@ class Deciding:
     def _grant(self, call: Call, approval: Approval, remember: Remember, by: Principal, now: datetime) -> Grant:
         """Return the grant that would remember a yes to this question."""
         if approval.terms.quorum > 1 or call.undo_of is not None:
-            raise UsageError(_NOT_ALONE)
+            raise UsageError("Only the yes of one person who may decide alone can be remembered.")
         driver, nonce = self._driver, self._driver.new_id()
         arguments = orjson.loads(call.arguments)
         pattern, shown = make_pattern(arguments, driver.mask(arguments), remember.pattern, nonce=nonce)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
@@ -73,6 +73,13 @@ class UndoRecords(Protocol):
     async def due(self, now: datetime, *, limit: int = 100) -> Due: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Clocked(Protocol):
+    """A store with a clock of its own: machines whose clocks differ go by it when they write and compare times."""
+
+    def now(self) -> datetime: ...
 
 
 class Store(Protocol):

@@ -9,10 +9,12 @@ import pytest
 from tests.unit.agent.office import Puppet, call, open_office, raw_call
 
 import toolgate
+from toolgate.agent.discretion import Discretion, Pieces
 from toolgate.agent.history import AgentSaid, PersonSaid, ToolsSaid
 from toolgate.agent.limits import Limits
 from toolgate.agent.model import Question, Reply
 from toolgate.errors import ConflictError, ModelError
+from toolgate.kernel.masking import Masker
 from toolgate.ports.store import CallQuery
 from toolgate.ports.threads import RunStatus, Usage
 from toolgate.testing.patience import until
@@ -273,3 +275,39 @@ async def test_the_model_is_told_the_conversation_so_far() -> None:
         assert [one.text for one in model.asked[-1].said if not isinstance(one, ToolsSaid)] == ["second"]
         assert model.asked[-1].instructions == "Be kind."
         assert isinstance(model.asked[0].said[0], PersonSaid)
+
+
+async def test_an_answer_is_not_told_in_pieces_that_hide_nothing_yet() -> None:
+    """A secret is known as one only when more of the answer is there: pieces then stop, and the answer is masked."""
+    pieces = Pieces(Discretion(Masker(["open sesame and more"])))
+    told = pieces.add("the magic words are open ") + pieces.add("sesame and more, do not tell anybody else of them ")
+    assert "sesame" not in told
+    assert pieces.finish() == ""
+    whole = Pieces(Discretion(Masker()))
+    assert whole.add("short") + whole.finish() == "short"
+
+
+async def test_an_answer_that_repeats_a_hidden_argument_hides_it() -> None:
+    @toolgate.tool(effects="read")
+    async def login(password: str) -> str:
+        return "in"
+
+    model = Puppet(
+        Reply(calls=(call("login", password=SECRET), raw_call("login", "not json"))),
+        Reply(text=f"I used {SECRET}."),
+    )
+    async with open_office(model, [login]) as office:
+        told = await office.answer("log in")
+        assert SECRET not in str(told) + str(office.ears.heard)
+
+
+async def test_a_result_that_cannot_be_shown_and_data_of_a_failure_are_told() -> None:
+    async def half(_given: toolgate.ToolInput) -> toolgate.ToolOutput:
+        return toolgate.ToolOutput.fail("half done", data={"rows": 3})
+
+    model = Puppet(Reply(calls=(call("half"),)), Reply(text="ok"))
+    async with open_office(model, [toolgate.ToolDefinition("half", {}, half)]) as office:
+        told = await office.answer("do")
+        [value] = last_outcomes(model.asked[-1])
+        assert (value["error"], value["data"]) == ("half done", {"rows": 3})
+        assert told["tool_results"][0]["result"]["data"] == {"rows": 3}

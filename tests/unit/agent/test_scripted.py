@@ -162,7 +162,8 @@ class Clients:
 
     async def execute_command(self, given: toolgate.ToolInput) -> toolgate.ToolOutput:
         self.ran.append([given.payload["command"], *given.payload["args"]])
-        return toolgate.ToolOutput.ok({"stdout": "2 passed", "exit_code": 0})
+        code = 1 if "stuck" in str(given.payload) else 0
+        return toolgate.ToolOutput.ok({"stdout": "2 passed", "stderr": "it is stuck", "exit_code": code})
 
 
 async def test_the_tools_of_a_client_are_enough() -> None:
@@ -176,6 +177,9 @@ async def test_the_tools_of_a_client_are_enough() -> None:
         assert "deleted 1 of 1" in (await office.answer("clean up work"))["answer"]
         assert clients.ran == [["pytest", "-q"], ["rm", "--", "work/a.tmp"]]
         assert "- sub/" in (await office.answer("list"))["answer"]
+        told = (await office.answer("clean up stuck"))["answer"]
+        assert "deleted 0 of 1" in told
+        assert "it is stuck" in told
 
 
 async def test_long_results_are_cut() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.programs import Ended, here
+from tests.integration.programs import here
+from tests.unit.interfaces.at_a_terminal import Person
 from tests.unit.interfaces.client.listener import always, listening, problem
 from tests.unit.interfaces.server.house import House, open_house
 
@@ -19,20 +20,6 @@ from toolgate.client import Client
 async def house() -> AsyncIterator[House]:
     async with open_house() as house:
         yield house
-
-
-class Person:
-    """Somebody at a terminal with a token in a file."""
-
-    def __init__(self, house: House, name: str, folder: Path) -> None:
-        self._file = folder / f"{name}.token"
-        self._file.write_text(house.tokens[name] + "\n", encoding="utf-8")
-        self._file.chmod(0o600)
-        self._url = house.url
-
-    async def __call__(self, *words: object) -> Ended:
-        more = ("--server", self._url, "--token-file", self._file, "--project", "demo")
-        return await asyncio.to_thread(here, *words, *more)
 
 
 async def asked(house: House, tool: str = "pay", **params: Any) -> str:

@@ -25,6 +25,7 @@ def test_a_token_is_needed_and_never_an_option(tmp_path: Path) -> None:
     assert "TOOLGATE_TOKEN is not set" in said()
     assert "toolgate token create" in said()
     (tmp_path / "empty").write_text("\n")
+    (tmp_path / "empty").chmod(0o600)
     assert "is empty" in said("--token-file", str(tmp_path / "empty"))
     assert "cannot be read" in said("--token-file", str(tmp_path / "missing"))
 
@@ -46,5 +47,6 @@ def test_the_workspace_must_be_there_and_have_a_policy(tmp_path: Path, monkeypat
     assert "toolgate init" in said("--workspace", str(tmp_path / "ws"), TOOLGATE_TOKEN="tg_x")
     token = tmp_path / "ws" / "token"
     token.write_text("tg_x")
+    token.chmod(0o600)
     options = ["--workspace", str(tmp_path / "ws"), "--profile", "readonly", "--token-file", str(token)]
     assert "a server could see what is private" in said(*options)

@@ -39,7 +39,7 @@ REDELIVER_AFTER_S = 5.0
 AGAIN_S = (0.1, 0.5, 2.0)
 BATCH = 1000
 MOST_UNSENT = 100_000
-AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError)
 log = logging.getLogger("toolgate.worker")
 
 
@@ -88,7 +88,7 @@ class PgQueuerDispatcher:
                         await self._send_some(queries)
                         failures = 0
                         await self._next(connection)
-            except AWAY as error:
+            except Exception as error:  # noqa: BLE001  # whatever a broken connection raises, orders must go on
                 log.warning("orders cannot be sent now (%s); trying again", type(error).__name__)
                 await asyncio.sleep(AGAIN_S[min(failures, len(AGAIN_S) - 1)])
                 failures += 1
@@ -128,7 +128,7 @@ class PgQueuerDispatcher:
                     async with _connected(self._dsn, "toolgate-worker") as (_connection, queries):
                         failures = 0
                         await _Delivery(queries, queues, take, concurrency, running).run()
-                except AWAY as error:
+                except Exception as error:  # noqa: BLE001  # the same
                     log.warning("orders cannot be fetched now (%s); trying again", type(error).__name__)
                     await asyncio.sleep(AGAIN_S[min(failures, len(AGAIN_S) - 1)])
                     failures += 1

@@ -56,14 +56,15 @@ class Seat:
         return bool(self.tools) and ("*" in self.tools or offer.tool_name in self.tools)
 
     def is_own_stream_of(self, offer: Offer) -> bool:
-        """Whether a plain stream may run what was asked: its own session's, or its own principal's without one.
+        """Whether a plain stream may run what was asked: its own session's; its own principal's, where it or the call
+        names none.
 
         A call made for a person runs at that person's connections only, whoever else listens to the session.
         """
         if self.tools:
             return False
         mine = self.principal in (offer.principal, offer.user)
-        if offer.session_id is None:
+        if offer.session_id is None or self.session_id is None:
             return mine
         return self.session_id == offer.session_id and (mine or offer.user is None)
 
@@ -121,14 +122,16 @@ class ClientRunner:
         return tuple(self._seats)
 
     def _choose(self, offer: Offer) -> Seat | None:
-        """A registered runner whose turn it is, else the most recent stream of who asked."""
+        """A registered runner whose turn it is, else the most recent stream of the session, else of who asked."""
         seats = [seat for seat in self._seats.get(offer.project, ()) if seat.can_undo or not offer.is_undo]
         registered = [seat for seat in seats if seat.is_registered_for(offer)]
         if registered:
             chosen = min(registered, key=lambda seat: seat.turn)
             chosen.turn = next(self._turns)
             return chosen
-        return next((seat for seat in reversed(seats) if seat.is_own_stream_of(offer)), None)
+        own = [seat for seat in reversed(seats) if seat.is_own_stream_of(offer)]
+        in_session = [seat for seat in own if offer.session_id in (None, seat.session_id)]
+        return next(iter(in_session or own), None)
 
     def _forget_late(self, now: datetime) -> None:
         """Drop offers whose time is over; their rows say so already."""

@@ -8,8 +8,11 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, insert
 
+from toolgate.adapters.stores.sqlite_file import HEAD
+from toolgate.adapters.stores.tables import settings
+from toolgate.adapters.stores.versions import FLOOR, SETTING
 from toolgate.errors import StoreError
 
 _HERE = Path(__file__).parent / "migrations"
@@ -26,6 +29,9 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     """Run the migrations up to `revision`; a revision this version does not know is refused."""
     check_known(connection)
     command.upgrade(_config(connection), revision)
+    if current(connection) == HEAD:
+        connection.execute(delete(settings).where(settings.c.name == SETTING))
+        connection.execute(insert(settings).values(name=SETTING, value=FLOOR))
 
 
 def downgrade(connection: Connection, revision: str) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable
-from datetime import datetime
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
 
 from toolgate.adapters.stores import postgres_schema, sealing
 from toolgate.adapters.stores.entry import Entry, entry_of
@@ -42,6 +43,7 @@ _ERROR = 5
 _PRINTABLE = {0x00: "\u2400", 0x1E: "\u241e", 0x1F: "\u241f"}
 
 log = logging.getLogger("toolgate.postgres")
+utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 class PostgresStore:
@@ -49,13 +51,14 @@ class PostgresStore:
 
     is_shared = True
 
-    def __init__(self, url: str, *, owner: str) -> None:
+    def __init__(self, url: str, *, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
         self.owner = owner
         self.mode = Mode.NORMAL
         address = read(url)
         self._sealer = sealing.load_shared(address.key)
         self.link = Link(address)
-        self._lease = Lease(self.link, owner)
+        self._clock = clock
+        self._lease = Lease(self.link, owner, clock)
         self._writer = Writer(address, self._sealer, renew=self._lease.renew)
         self._reader = Reader(self.link, self._sealer)
         self._gathering = Gathering(self._take)
@@ -78,6 +81,10 @@ class PostgresStore:
                 await connection.execute(PUT_SETTING, "keys", " ".join([*noted, self._sealer.current]))
         self.mode = Mode(await self._reader.setting("mode") or Mode.NORMAL)
         await self._lease.begin()
+
+    def now(self) -> datetime:
+        """The database's time, as far as it is known here."""
+        return self._clock() + self._lease.skew
 
     def commit(self, change: Change) -> Awaitable[None]:
         if self._closed:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from time import monotonic
 
 from toolgate.adapters.stores.postgres_link import EVERYTHING, Connection, Link
 from toolgate.errors import StoreError
 
 LEASE_S, BEAT_S = 9.0, 2.0
+SKEW_THAT_COUNTS = timedelta(seconds=0.5)
 KEPT_S = 600.0
 """How long a dead owner's row is kept, so that everybody sees that it died."""
 
@@ -28,13 +32,21 @@ log = logging.getLogger("toolgate.postgres")
 class Lease:
     """Keeps one owner alive. Used on the link's loop, but for `trusts_others`."""
 
-    def __init__(self, link: Link, owner: str) -> None:
+    def __init__(self, link: Link, owner: str, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
         self.owner = owner
         self._link = link
         self._host = socket.gethostname()
         self._beat_at = -LEASE_S
         self._trust_from = 0.0
         self._beating: asyncio.Task[None] | None = None
+        self._skews: deque[timedelta] = deque(maxlen=5)
+
+    @property
+    def skew(self) -> timedelta:
+        """How far the database's clock is ahead of this machine's; a slow answer does not count."""
+        middle = sorted(self._skews)[len(self._skews) // 2] if self._skews else timedelta()
+        return middle if abs(middle) >= SKEW_THAT_COUNTS else timedelta()
 
     @property
     def trusts_others(self) -> bool:
@@ -60,6 +72,9 @@ class Lease:
 
     async def _beat(self) -> None:
         async with self._link.transaction(EVERYTHING, writing=True) as connection:
+            asked_at = self._clock()
+            theirs: datetime = await connection.fetchval("SELECT clock_timestamp()")
+            self._skews.append(theirs - asked_at - (self._clock() - asked_at) / 2)
             await connection.execute(_PUT, self.owner, self._host, LEASE_S)
             await connection.execute("DELETE FROM owners WHERE alive_until < now() - make_interval(secs => $1)", KEPT_S)
         self._note()

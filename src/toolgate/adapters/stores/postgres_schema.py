@@ -7,6 +7,7 @@ import asyncpg
 from toolgate.adapters.stores.postgres_link import LOST, Connection, Link, connect, failure
 from toolgate.adapters.stores.postgres_url import Address, read
 from toolgate.adapters.stores.sqlite_file import HEAD
+from toolgate.adapters.stores.versions import SETTING, check
 from toolgate.errors import StoreError
 
 _LOCK = "SELECT set_config('toolgate.projects', '*', true), pg_advisory_xact_lock(29800, 1)"
@@ -26,24 +27,23 @@ async def ensure(address: Address) -> None:
         connection = await connect(address)
         try:
             found = await revision_of(connection)
+            floor = None if found in (None, HEAD) else await floor_of(connection)
         finally:
             await connection.close()
     except (asyncpg.PostgresError, *LOST) as error:
         raise failure(error, doing="read") from error
     if found is None:
         await _migrate(address)
-    elif found != HEAD:
-        check_current(found)
+    else:
+        check(found, floor)
 
 
-def check_current(found: str | None) -> None:
-    """Refuse a database that is not of this version's schema."""
-    if found != HEAD:
-        raise StoreError(
-            f"The database is at schema {(found or 'empty')[:40]!r}, this version needs {HEAD!r}. Run `toolgate db "
-            "upgrade` with the newest version that uses this database; where the table alembic_version belongs to "
-            "another application, give Toolgate a database of its own."
-        )
+async def floor_of(connection: Connection) -> str | None:
+    """The oldest version that may use the database; None where it does not say, or is not ours."""
+    if await connection.fetchval("SELECT to_regclass('settings')::text") is None:
+        return None
+    found = await connection.fetchval("SELECT value FROM settings WHERE name=$1", SETTING)
+    return None if found is None else str(found)
 
 
 def prepared(url: str) -> Link:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from toolgate.adapters.stores import postgres_schema
+from toolgate.adapters.stores import postgres_schema, versions
 from toolgate.adapters.stores.postgres_link import EVERYTHING, LOST, Connection, Link, connect, failure
 from toolgate.adapters.stores.postgres_schema import revision_of
 from toolgate.adapters.stores.postgres_url import Address, read
@@ -41,7 +41,7 @@ def linked(url: str) -> Iterator[Link]:
 
 async def _check(address: Address) -> None:
     async with _moment(address) as connection:
-        postgres_schema.check_current(await revision_of(connection))
+        versions.check(await revision_of(connection), await postgres_schema.floor_of(connection))
 
 
 @asynccontextmanager

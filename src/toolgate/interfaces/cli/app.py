@@ -6,7 +6,10 @@ import typer
 
 from toolgate.interfaces.cli import (
     audit,
+    calling,
+    chat,
     db,
+    demo,
     grants,
     history,
     inbox,
@@ -42,9 +45,12 @@ app.add_typer(token.app, name="token", help="Look after who may use the server."
 app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
 app.command("recover")(recover.recover)
+app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
 app.command("runner")(runner.runner)
+app.command("call")(calling.call)
+app.command("chat")(chat.chat)
 app.command("inbox", cls=OnServer)(inbox.inbox)
 app.command("show", cls=OnServer)(people.show)
 app.command("approve", cls=OnServer)(people.approve)

@@ -28,8 +28,10 @@ def token_of(file: Path | None, *, kind: str) -> str:
 def _read(file: Path) -> str:
     try:
         with file.open(encoding="utf-8") as opened:
-            if os.fstat(opened.fileno()).st_mode & 0o077:
-                raise UsageError(f"Others can read the token file {file}; say `chmod 600 {file}` first.")
-            return opened.read(10_000).strip()
+            text = opened.read(10_000).strip()
+            is_open = bool(os.fstat(opened.fileno()).st_mode & 0o077)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The token file {file} cannot be read ({type(error).__name__}).") from None
+    if text and is_open:
+        raise UsageError(f"Others can read the token file {file}; say `chmod 600 {file}` first.")
+    return text

@@ -106,7 +106,7 @@ def edit(
     with desk_on(database, project=project, by=by, roles=role) as desk:
         asked = desk.approval(full_id(desk, approval_id))
         _must_have_seen(asked, digest)
-        changed = edited(asked.arguments) if arguments is None else _read(arguments)
+        changed = edited(asked.arguments) if arguments is None else read_words(arguments)
         if changed is None:
             raise UsageError("Nothing was changed; use `toolgate approve` to approve it as it is.")
         _tell(desk.edit(asked, changed, reason=reason, digest=digest or asked.digest), json)
@@ -127,7 +127,8 @@ def edited(arguments: Any) -> str | None:
     return None if after is None or after == before else after
 
 
-def _read(given: str) -> str:
+def read_words(given: str) -> str:
+    """What was typed, or the text of `@FILE`."""
     if not given.startswith("@"):
         return given
     try:

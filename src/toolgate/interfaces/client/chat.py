@@ -69,14 +69,17 @@ class Chat(Part):
         tools: Sequence[str] | None = None,
         undo: bool = False,
         on_lost: Callable[[ServerError], None] | None = None,
+        on_open: Callable[[], None] | None = None,
     ) -> EventStream:
         """Follow the project: questions, results, chat, and signals to run calls here.
 
         With `tools` (names, or `*`) this connection runs calls of those tools; one that can undo says `undo`. An
-        account that may run calls also gets those of its session. `on_lost` hears why a connection was lost.
+        account that may run calls also gets those of its session. `on_lost` hears why a connection was lost,
+        `on_open` that there is one.
         """
         query = given(session_id=session_id, tools=",".join(tools) if tools else None, undo=undo or None)
-        return EventStream(self._connection, self._path("chat", "stream"), query, after=after, on_lost=on_lost)
+        path = self._path("chat", "stream")
+        return EventStream(self._connection, path, query, after=after, on_lost=on_lost, on_open=on_open)
 
     def follow(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
         """Follow every event of the project under its own name with its exact body; runs nothing."""

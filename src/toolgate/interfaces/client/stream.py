@@ -39,12 +39,14 @@ class EventStream:
         after: int | None = None,
         silence_s: float = SILENCE_S,
         on_lost: Callable[[ServerError], None] | None = None,
+        on_open: Callable[[], None] | None = None,
     ) -> None:
         self._connection = connection
         self._path = path
         self._query = dict(query)
         self._silence_s = silence_s
         self._on_lost = on_lost
+        self._on_open = on_open
         self.last_id = after
         self.is_connected = False
         self._source: AsyncGenerator[StreamEvent, None] | None = None
@@ -116,6 +118,8 @@ class EventStream:
             self._path, self._query, last_id=self.last_id, silence_s=self._silence_s
         ) as parts:
             self.is_connected = True
+            if self._on_open is not None:
+                self._on_open()
             async for event in events(parser, parts):
                 if self._is_new(event):
                     yield event

@@ -65,11 +65,10 @@ class Runner:
         self._view = view
         self._client = client
         self._local = local
-        self._ledger = ledger
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._worker = Worker(local, ledger, client, view.tell)
-        self._is_connected = self._was_welcome = False
+        self._was_welcome = False
         self._waits = delays(first_s=0.5, longest_s=LONGEST_S)
 
     def stop(self) -> None:
@@ -108,10 +107,8 @@ class Runner:
 
     async def _follow(self) -> None:
         names = sorted(tool.name for tool in self._local.tools)
-        async with self._client.stream(tools=names, undo=True, on_lost=self._lost) as stream:
+        async with self._client.stream(tools=names, undo=True, on_lost=self._lost, on_open=self._connected) as stream:
             async for event in stream:
-                if not self._is_connected:
-                    self._connected()
                 try:
                     asked = signal_of(event.name, event.data)
                 except UsageError as error:
@@ -123,12 +120,11 @@ class Runner:
                     await self._worker.take(asked)
 
     def _connected(self) -> None:
-        self._is_connected = self._was_welcome = True
+        self._was_welcome = True
         self._waits = delays(first_s=0.5, longest_s=LONGEST_S)
         self._say(Kind.CONNECTED, f"connected to {self._client.url}", project=self._options.project)
 
     def _lost(self, error: ToolgateError) -> None:
-        self._is_connected = False
         self._say(Kind.DISCONNECTED, f"not connected: {printable(str(error))}", code=error.code)
 
     async def _end(self) -> None:

@@ -90,6 +90,15 @@ async def test_without_a_session_the_most_recent_stream_of_who_asked_is_offered_
     assert stage.heard == {"own": ["c1"], "stranger": []}
 
 
+async def test_a_stream_that_names_no_session_serves_the_sessions_of_its_person(stage: Stage) -> None:
+    stage.seat("session", session_id="s")
+    stage.seat("plain")
+    stage.seat("stranger", principal="bob")
+    await stage.call(session_id="s")
+    await stage.call("c2", session_id="t")
+    assert stage.heard == {"session": ["c1"], "plain": ["c2"], "stranger": []}
+
+
 async def test_a_stranger_who_listens_to_the_session_is_not_offered_what_runs_for_somebody_else(stage: Stage) -> None:
     stage.seat("stranger", principal="bob", session_id="s")
     await stage.call(session_id="s")

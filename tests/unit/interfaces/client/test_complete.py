@@ -76,7 +76,7 @@ OWN = {
     ("stream", "undo"): True,
     ("undo_run", "undo"): True,
 }
-NOT_SENT = {"on_lost", "retry_s", "timeout"}
+NOT_SENT = {"on_lost", "on_open", "retry_s", "timeout"}
 CONSTANT = {"decision", "ticket"}
 """Fields that have one value, and the ticket of who cannot send a header."""
 

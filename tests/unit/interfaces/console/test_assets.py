@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from tests.unit.interfaces.server.house import House, open_house
 
-from toolgate.interfaces.console.assets import FOLDER, Assets
+from toolgate.interfaces.console.assets import FOLDER, Assets, lean
 
 ASSETS = Assets.load()
 TEMPLATES = FOLDER.parent / "templates"
@@ -31,6 +31,18 @@ def test_no_file_names_another_host_or_a_way_to_make_markup(path: Path) -> None:
         assert not re.search(r"\|\s*safe|<script(?![^>]+src=)|\sstyle=|\son\w+=", text)
 
 
+def test_a_script_is_sent_without_what_only_people_read() -> None:
+    script = b"// @ts-check\n/** Say it.\n * @param {T} a */\nfunction say(a) {\n  return /** @type {T} */ (a);\n}\n"
+    assert lean(script) == b"\n\n\nfunction say(a) {\nreturn  (a);\n}\n"
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.js")), ids=lambda path: path.name)
+def test_no_text_in_a_script_could_be_taken_for_a_comment_or_loses_its_indentation(path: Path) -> None:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        assert line.count("`") % 2 == 0, line
+        assert not re.search(r"""["'`][^"'`]*/\*\*[^"'`]*["'`]""", re.sub(r"/\*\*.*?\*/", "", line)), line
+
+
 def test_a_change_of_any_file_is_another_version(tmp_path: Path) -> None:
     (tmp_path / "views").mkdir()
     (tmp_path / "views" / "one.js").write_text("1", encoding="utf-8")
@@ -45,7 +57,7 @@ async def test_files_are_kept_for_ever_and_packed_for_who_can_unpack() -> None:
     async with open_house() as house:
         plain = await _get(house, "identity")
         packed = await _get(house, "gzip")
-    assert plain.content == packed.content == (FOLDER / "core.js").read_bytes()
+    assert plain.content == packed.content == lean((FOLDER / "core.js").read_bytes())
     assert "content-encoding" not in plain.headers
     assert packed.headers["content-encoding"] == "gzip"
     assert "immutable" in packed.headers["cache-control"]

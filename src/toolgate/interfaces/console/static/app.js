@@ -69,9 +69,14 @@ function projects() {
 }
 
 function menu() {
-  return h("nav", { "aria-label": "Views" }, views.filter((one) => one.label).map((one) =>
+  const nav = h("nav", { "aria-label": "Views" }, views.filter((one) => one.label).map((one) =>
     h("a", { href: link(one.name), "aria-current": () => (route.value.name === one.name ? "page" : null) }, one.label,
       one.name === "inbox" ? h("span", { class: "count", hidden: () => !waiting.value }, () => waiting.value) : null)));
+  effect(() => {
+    route.value;
+    queueMicrotask(() => nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+  });
+  return nav;
 }
 
 /** The place of the view: made anew when the address changes, but for a view that follows the address by itself. */
@@ -123,7 +128,7 @@ scoped(() => {
         projects(),
         h("span", { class: () => `live ${connection.value}`, role: "status" }, () => WORDS[connection.value]),
         brake(),
-        h("button", { class: "quiet", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
+        h("button", { class: "quiet help", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
         h("button", { class: "quiet", title: "Sign out", onclick: signOut }, visible(session.account), h("span", { class: "unseen" }, ": sign out")))),
     banner(),
     place(),

@@ -27,7 +27,13 @@ export function flush() {
     if (round > 100) throw new Error("Effects change each other for ever.");
     const waiting = [...queue];
     queue.clear();
-    for (const one of waiting) one.run();
+    for (const one of waiting) {
+      try {
+        one.run();
+      } catch (error) {
+        reportError(error); // a defect in one part of the page must not stop the others
+      }
+    }
   }
 }
 

@@ -26,8 +26,9 @@ export class Review {
     this.changes = signal(/** @type {string[]} */ ([]));
     this.isBusy = signal(false);
     this.answersAll = signal(false);
+    /** Arguments that were changed as JSON, and whether anything was. */
     this.edited = signal(/** @type {string | null} */ (null));
-    this.remembers = signal(/** @type {any} */ (null));
+    this.isEdited = signal(false);
   }
 
   /** Fetch what must be seen; with everything in it once it was expanded. */

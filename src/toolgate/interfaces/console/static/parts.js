@@ -141,6 +141,11 @@ export function summary(params) {
   return line.length > WIDTH ? `${line.slice(0, WIDTH)}…` : line;
 }
 
+/** What a call is about, in one line. @param {Call} call */
+export function whatOf(call) {
+  return call.undo_of ? `takes back …${visible(call.undo_of.slice(-10))}` : summary(call.tool_params);
+}
+
 /** Who asked, and for whom. @param {{ requester: string, user: string | null }} call */
 export function whoOf(call) {
   return visible(call.user && call.user !== call.requester ? `${call.requester} for ${call.user}` : call.requester);
@@ -149,7 +154,7 @@ export function whoOf(call) {
 /** A call as a link with its state. @param {Call} call */
 export function callLink(call) {
   return h("a", { href: link("call", call.tool_id), class: "calllink" },
-    statusBadge(call.internal_status), h("b", null, said(call.tool_name)), h("span", { class: "what" }, said(summary(call.tool_params))));
+    statusBadge(call.internal_status), h("b", null, said(call.tool_name)), h("span", { class: "what" }, said(whatOf(call))));
 }
 
 /**

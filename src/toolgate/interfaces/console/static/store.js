@@ -57,10 +57,16 @@ export function onChat(listener) {
   onCleanup(() => chatListeners.delete(listener));
 }
 
+/** How many decided questions are kept on a page that stays open all day. */
+const KEPT = 200;
+
 /** Take a card that was fetched or pushed. @param {...Card} fresh */
 export function putCards(...fresh) {
   const next = new Map(cards.peek());
   for (const card of fresh) next.set(card.approval_id, card);
+  const decided = [...next.values()].filter((card) => card.status !== "pending");
+  decided.sort((one, other) => ((one.decided_at ?? "") < (other.decided_at ?? "") ? -1 : 1));
+  for (const card of decided.slice(0, -KEPT)) next.delete(card.approval_id);
   cards.value = next;
 }
 

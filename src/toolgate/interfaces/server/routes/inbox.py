@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolgate.interfaces.server.cards import blocks_of, card_of
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.schemas_inbox import (
@@ -43,8 +45,12 @@ async def difference(ask: Ask) -> DifferenceAnswer:
     )
 
 
+_BREAK = re.compile(r"((?<!\\)(?:\\\\)*\\n)(?=[^\"])")
+
+
 def _text(lines: list[str]) -> str:
-    return "\n".join(lines) + "\n"
+    """JSON as text to compare: a line break inside a value begins a line here too, or a change would be lost in it."""
+    return "\n".join(_BREAK.sub(r"\1\n", line) for line in lines) + "\n"
 
 
 OPERATIONS = (

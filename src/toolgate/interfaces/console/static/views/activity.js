@@ -6,7 +6,7 @@ import { h, link, list, signal } from "../core.js";
 import { localTime, milliseconds, riskBadge, said, statusBadge, time } from "../format.js";
 import { bind } from "../keyboard.js";
 import { announce } from "../notify.js";
-import { choice, distinct, empty, heading, soon, summary, whoOf } from "../parts.js";
+import { choice, distinct, empty, heading, soon, whatOf, whoOf } from "../parts.js";
 import { onEvents } from "../store.js";
 
 /** @typedef {import("../parts.js").Call} Call */
@@ -31,7 +31,7 @@ function row(call) {
       h("span", { class: "when" }, time(call.peek().created_at)),
       h("span", { class: "state" }, () => statusBadge(shown.value.internal_status)),
       h("span", { class: "main" }, h("b", null, shown.value.undo_of ? "undo " : "", said(call.peek().tool_name)),
-        h("span", { class: "what" }, () => said(shown.value.error ?? summary(shown.value.tool_params)))),
+        h("span", { class: "what" }, () => said(shown.value.error ?? whatOf(shown.value)))),
       h("span", { class: "side" }, () => (shown.value.risk_level === "LOW" ? null : riskBadge(shown.value.risk_level)),
         h("span", { class: "who" }, said(whoOf(call.peek()))),
         h("span", { class: "took" }, () => (shown.value.execution_time_ms === null ? "" : milliseconds(shown.value.execution_time_ms))))));

@@ -2,7 +2,7 @@
 /** One question in full: who asks, what would happen, why a person is asked, and the ways to answer. */
 
 import { may, post, wordsOf } from "../api.js";
-import { distinct, h, link } from "../core.js";
+import { distinct, h, link, onCleanup } from "../core.js";
 import { answer, missing, obstacles, outcomeOf, reviewOf } from "../decide.js";
 import { ago, countdown, duration, riskBadge, time } from "../format.js";
 import { toast } from "../notify.js";
@@ -20,9 +20,11 @@ function section(title, content, kind = "") {
   return h("section", { class: `part ${kind}` }, h("h3", null, title), content);
 }
 
-/** @param {string[]} found */
+/** What is suspicious anywhere in the question. @param {string[]} found */
 function warnings(found) {
-  return found.map((one) => h("p", { class: "notice bad", role: "note" }, h("strong", null, "Look closely: "), one));
+  if (!found.length) return null;
+  return h("div", { class: "notice bad", role: "note" }, h("strong", null, "Look closely: "), "something hides, moves or imitates.",
+    h("ul", null, found.map((one) => h("li", null, one))));
 }
 
 /** Who asks, for whom, in which run. @param {Card} card */
@@ -76,13 +78,13 @@ function effects(card, review) {
   const rest = change.length ? [...given, ...about] : about;
   return [
     main.map((block) => opened(block, card, review)),
-    rest.map((block) => section(block.title, [warnings(block.warnings), drawn(block)])),
+    rest.map((block) => section(block.title, drawn(block))),
     card.must_expand ? h("p", { class: "notice warn", hidden: () => review.isFull.value },
       `${artifact.blocks.reduce((sum, one) => sum + one.hidden, 0).toLocaleString()} characters are not shown. `,
       h("button", { onclick: () => review.expand() }, "Show everything")) : null,
     claim.map((block) => h("section", { class: "part claim" },
       h("h3", null, "What the agent says ", h("span", { class: "faint" }, "— its claim, not checked")),
-      warnings(block.warnings), h("blockquote", null, block.text.split("\n").map((line) => h("p", null, h("bdi", null, line)))))),
+      h("blockquote", null, block.text.split("\n").map((line) => h("p", null, h("bdi", null, line)))))),
   ];
 }
 
@@ -93,7 +95,6 @@ function opened(block, card, review) {
   const isShut = () => card.risk_level === "HIGH" && card.status === "pending" && !review.isOpened.value;
   return h("section", { class: "part effect" },
     h("h3", null, block.title === "Arguments" ? "What would run" : block.title, " ", isDiff ? tally(counts(lines)) : null),
-    warnings(block.warnings),
     () => isShut()
       ? h("button", { class: "curtain", "aria-expanded": "false", onclick: () => { review.isOpened.value = true; } },
           "Open it to decide ", h("span", { class: "faint" }, `HIGH risk · ${block.text.split("\n").length} lines`))
@@ -188,10 +189,7 @@ function footer(id, held, review, around) {
   /** @param {"approve" | "reject"} verb */
   async function give(verb) {
     const reason = review.reason.peek().trim() || null;
-    const remember = verb === "approve" && review.remembers.peek() ? { remember: review.remembers.peek() } : {};
-    for (const [at, one] of together().entries()) {
-      if (!(await answer(one, verb, { reason, ...(at ? {} : remember) }))) return;
-    }
+    for (const one of together()) if (!(await answer(one, verb, { reason }))) return;
     around.next();
   }
 
@@ -206,7 +204,10 @@ function footer(id, held, review, around) {
     },
   });
   let aimed = "approve";
-  const lacks = () => missing(card(), review);
+  // Whoever has changed the arguments must not approve the old ones by habit.
+  const lacks = () => (review.isEdited.value
+    ? [{ step: "no", says: "Your changes are approved above; throw them away to approve what was asked." }]
+    : missing(card(), review));
   const refusal = () => (card().requires_reason && !review.reason.value.trim() ? "Rejecting this tool needs a reason." : "");
   const can = () => obstacles(card()).length === 0 && !review.isBusy.value;
 
@@ -220,6 +221,7 @@ function footer(id, held, review, around) {
     else document.getElementById(verb)?.focus();
   }
   aims.set(id, aim);
+  onCleanup(() => aims.delete(id));
 
   /** @param {string} name @param {string} label @param {string} [key] */
   const tab = (name, label, key) => h("button", {

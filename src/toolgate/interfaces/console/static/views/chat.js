@@ -18,12 +18,21 @@ const STATES = /** @type {Record<string, string>} */ ({
   "tool.started": "executing", "tool.dispatched": "executing", "tool.progress": "executing", "tool.completed": "completed",
   "tool.failed": "failed", "tool.denied": "denied", "tool.cancelled": "cancelled", "approval.requested": "awaiting_approval",
 });
+const TICK = "\u0060";
+const FENCE = TICK.repeat(3);
 const OVER = new Set(["completed", "failed", "denied", "rejected", "timeout", "cancelled", "unknown"]);
 
 /** @param {any} one @returns {Entry} */
 function entryOf(one) {
   return { key: one.message_id, role: one.role, text: one.content ?? "", at: one.created_at, isNotice: Boolean(one.notice),
     tools: (one.tool_calls ?? []).map((/** @type {any} */ call) => ({ ...call, status: "" })) };
+}
+
+/** A text with what stands between backticks set as code; everything stays text. @param {string} text */
+function prose(text) {
+  return visible(text).split(FENCE).map((part, at, all) => (at % 2
+    ? h("pre", { class: "value", tabindex: 0 }, part.replace(/^[\w+-]*\n/, "").replace(/\n$/, ""))
+    : part.replace(at ? /^\n/ : /^$/, "").replace(at < all.length - 1 ? /\n+$/ : /^$/, "").split(TICK).map((each, place) => (place % 2 ? h("code", null, each) : each))));
 }
 
 /** @param {Tool} tool @param {() => ReadonlyMap<string, string>} states */
@@ -45,7 +54,7 @@ function bubble(entry, states) {
   list(tools, () => entry.value.tools, (one) => one.tool_id, (one) => toolItem(one.peek(), states));
   return h("li", { class: () => `said ${fixed.role} ${entry.value.isNotice ? "notice" : ""} ${entry.value.isOpen ? "open" : ""}` },
     h("p", { class: "by" }, fixed.role === "person" ? "You" : fixed.role === "error" ? "Problem" : "Agent", " ", time(fixed.at)),
-    h("div", { class: "words", dir: "auto", hidden: () => !entry.value.text }, () => visible(entry.value.text)), tools);
+    h("div", { class: "words", dir: "auto", hidden: () => !entry.value.text }, () => prose(entry.value.text)), tools);
 }
 
 /** @returns {Node} */
@@ -225,7 +234,8 @@ export function view() {
     h("div", { class: "dialogue" },
       trouble(() => problem.value, () => open(session)),
       h("div", { class: "welcome", hidden: () => !isEmpty.value || !hasAgent.value }, empty("Talk to the agent",
-        "It works with this project's tools. What needs a person waits in the inbox, and appears here with its state.", "Ask it what it can do.")),
+        "It works with this project's tools. What needs a person waits in the inbox, and appears here with its state.",
+        h("p", null, h("button", { onclick: () => { words.value = "What can you do?"; send(); } }, "What can you do?")))),
       h("div", { class: "welcome", hidden: () => hasAgent.value }, empty("No agent lives on this server", "Agents elsewhere reach the same tools over HTTP. To have one here, start the server with an agent:",
         h("pre", null, "TOOLGATE_AGENT=scripted toolgate serve"))),
       thread,

@@ -52,23 +52,37 @@ function pausing(work, wait) {
   };
 }
 
+/** One argument as a person changes it: a text as it is, anything else as JSON. @typedef {{ node: Node, read: () => [string, any] }} Field */
+
+/** @param {string} name @param {any} value @param {number} at @param {() => void} changed @returns {Field} */
+function argument(name, value, at, changed) {
+  const isText = typeof value === "string";
+  const shown = isText ? value : JSON.stringify(value, null, 2);
+  const rows = Math.min(12, shown.split("\n").length);
+  const input = h("textarea", { rows, spellcheck: "false", autocomplete: "off", class: rows === 1 ? "single" : "", value: shown, oninput: changed });
+  return {
+    node: field(`edit-${at}`, name, input),
+    read: () => [name, isText ? input.value : JSON.parse(input.value)],
+  };
+}
+
 /** Approve with other arguments; the server says how they differ from what was asked.
  * @param {string} id @param {Review} review @param {Around} around */
 function edit(id, review, around) {
-  const asked = review.artifact.peek()?.arguments_text ?? "{}";
+  const artifact = review.artifact.peek();
+  const asked = artifact?.arguments_text ?? "{}";
+  const given = Object.entries(artifact?.arguments ?? {});
   const difference = signal(/** @type {{ diff: string, additions: number, deletions: number, warnings: string[] } | null} */ (null));
   const problem = signal("");
-  const text = h("textarea", { rows: Math.min(14, asked.split("\n").length + 1), spellcheck: "false", autocomplete: "off", value: review.edited.peek() ?? asked });
-  /** @returns {any} */
-  const read = () => {
-    const value = JSON.parse(text.value);
-    if (value === null || typeof value !== "object" || Array.isArray(value)) throw new SyntaxError("The arguments are one JSON object.");
-    return value;
-  };
+  // A text field would hide what only its code makes visible, and change line ends: such arguments are edited as JSON.
+  const isPlain = given.length > 0 && !/\\(u[0-9a-f]{4}|r)/.test(asked);
+  const asJson = signal(!isPlain || review.edited.peek() !== null);
+  /** @type {() => any} */
+  let read = () => ({});
+
   const compare = async () => {
     try {
-      const value = read();
-      difference.value = await send(now(id), "difference", { tool_params: value });
+      difference.value = await send(now(id), "difference", { tool_params: read() });
       problem.value = "";
     } catch (error) {
       difference.value = null;
@@ -76,22 +90,67 @@ function edit(id, review, around) {
     }
   };
   const soon = pausing(compare, 250);
-  text.addEventListener("input", () => {
-    review.edited.value = text.value;
+  const changed = () => {
+    review.isEdited.value = true;
     soon();
-  });
-  compare();
+  };
+
+  function whole() {
+    const text = h("textarea", { rows: Math.min(14, asked.split("\n").length + 1), spellcheck: "false", autocomplete: "off", value: review.edited.peek() ?? asked });
+    text.addEventListener("input", () => {
+      review.edited.value = text.value;
+      changed();
+    });
+    read = () => {
+      const value = JSON.parse(text.value);
+      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new SyntaxError("the arguments are one JSON object");
+      return value;
+    };
+    return field("edit-arguments", "Arguments", text);
+  }
+
+  function parts() {
+    const fields = given.map(([name, value], at) => argument(name, value, at, changed));
+    read = () => Object.fromEntries(fields.map((one) => one.read()));
+    return fields.map((one) => one.node);
+  }
+
+  const reset = () => {
+    review.edited.value = null;
+    review.isEdited.value = false;
+    review.panel.value = null;
+  };
+  const isSame = () => {
+    const found = difference.value;
+    return !found || found.additions + found.deletions === 0;
+  };
   return form("Approve with other arguments", async () => {
     const card = now(id);
-    if (missing(card, review).length || problem.peek()) return;
-    if (await answer(card, "edit", { tool_params: read(), reason: review.reason.peek().trim() || null })) around.next();
+    if (missing(card, review).length || problem.peek() || isSame()) return;
+    if (await answer(card, "edit", { tool_params: read(), reason: review.reason.peek().trim() || null })) {
+      review.isEdited.value = false;
+      around.next();
+    }
   },
-    field("edit-arguments", "Arguments", text, "What is masked stays what it really is where you leave it as it is."),
+    () => {
+      const node = asJson.value ? whole() : parts();
+      queueMicrotask(compare);
+      return node;
+    },
+    h("p", { class: "faint" }, "What is masked stays what it really is where you leave it as it is. ",
+      isPlain ? h("button", { type: "button", class: "quiet", hidden: () => asJson.value, onclick: () => {
+        try {
+          review.edited.value = JSON.stringify(read(), null, 2);
+        } catch {
+          review.edited.value = null; // what cannot be read begins anew
+        }
+        asJson.value = true;
+      } }, "Edit as JSON") : null),
     () => (problem.value ? h("p", { class: "notice bad", role: "alert" }, visible(problem.value)) : null),
     () => {
       const found = difference.value;
       if (!found) return null;
-      if (!found.additions && !found.deletions) return h("p", { class: "faint" }, "Nothing is changed yet.");
+      if (isSame()) return h("p", { class: "faint" }, "Nothing is changed yet.");
       return [
         found.warnings.map((one) => h("p", { class: "notice bad" }, one)),
         h("p", null, "Your change ", tally({ added: found.additions, removed: found.deletions })),
@@ -99,11 +158,8 @@ function edit(id, review, around) {
       ];
     },
     h("div", { class: "actions" },
-      h("button", { class: "primary", disabled: () => {
-        const found = difference.value;
-        return !found || found.additions + found.deletions === 0 || review.isBusy.value || missing(now(id), review).length > 0;
-      } }, "Approve with these arguments"),
-      h("button", { type: "button", class: "quiet", onclick: () => { text.value = asked; review.edited.value = null; compare(); } }, "Reset")));
+      h("button", { class: "primary", disabled: () => isSame() || review.isBusy.value || missing(now(id), review).length > 0 }, "Approve with these arguments"),
+      h("button", { type: "button", class: "quiet", onclick: reset }, "Throw away")));
 }
 
 /** Answer the agent instead of running the call. @param {string} id @param {Review} review @param {Around} around */

@@ -56,7 +56,7 @@ function runs() {
     heading("Runs", "What an agent did about one request, call by call. A run can be undone as a whole."),
     trouble(() => problem.value, refresh),
     h("div", { class: "panel", hidden: () => !all().length }, rows),
-    () => (value.value && !all().length ? empty("No runs yet", "Calls that carry the same run id belong together. The server's own agent gives each message a run; a client sends `run_id` with its calls.") : null),
+    () => (value.value && !all().length && !after.value ? empty("No runs yet", "Calls that carry the same run id belong together. The server's own agent gives each message a run; a client sends `run_id` with its calls.") : null),
     h("div", { class: "more" }, h("button", { hidden: () => !after.value, onclick: more }, "Show older runs")));
 }
 
@@ -94,14 +94,14 @@ function treeRow(row) {
 }
 
 const STEPS = /** @type {Record<string, [string, string]>} */ ({
-  undoable: ["will be undone", "approved"], undone: ["undone", "completed"], nothing: ["nothing to undo", "pending"],
+  undoable: ["will be undone", "approved"], undone: ["undone", "completed"], nothing: ["nothing to undo", ""],
   failed: ["cannot be undone", "failed"], left: ["left as it is", "timeout"],
 });
 
 /** @param {UndoStep[]} steps */
 function stepList(steps) {
   return h("ol", { class: "undo-steps" }, steps.map((one) => {
-    const [words, kind] = STEPS[one.step] ?? [one.step, "pending"];
+    const [words, kind] = STEPS[one.step] ?? [one.step, ""];
     return h("li", null, h("span", { class: `status ${kind}` }, words), " ", h("b", null, said(one.tool_name)), " ", shortId(one.tool_id),
       one.reason ? h("span", { class: "soft" }, " · ", said(one.reason)) : null);
   }));

@@ -1,0 +1,63 @@
+"""`toolgate call`: call one tool through a server, which asks whom it must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolgate.interfaces.cli.credentials import TOKEN
+from toolgate.interfaces.cli.session import Json
+from toolgate.interfaces.cli.show import as_json, printable
+
+Server = Annotated[str, typer.Option(help="The server's address, such as http://127.0.0.1:8642.")]
+InProject = Annotated[str, typer.Option("--project", help="The project.")]
+TokenFile = Annotated[Path | None, typer.Option(help=f"A file that holds the token, instead of the variable {TOKEN}.")]
+PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Send the token unencrypted to another machine.")]
+CaFile = Annotated[Path | None, typer.Option(help="Certificates to trust instead of the system's.")]
+
+
+def call(
+    server: Server,
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments as JSON, or @FILE.")] = "{}",
+    project: InProject = "default",
+    call_id: Annotated[
+        str | None, typer.Option("--id", help="An id of your own: the same id never runs twice.")
+    ] = None,
+    session: Annotated[str | None, typer.Option("--session", help="The chat session it belongs to.")] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for people or for the result.")] = False,
+    token_file: TokenFile = None,
+    plain_http: PlainHttp = False,
+    ca_file: CaFile = None,
+    json: Json = False,
+) -> None:
+    """Call a tool. Exit code 1 where it was refused or failed."""
+    from toolgate.interfaces.cli.desk_remote import client_at
+    from toolgate.interfaces.cli.on_server import Remote
+    from toolgate.interfaces.cli.people import read_words
+    from toolgate.kernel.canonical import read_arguments
+
+    given = read_arguments(read_words(arguments)).value
+    remote = Remote(server, token_file, plain_http, ca_file)
+    with client_at(server, remote, project) as client:
+        made = client.execute(tool, given, call_id=call_id, session_id=session, wait=False)
+        if not made.is_final and not no_wait:
+            if made.status == "awaiting_approval":
+                typer.echo(f"{made.tool_id} waits for approval {made.approval_id}.", err=True)
+            made = client.wait(made.tool_id)
+    if json:
+        as_json(made.model_dump(mode="json", include=set(_SHOWN)))
+    elif made.status == "completed":
+        import orjson
+
+        typer.echo(orjson.dumps(made.result, option=orjson.OPT_INDENT_2).decode())
+    else:
+        more = f": {made.error}" if made.error else ""
+        typer.echo(printable(f"{made.tool_name} ({made.tool_id}) is {made.status}{more}"))
+    if made.is_final and not made.success:
+        raise typer.Exit(1)
+
+
+_SHOWN = ("tool_id", "tool_name", "status", "success", "result", "error", "error_type", "approval_id")

@@ -1,0 +1,91 @@
+"""`toolgate demo`: watch an agent ask, decide, undo and verify, in a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolgate.interfaces.client.client import Client
+    from toolgate.interfaces.demo.deciding import Decider
+    from toolgate.interfaces.demo.narrator import Narrator
+    from toolgate.interfaces.demo.scene import Scene
+
+
+def demo(
+    auto: Annotated[bool, typer.Option("--auto", help="Decide by itself, check everything, and end.")] = False,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Answer here, without a browser.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print where to go.")] = False,
+    port: Annotated[int, typer.Option(help="Port of the server; a free one by default.", min=0, max=65535)] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line for what happens.")] = False,
+) -> None:
+    """Run a server, a runner and an agent in a temporary folder, and see what a gate does for them.
+
+    The agent edits a file, runs tests, fetches a page, writes to customers and deletes; you approve, edit, reject
+    and undo. Nothing leaves this machine, and nothing is left when it ends.
+    """
+    if auto and terminal:
+        raise UsageError("--auto decides by itself and --terminal asks you; give one of them.")
+    try:
+        asyncio.run(_demo(auto=auto, terminal=terminal, opens=not (no_open or auto or terminal), port=port, json=json))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        typer.echo("\ntoolgate: the demo was ended early; nothing is left of it.", err=True)
+        raise typer.Exit(130) from None
+    except EOFError:
+        raise UsageError("There is nobody at the keyboard; try --auto.") from None
+
+
+async def _demo(*, auto: bool, terminal: bool, opens: bool, port: int, json: bool) -> None:
+    from toolgate.interfaces.client.client import Client
+    from toolgate.interfaces.demo.narrator import JsonLines, Terminal
+    from toolgate.interfaces.demo.play import Play, check
+    from toolgate.interfaces.demo.scene import open_scene
+    from toolgate.interfaces.demo.story import PROJECT
+
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    narrator: Narrator = JsonLines() if json else Terminal()
+    narrator.chapter(1, "A shop on the eve of a release, in a folder of its own.")
+    async with (
+        open_scene(narrator.note, port=port) as scene,
+        Client(scene.url, token=scene.token, project=PROJECT) as client,
+    ):
+        if not auto and not terminal:
+            await _show_console(scene, narrator, opens=opens)
+        play = Play(scene, client, narrator, _decider(client, narrator, auto=auto, terminal=terminal))
+        await play.perform()
+        if auto:
+            check(play, scene)
+        narrator.end(
+            "That was it. The same with your own tools: docs/tutorials/first-governed-call.md",
+            answers=play.answers,
+            undone=play.undone,
+            verified=play.verified,
+        )
+
+
+def _decider(client: Client, narrator: Narrator, *, auto: bool, terminal: bool) -> Decider:
+    from toolgate.interfaces.demo.deciding import AtTheTerminal, ByItself, InTheBrowser, Keyboard
+
+    if auto:
+        return ByItself(client, narrator)
+    return AtTheTerminal(client, narrator, Keyboard()) if terminal else InTheBrowser(narrator, Keyboard())
+
+
+async def _show_console(scene: Scene, narrator: Narrator, *, opens: bool) -> None:
+    """Tell where the console is, with a link that signs in once, and open it where there is a screen."""
+    link = await scene.login_link()
+    narrator.note("console", link)
+    if opens and sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        import webbrowser
+
+        await asyncio.to_thread(webbrowser.open, link)

@@ -1,0 +1,81 @@
+"""`toolgate demo` as a newcomer runs it: it keeps its promises by itself, and however it ends nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.sandboxes import needs_sandbox
+
+from toolgate.interfaces.demo.story import SECRET
+
+DEMO = [sys.executable, "-m", "toolgate.interfaces.cli", "demo", "--json"]
+
+
+@contextmanager
+def running(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "TMPDIR": str(folder), "TOOLGATE_DATABASE": "memory://"}  # which must not matter
+    with subprocess.Popen(
+        [*DEMO, *options], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as demo:
+        try:
+            yield demo
+        finally:
+            demo.kill()
+
+
+def told(demo: subprocess.Popen[str], event: str, **fields: str) -> dict[str, Any]:
+    """The next thing of this kind that it tells."""
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        found: dict[str, Any] = json.loads(line)
+        if found["event"] == event and fields.items() <= found.items():
+            return found
+    raise AssertionError(f"it ended without telling of {event}")
+
+
+def everybody(demo: subprocess.Popen[str]) -> list[psutil.Process]:
+    return [psutil.Process(demo.pid), *psutil.Process(demo.pid).children(recursive=True)]
+
+
+def nothing_is_left(folder: Path, processes: list[psutil.Process]) -> bool:
+    """Whether all of them end, and the folder they worked in is gone."""
+    psutil.wait_procs(processes, timeout=30)
+    alive = [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+    return not alive and list(folder.glob("toolgate-demo-*")) == []
+
+
+@needs_sandbox
+def test_it_decides_by_itself_and_everything_it_promises_holds(tmp_path: Path) -> None:
+    with running(tmp_path, "--auto") as demo:
+        out, _ = demo.communicate(timeout=55)
+    events = [json.loads(line) for line in out.splitlines()]
+    assert demo.returncode == 0
+    assert events[-1]["ok"]
+    assert set(events[-1]["answers"].values()) == {"approved", "edited", "rejected"}
+    assert events[-1]["undone"]["edit_file prices.py"] == "undone"
+    assert [one["status"] for one in events if one["event"] == "call" and one["about"] == ".env"] == ["denied"]
+    assert SECRET not in out
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 130)])
+def test_whatever_ends_it_nothing_is_left(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with running(tmp_path, "--terminal") as demo:
+        if number is signal.SIGKILL:  # when everything runs
+            told(demo, "question")
+        else:  # when it has just begun
+            told(demo, "note", what="workspace")
+        processes = everybody(demo)
+        demo.send_signal(number)
+        assert demo.wait(40) == code
+        assert nothing_is_left(tmp_path, processes)

@@ -1,0 +1,103 @@
+"""Work that never stops, while runners and the server are killed again and again at moments nobody chose."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.integration.runner_process import HatchedServer, RunnerProcess
+from tests.integration.server_process import P
+from tests.unit.interfaces.server.house import execute
+
+from toolgate.testing.patience import until
+
+KILLS = 30
+FINAL = ("COMPLETED", "FAILED", "UNKNOWN", "CANCELLED", "DENIED")
+
+
+class Work:
+    """Asks for marks and peeks all the time, whether somebody is there or not, and remembers what it asked for."""
+
+    def __init__(self, server: HatchedServer) -> None:
+        self._server = server
+        self.asked: dict[str, str] = {}
+        """What the server said it took; what its death left unanswered may run as well, once."""
+        self.is_over = False
+
+    async def run(self) -> None:
+        async with httpx2.AsyncClient(timeout=10) as http:
+            for number in itertools.takewhile(lambda _number: not self.is_over, itertools.count()):
+                tool = random.choice(["mark", "mark", "peek"])
+                name = f"{tool}-{number}"
+                body = execute(tool, {"name": name, "hold_s": random.choice([0, 0, 0.2])}, tool_id=name, wait=False)
+                headers = {"Authorization": f"Bearer {self._server.tokens['ann']}"}
+                with contextlib.suppress(httpx2.TransportError):
+                    answer = await http.post(f"{self._server.url}{P}/tools/execute", json=body, headers=headers)
+                    if answer.is_success:
+                        self.asked[name] = tool
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.soak
+async def test_whoever_is_killed_nothing_runs_twice_and_every_end_is_true(tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    server = HatchedServer(tmp_path / "server")
+    for account, kind in (("ann", "person"), ("box", "runner")):
+        await asyncio.to_thread(server.make_token, account, kind)
+    await server.start()
+    runners = [RunnerProcess(server, tmp_path / name) for name in ("one", "two")]
+    for runner in runners:
+        await runner.start()
+    work = Work(server)
+    asking = asyncio.ensure_future(work.run())
+    for _ in range(KILLS):
+        await asyncio.sleep(random.uniform(0.05, 1.5))
+        victim: Any = random.choice([*runners, server])
+        await victim.kill()
+        await asyncio.sleep(random.choice([0, 0.3]))
+        await victim.start()
+    work.is_over = True
+    await asking
+    ends = await _ends(server, work)
+    for runner in runners:
+        await runner.stop()
+    await server.stop()
+    _judge(work, runners, ends)
+
+
+async def _ends(server: HatchedServer, work: Work) -> dict[str, str]:
+    ends: dict[str, str] = {}
+    async with server.client("ann") as ann:
+        for name in work.asked:
+
+            async def is_over(name: str = name) -> bool:
+                ends[name] = (await ann.get(f"{P}/tools/{name}")).json()["internal_status"]
+                return ends[name] in FINAL
+
+            await until(is_over, within_s=120)
+    return ends
+
+
+def _judge(work: Work, runners: list[RunnerProcess], ends: dict[str, str]) -> None:
+    ran: Counter[str] = Counter()
+    for runner in runners:
+        ran.update(runner.effects.read_text(encoding="utf-8").split())
+    twice = [name for name, count in ran.items() if name.startswith("mark") and count > 1]
+    assert twice == [], "ran more than once"
+    for name, tool in work.asked.items():
+        if tool == "mark":
+            if ends[name] == "COMPLETED":
+                assert ran[name] == 1, f"{name} completed and never ran"
+            elif ends[name] != "UNKNOWN":
+                assert ran[name] == 0, f"{name} is {ends[name]} and ran"
+        elif ends[name] == "COMPLETED":
+            assert ran[name] >= 1
+    tally = Counter(ends.values())
+    assert tally["COMPLETED"] > len(ends) // 3, dict(tally)

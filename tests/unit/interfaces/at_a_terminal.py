@@ -1,0 +1,66 @@
+"""Somebody who types commands, in this process or at a pseudo-terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.integration.programs import Ended, here
+from tests.unit.interfaces.server.house import House
+
+
+class Person:
+    """Somebody at a terminal with a token in a file."""
+
+    def __init__(self, house: House, name: str, folder: Path) -> None:
+        self._file = folder / f"{name}.token"
+        self._file.write_text(house.tokens[name] + "\n", encoding="utf-8")
+        self._file.chmod(0o600)
+        self._url = house.url
+
+    async def __call__(self, *words: object) -> Ended:
+        more = ("--server", self._url, "--token-file", self._file, "--project", "demo")
+        return await asyncio.to_thread(here, *words, *more)
+
+    def sits_down(self, *words: object) -> Seat:
+        """The same in a process of its own, at a terminal."""
+        return Seat([*map(str, words), "--server", self._url, "--token-file", str(self._file), "--project", "demo"])
+
+
+class Seat:
+    """A command at a pseudo-terminal."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._hand, terminal = pty.openpty()
+        command = [sys.executable, "-m", "toolgate.interfaces.cli", *words]
+        self.process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True)
+        os.close(terminal)
+
+    async def sees(self, *words: str) -> str:
+        """Wait until words are drawn, in what was not looked at yet."""
+        return await asyncio.to_thread(self._sees, words)
+
+    def _sees(self, words: tuple[str, ...]) -> str:
+        until, drawn = time.monotonic() + 40, ""
+        while not all(word in drawn for word in words):
+            assert time.monotonic() < until, (words, drawn[-3000:])
+            if select.select([self._hand], [], [], 0.1)[0]:
+                drawn += os.read(self._hand, 65536).decode(errors="replace")
+        return drawn
+
+    def types(self, keys: str) -> None:
+        os.write(self._hand, keys.encode())
+
+    async def leaves(self) -> int:
+        """Wait for the command's end; return its exit code."""
+        try:
+            return await asyncio.to_thread(self.process.wait, 20)
+        finally:
+            self.process.kill()
+            os.close(self._hand)

@@ -1,0 +1,96 @@
+"""The inbox over the wire: cards that are safe to show, what a card opens to, the mode, and login links."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
+
+from toolgate.interfaces.server.sessions import login_link
+
+INBOX = f"{P}/inbox"
+HOSTILE = "adm\u0456n\u202e<b>"
+
+
+async def ask(house: House, tool: str, params: dict[str, object], **more: object) -> str:
+    answer = (
+        await house.client("bot").post(f"{P}/tools/execute", json=execute(tool, params, wait=False, **more))
+    ).json()
+    approval_id: str = answer["approval_id"]
+    return approval_id
+
+
+async def test_a_stream_tells_open_questions_as_cards_then_every_event(house: House) -> None:
+    first = await ask(house, "pay", {"amount": 1, "password": SECRET}, claim=HOSTILE, run_id=HOSTILE)
+    alike = [await ask(house, "drop", {"name": "x"}) for _ in range(2)]
+    async with house.listen("ann", INBOX) as heard:
+        cards = [await heard.next("inbox.card") for _ in range(3)]
+        ready = await heard.ready()
+        assert (ready["mode"], ready["project_id"]) == ("NORMAL", "demo")
+        assert [card["approval_id"] for card in cards] == [first, *alike]
+        assert SECRET not in str(cards)
+        assert cards[0]["run_id"] == "adm⟦U+0456⟧n⟦U+202E⟧<b>"
+        assert len(cards[0]["warnings"]) == 2
+        assert cards[1]["group"] == cards[2]["group"] != cards[0]["group"]
+        await house.client("bob").post(f"{P}/approvals/{first}/reject", json={"reason": HOSTILE})
+        decided = await heard.next("inbox.card")
+        assert (decided["status"], decided["decided_by"]) == ("rejected", "bob")
+        assert decided["reason"] == "adm⟦U+0456⟧n⟦U+202E⟧<b>"
+        event = await heard.next("approval.decided")
+        assert event["data"]["request_id"] == first
+        seen = event["seq"]
+    async with house.listen("ann", INBOX, headers={"Last-Event-ID": str(seen)}) as again:
+        assert (await again.next("inbox.mode"))["mode"] == "NORMAL"
+        await house.client("root").put(f"{P}/mode", json={"mode": "ALERT", "reason": "look"})
+        assert (await again.next("inbox.mode"))["mode"] == "ALERT"
+        assert "inbox.card" not in again.names  # what it knew already is not told again
+
+
+async def test_an_inbox_stream_is_never_offered_calls(house: House) -> None:
+    async with house.listen("ann", INBOX) as heard:
+        await heard.ready()
+        await house.client("ann").post(f"{P}/tools/execute", json=execute("far", wait=False))
+        await heard.next("tool.invoked")
+        await house.client("ann").post(f"{P}/tools/execute", json=execute("add", {"left": 1, "right": 2}))
+        await heard.next("tool.completed")
+        assert "tool.execution_signal" not in heard.names
+
+
+async def test_a_card_opens_to_what_must_be_seen(house: House) -> None:
+    text = "\n".join(f"line {number}" for number in range(500)) + HOSTILE
+    asked = await ask(house, "drop", {"name": text})
+    ann = house.client("ann")
+    clipped = (await ann.get(f"{P}/approvals/{asked}/artifact")).json()
+    assert clipped["card"]["must_expand"] is True
+    assert sum(block["hidden"] for block in clipped["blocks"]) > 0
+    whole = (await ann.get(f"{P}/approvals/{asked}/artifact?full=true")).json()
+    assert sum(block["hidden"] for block in whole["blocks"]) == 0
+    assert "\\u202e" in whole["arguments_text"]
+    assert (await house.client("eve").get(f"{P}/approvals/{asked}/artifact")).status_code == 404
+
+
+async def test_the_difference_of_an_edit_is_told_line_by_line(house: House) -> None:
+    asked = await ask(house, "drop", {"name": "one\ntwo\nthree"})
+    where = f"{P}/approvals/{asked}/difference"
+    found = (await house.client("ann").post(where, json={"tool_params": {"name": "one\nTWO\nthree"}})).json()
+    assert (found["additions"], found["deletions"]) == (1, 1)
+    assert "-two\\n\n+TWO\\n\n" in found["diff"]
+    hostile = (await house.client("ann").post(where, json={"tool_params": {"name": HOSTILE}})).json()
+    assert len(hostile["warnings"]) == 2
+    assert "\u202e" not in hostile["diff"]
+    assert (await house.client("bot").post(where, json={"tool_params": {}})).status_code == 403
+    same = (await house.client("ann").post(where, json={"tool_params": {"name": "one\ntwo\nthree"}})).json()
+    assert same["diff"] == ""
+
+
+async def test_a_login_link_begins_one_session_that_ends_with_its_token() -> None:
+    async with open_house() as house:
+        link = await login_link(house.directory, "ann", now=datetime.now(UTC), session_s=60)
+        browser = house.client()
+        signed_in = await browser.post("/login", data={"token": house.url + link, "project": "demo"})
+        assert signed_in.headers["location"] == "/?project=demo"
+        assert "ann" in (await browser.get("/?project=demo")).text
+        assert (await house.client().post("/login", data={"token": link})).status_code == 401
+        [token] = [one for one in await house.directory.tokens(account="ann") if one.label]
+        await house.directory.revoke(token.id, now=datetime.now(UTC))
+        assert (await browser.get("/")).headers["location"] == "/login"
