@@ -54,7 +54,8 @@ class Work:
             assert tool is not None  # the handover looked
             inside = Placement.SANDBOX.value if tool.requires_sandbox else Placement.INLINE.value
             holding = Holding(self, driver.runners[inside], lease_s)
-            undo = await driver.store.undo(project, call.undo_of or call.id)
+            keeps_undo = call.undo_of is not None or tool.prepare is not None
+            undo = await driver.store.undo(project, call.undo_of or call.id) if keeps_undo else None
             try:
                 started = self._performer.start(taking, tool, undo, runner=holding, inside=inside)
                 return await finish(started) if isinstance(started, asyncio.Future) else started

@@ -84,12 +84,11 @@ function inside(card, count) {
   return [
     h("span", { class: "line" }, riskBadge(card.risk_level), h("b", null, card.tool_name),
       count > 1 ? h("span", { class: "chip" }, `×${count}`) : null,
-      h("span", { class: "grow" }),
       isOpen ? countdown(card.expires_at) : h("span", { class: `outcome ${card.status}` }, outcomeOf(card))),
-    h("span", { class: "what" }, h("bdi", null, card.summary)),
+    h("span", { class: "what" }, card.summary),
     h("span", { class: "who" },
-      isOpen ? [card.requester, card.user ? ` for ${card.user}` : "", " · ", ago(card.created_at)]
-        : [card.decided_by ? `by ${card.decided_by} · ` : "", ago(card.decided_at ?? card.created_at)],
+      isOpen ? `${card.requester}${card.user ? ` for ${card.user}` : ""} · ` : card.decided_by ? `by ${card.decided_by} · ` : "",
+      ago(isOpen ? card.created_at : card.decided_at ?? card.created_at),
       card.warnings.length && isOpen ? h("span", { class: "flag" }, "⚠ hidden characters") : null,
       card.votes.length && isOpen ? h("span", { class: "flag" }, `${card.votes.length} of ${card.quorum} votes`) : null,
       card.comments.length ? h("span", { class: "flag" }, `${card.comments.length} comment${card.comments.length > 1 ? "s" : ""}`) : null),
