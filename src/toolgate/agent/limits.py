@@ -70,7 +70,7 @@ def repeated(said: Sequence[Said]) -> frozenset[str]:
 def _steps(said: Sequence[Said]) -> list[dict[_Print, str]]:
     """The calls of each step: what tells one with its outcome from others, and its id."""
     return [
-        {_fingerprint(call, outcome): call.call_id for call, outcome in zip(asked.calls, answered.outcomes, strict=True)}
+        {_fingerprint(call, end): call.call_id for call, end in zip(asked.calls, answered.outcomes, strict=True)}
         for asked, answered in pairwise(said)
         if isinstance(asked, AgentSaid) and isinstance(answered, ToolsSaid)
     ]
