@@ -50,7 +50,7 @@ def repeats(said: Sequence[Said]) -> int:
     steps = _steps(said)
     if not steps:
         return 0
-    same, count = steps[-1].keys(), 1
+    same, count = set(steps[-1]), 1
     for earlier in reversed(steps[:-1]):
         same = same & earlier.keys()
         if not same:
