@@ -52,7 +52,7 @@ def repeats(said: Sequence[Said]) -> int:
         return 0
     same, count = set(steps[-1]), 1
     for earlier in reversed(steps[:-1]):
-        same = same & earlier.keys()
+        same &= earlier.keys()
         if not same:
             break
         count += 1
@@ -70,7 +70,7 @@ def repeated(said: Sequence[Said]) -> frozenset[str]:
 def _steps(said: Sequence[Said]) -> list[dict[_Print, str]]:
     """The calls of each step: what tells one with its outcome from others, and its id."""
     return [
-        {_fingerprint(call, end): call.call_id for call, end in zip(asked.calls, answered.outcomes, strict=True)}
+        {_fingerprint(made, came): made.call_id for made, came in zip(asked.calls, answered.outcomes, strict=True)}
         for asked, answered in pairwise(said)
         if isinstance(asked, AgentSaid) and isinstance(answered, ToolsSaid)
     ]

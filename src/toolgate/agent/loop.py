@@ -34,7 +34,7 @@ from toolgate.agent.history import (
 from toolgate.agent.limits import Limits
 from toolgate.agent.model import Model, Question, Reply
 from toolgate.agent.words import AGAIN
-from toolgate.errors import ModelError
+from toolgate.errors import ConflictError, ModelError
 from toolgate.gate import Gate
 from toolgate.ports.threads import Message, Run, RunStatus, Threads, Usage
 
@@ -193,7 +193,9 @@ class Work:
 
     async def _call(self, said: AgentSaid) -> None:
         """Make the calls of the last step, or find those made before; go on when all have ended, else wait."""
-        results = await self._caller.make(said.calls, self._state)
+        results = await self._caller.make(said.calls, self._state, self._is_ours)
+        if results.is_lost:
+            raise ConflictError(f"Run {self.run.id[:64]} was changed by somebody else.")
         waiting = tuple(made.call_id for made in said.calls if results.is_pending(made.call_id))
         if waiting:
             await self.save(status=RunStatus.WAITING, owner=None, waiting=waiting)
@@ -203,6 +205,10 @@ class Work:
         again = bounds.repeated([*self._own, ToolsSaid(outcomes=outcomes)])
         outcomes = tuple(replace(one, note=AGAIN) if one.call_id in again else one for one in outcomes)
         await self.save(ToolsSaid(outcomes=outcomes))
+
+    async def _is_ours(self) -> bool:
+        found = await self._shop.threads.run(self.run.project, self.run.id)
+        return found is not None and found.version == self.run.version
 
     @property
     def open_calls(self) -> tuple[str, ...]:
