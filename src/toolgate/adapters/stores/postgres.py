@@ -18,7 +18,7 @@ from toolgate.adapters.stores import postgres_schema, sealing
 from toolgate.adapters.stores.entry import Entry, entry_of
 from toolgate.adapters.stores.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.stores.postgres_batch import keys_of
-from toolgate.adapters.stores.postgres_link import EVERYTHING, Link
+from toolgate.adapters.stores.postgres_link import EVERYTHING, Link, check_name
 from toolgate.adapters.stores.postgres_news import News
 from toolgate.adapters.stores.postgres_owners import Lease
 from toolgate.adapters.stores.postgres_read import Reader
@@ -39,6 +39,8 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 ENOUGH_FOR_A_GROUP = 512
 _ERROR = 5
 """Where a call's error stands among the columns that change: text of a handler, which may hold anything."""
+
+_PRINTABLE = {0x00: "\u2400", 0x1E: "\u241e", 0x1F: "\u241f"}
 
 log = logging.getLogger("toolgate.postgres")
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
@@ -88,6 +90,7 @@ class PostgresStore:
         if self._closed:
             raise StoreError("The store is closed.")
         self.link.check()
+        check_name(change.project)
         try:
             entry = entry_of(change, self._sealer)
         except UNKEEPABLE as error:
@@ -139,7 +142,7 @@ class PostgresStore:
             # A value no row can hold harms its own change only.
             if len(entries) > 1:
                 return [outcome for entry in entries for outcome in await self._write([entry])]
-            printable = _without_nul(entries[0])
+            printable = _printable(entries[0])
             return [_unkeepable(error)] if printable is None else await self._write([printable])
 
     def open_news(self) -> News:
@@ -203,11 +206,15 @@ def _unkeepable(error: Exception) -> StoreError:
     return StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")
 
 
-def _without_nul(entry: Entry) -> Entry | None:
-    """The same with a handler's error text printable: PostgreSQL keeps no NUL. None where that is not the trouble."""
+def _printable(entry: Entry) -> Entry | None:
+    """The same with a handler's error text printable, since not every control character can be kept.
+
+    None where that is not the trouble.
+    """
     changes = entry.update if entry.update is not None else entry.insert
     place = _ERROR if entry.update is not None else _ERROR + CHANGING
-    if changes is None or "\x00" not in (changes[place] or ""):
+    text = "" if changes is None else changes[place] or ""
+    if changes is None or text.isprintable() or text.translate(_PRINTABLE) == text:
         return None
-    printable = (*changes[:place], changes[place].replace("\x00", "\u2400"), *changes[place + 1 :])
+    printable = (*changes[:place], text.translate(_PRINTABLE), *changes[place + 1 :])
     return entry._replace(update=printable) if entry.update is not None else entry._replace(insert=printable)

@@ -8,12 +8,14 @@ from typing import Any
 from toolgate.adapters.stores.entry import Entry
 from toolgate.adapters.stores.gathering import Outcome
 from toolgate.adapters.stores.postgres_bulk import (
+    INSERT_EVENTS,
     INSERT_RATES,
     PUT_APPROVALS,
     PUT_EVENTS,
     PUT_GRANTS,
     PUT_UNDOS,
     UPDATE_PARAMS,
+    Bulk,
     columns_of,
 )
 from toolgate.adapters.stores.rows import Row, grant_row, moment, uuid_hex
@@ -136,7 +138,7 @@ class Batch:
             if id(entry) in asked and call is not None and (call.project, call.id) not in there:
                 self.outcomes[place] = outdated(entry.change)
 
-    def companions(self) -> list[tuple[str, list[Row]]]:
+    def companions(self) -> list[tuple[Bulk, list[Row]]]:
         """What the changes that stand write besides calls and events: statements with their rows."""
         params: list[Row] = []
         approvals: list[Row] = []
@@ -155,7 +157,7 @@ class Batch:
             if change.grant is not None:
                 grants.append(grant_row(change.grant))
         tables = ((UPDATE_PARAMS, params), (PUT_APPROVALS, approvals), (PUT_UNDOS, undos))
-        return [(sql, rows) for sql, rows in (*tables, (INSERT_RATES, rates), (PUT_GRANTS, grants)) if rows]
+        return [(bulk, rows) for bulk, rows in (*tables, (INSERT_RATES, rates), (PUT_GRANTS, grants)) if rows]
 
     def chain(self, heads: dict[str, Head]) -> tuple[str, list[list[Any]]] | None:
         """Link the events of the changes that stand to the ends of their chains; the statement that writes them."""
@@ -175,4 +177,4 @@ class Batch:
             return None
         self.last_event = rows[-1]
         heads_of = [(project, *head) for project, head in sorted(ends.items())]
-        return PUT_EVENTS, [*columns_of(rows), *columns_of(heads_of)]
+        return PUT_EVENTS, [*INSERT_EVENTS.values(rows), *columns_of(heads_of)]

@@ -23,8 +23,8 @@ JOIN LATERAL (
 ) AS e ON true GROUP BY e.project_id, e.call_id
 """
 _STATUS = """
-SELECT t.project_id, t.call_id, t.status FROM unnest($1::text[], $2::text[]) AS v(project, id)
-JOIN tool_executions AS t ON t.project_id=v.project AND t.id=v.id::uuid
+SELECT t.project_id, t.call_id, t.status FROM unnest($1::text[], $2::uuid[]) AS v(project, id)
+JOIN tool_executions AS t ON t.project_id=v.project AND t.id=v.id
 """
 
 

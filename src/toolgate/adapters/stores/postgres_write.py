@@ -45,14 +45,14 @@ SELECT p.project, h.seq, h.hash, (SELECT value FROM settings WHERE name='mode') 
 FROM unnest($1::text[]) AS p(project) LEFT JOIN chain_heads AS h ON h.project_id=p.project
 """
 _READ_VERSIONS = """
-SELECT t.project_id, t.call_id, t.version FROM unnest($1::text[], $2::text[]) AS v(project, id)
-JOIN tool_executions AS t ON t.project_id=v.project AND t.id=v.id::uuid
+SELECT t.project_id, t.call_id, t.version FROM unnest($1::text[], $2::uuid[]) AS v(project, id)
+JOIN tool_executions AS t ON t.project_id=v.project AND t.id=v.id
 """
 _READ_UNDOS = """
-SELECT t.project_id, t.call_id, t.state FROM unnest($1::text[], $2::text[]) AS v(project, id)
-JOIN undo_records AS t ON t.project_id=v.project AND t.action_id=v.id::uuid
+SELECT t.project_id, t.call_id, t.state FROM unnest($1::text[], $2::uuid[]) AS v(project, id)
+JOIN undo_records AS t ON t.project_id=v.project AND t.action_id=v.id
 """
-_READ_GRANTS = "SELECT replace(id::text, '-', ''), version FROM grants WHERE id = ANY ($1::text[]::uuid[])"
+_READ_GRANTS = "SELECT replace(id::text, '-', ''), version FROM grants WHERE id = ANY ($1::uuid[])"
 _READ_RATES = """
 WITH k AS (SELECT * FROM unnest($1::text[], $2::text[], $3::float8[]) AS v(project, key, since)),
 gone AS (DELETE FROM rate_uses AS t USING k WHERE t.project_id=k.project AND t.key=k.key AND t.at<=k.since)
@@ -210,17 +210,17 @@ class Writer:
     async def _put(self, connection: Connection, batch: Batch, standing: Standing) -> None:
         entries = batch.standing
         if runs := runs_of(entries):
-            await connection.execute(INSERT_RUNS, *columns_of(runs))
+            await connection.execute(INSERT_RUNS.sql, *INSERT_RUNS.values(runs))
         inserts = [entry for entry in entries if entry.insert is not None]
         if inserts:
             rows = [entry.insert for entry in inserts if entry.insert is not None]
-            batch.refuse_missing(inserts, await connection.fetch(INSERT_CALLS, *columns_of(rows)))
+            batch.refuse_missing(inserts, await connection.fetch(INSERT_CALLS.sql, *INSERT_CALLS.values(rows)))
         updates = [entry for entry in entries if entry.update is not None]
         if updates:
             rows = [entry.update for entry in updates if entry.update is not None]
-            batch.refuse_missing(updates, await connection.fetch(UPDATE_CALLS, *columns_of(rows)))
-        for sql, rows in batch.companions():
-            await connection.execute(sql, *columns_of(rows))
+            batch.refuse_missing(updates, await connection.fetch(UPDATE_CALLS.sql, *UPDATE_CALLS.values(rows)))
+        for bulk, rows in batch.companions():
+            await connection.execute(bulk.sql, *bulk.values(rows))
         if (told := batch.chain(standing.heads)) is not None:
             await connection.execute(told[0], *told[1])
         for entry in batch.standing:

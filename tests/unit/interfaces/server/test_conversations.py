@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -10,8 +11,9 @@ import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, open_house
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.server.serve import agent_of
+from toolgate.interfaces.server.serve import agent_of, build
 from toolgate.interfaces.server.settings import ServerSettings
+from toolgate.ports.agent import ResidentAgent
 
 
 async def send(client: httpx2.AsyncClient, content: str, session: str = "s1") -> Any:
@@ -164,3 +166,16 @@ async def test_a_model_that_cannot_be_used_is_said_at_the_start(house: House, mo
     for name in ("nonsense", "nowhere:x", "openai:gpt-5"):
         with pytest.raises(UsageError):
             agent_of(ServerSettings(database="memory://", agent_model=name), house.gate)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_agent_can_be_turned_off(is_on: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGATE_AGENT", str(is_on).lower())
+    (tmp_path / "toolgate.yaml").write_text("version: 1\ndefault: ask\n")
+    app = build(ServerSettings(database=f"sqlite:///{tmp_path}/t.db", policy=tmp_path))
+    services = app.state.services
+    assert isinstance(services.agent, ResidentAgent) is is_on
+    if is_on:
+        asyncio.run(services.agent.close())
+    services.gate.close()
+    asyncio.run(services.directory.close())
