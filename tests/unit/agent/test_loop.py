@@ -317,6 +317,21 @@ async def test_the_model_is_told_the_conversation_so_far() -> None:
         assert isinstance(model.asked[0].said[0], PersonSaid)
 
 
+async def test_what_is_left_of_a_run_that_was_forgotten_in_part_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Puppet(Reply(calls=(call("add", left=1, right=1),)), Reply(text="2"), Reply(text="yes"))
+    async with open_office(model, TOOLS) as office:
+        await office.answer("add")
+        threads = office.threads
+        every = threads.messages
+
+        async def left(*which: Any, **page: Any) -> list[Any]:
+            return [one for one in await every(*which, **page) if one.position > 2]
+
+        monkeypatch.setattr(threads, "messages", left)
+        await office.answer("again?")
+        assert [type(one).__name__ for one in model.asked[-1].said] == ["PersonSaid"]
+
+
 async def test_an_answer_is_not_told_in_pieces_that_hide_nothing_yet() -> None:
     """A secret is known as one only when more of the answer is there: pieces then stop, and the answer is masked."""
     pieces = Pieces(Discretion(Masker(["open sesame and more"])))

@@ -139,8 +139,11 @@ class Hub:
             for connection in connections:
                 token = connection.caller.token
                 # What hangs on no bearer token, such as a ticket made with a JWT, ends with its account alone.
-                is_kept = token is None or (token.use is not TokenUse.BEARER and token.parent is None)
-                is_signed_in = is_kept or (token.parent or token.id) in valid
+                is_signed_in = (
+                    token is None
+                    or (token.use is not TokenUse.BEARER and token.parent is None)
+                    or (token.parent or token.id) in valid
+                )
                 is_member = account is not None and bool(account.abilities_in(connection.project))
                 if not is_signed_in or not is_member:
                     connection.finish()
