@@ -56,6 +56,7 @@ def upgrade(database: Database, json: Json = False) -> None:
         from toolgate.adapters.stores.postgres_upkeep import upgrade as upgrade_server
 
         before, after = upgrade_server(database)
+        _upgrade_queue(database)
     else:
         from toolgate.adapters.stores.upkeep import upgrade_file
 
@@ -64,6 +65,20 @@ def upgrade(database: Database, json: Json = False) -> None:
         as_json({"from": before, "to": after})
     else:
         typer.echo(f"The schema is at {after}" + ("." if before == after else f" (was {before or 'empty'})."))
+
+
+def _upgrade_queue(database: str) -> None:
+    """Bring the tables through which orders reach workers to what the engine needs, where it is installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pgqueuer") is None:
+        return
+    import asyncio
+
+    from toolgate.adapters.dispatchers.pgqueuer import upgrade as upgrade_queue
+    from toolgate.adapters.stores.postgres_url import read
+
+    asyncio.run(upgrade_queue(read(database).dsn))
 
 
 @app.command()
