@@ -54,7 +54,7 @@ def test_every_python_block_runs(
                 run_block(block, name_of(page), module, runner)
 
 
-OF_PROGRAMS = set("run-in-production run-tools-on-your-machine try-a-policy-change undo-a-run watch-activity".split())
+OF_PROGRAMS = set("run-tools-on-your-machine try-a-policy-change undo-a-run watch-activity".split())
 """How-tos about the commands and the console alone: there is nothing to write in Python."""
 
 

@@ -62,7 +62,8 @@ class ProviderModel:
         client: Any = getattr(made, "client", None)
         if hasattr(client, "max_retries"):
             client.max_retries = 0  # the loop asks again itself, and says so
-        found = getattr(client, "api_key", None)
+        holder = getattr(client, "_api_client", client)  # where Google's client keeps its key
+        found = getattr(holder, "api_key", None)
         return cls(made, timeout_s=timeout_s, key=key or (found if isinstance(found, str) else None))
 
     @property

@@ -205,3 +205,21 @@ async def test_the_key_is_hidden_wherever_the_gate_masks(is_given: bool, monkeyp
         )
         assert gate.masker.text(f"it is {key or 'plain-old-words'}") == "it is ***"
         await agent.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("openai:gpt-5", "OPENAI_API_KEY"),
+        ("anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("google:gemini-2.5-flash", "GOOGLE_API_KEY"),
+    ],
+)
+async def test_a_key_from_the_providers_own_variable_is_hidden(
+    model: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "meadow-harbour-lantern")
+    async with toolgate.open("memory://") as gate:
+        agent = build_agent(gate, bootstrap.threads("memory://"), model=model)
+        assert "harbour" not in gate.masker.text("it said meadow-harbour-lantern to me")
+        await agent.close()
