@@ -38,7 +38,7 @@ LINGER_S = 2.0
 EVERYTHING = "*"
 SEPARATOR = "\x1f"
 
-LOST = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, TimeoutError)
+LOST = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError)
 """The connection is gone, or cannot be trusted any more."""
 AWAY = (
     *LOST,

@@ -97,21 +97,30 @@ class Writer:
                 raise
             except _AGAIN:
                 await self._take_back()
-            except AWAY as error:
-                self.drop()
-                if batch.is_committing and await self._was_written(batch):
-                    return batch.outcomes
-                if monotonic() > deadline:
+            except (asyncpg.PostgresError, *AWAY) as error:
+                # A server that panics in a commit says so before it dies; the commit may be on its disk all the same.
+                if await self._recover(batch, error):
+                    return self._done(batch)
+                if monotonic() > deadline or not isinstance(error, AWAY):
                     raise failure(error) from error
                 await asyncio.sleep(RETRY_S)
-            except asyncpg.PostgresError as error:
-                await self._take_back()
-                raise failure(error) from error
             except BaseException:
                 self.drop()
                 raise
             else:
-                return batch.outcomes
+                return self._done(batch)
+
+    def _done(self, batch: Batch) -> list[Outcome]:
+        self.mode = batch.mode
+        return batch.outcomes
+
+    async def _recover(self, batch: Batch, error: BaseException) -> bool:
+        """After an error: whether the batch was written nevertheless."""
+        if batch.is_committing or isinstance(error, AWAY):
+            self.drop()
+        else:
+            await self._take_back()
+        return batch.is_committing and await self._was_written(batch)
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
@@ -137,9 +146,8 @@ class Writer:
         standing = await self._look(connection, batch)
         await self._judge(connection, batch, standing)
         await self._put(connection, batch, standing)
-        batch.is_committing = True
+        batch.mode, batch.is_committing = standing.mode, True
         await connection.execute("COMMIT")
-        self.mode = standing.mode
 
     def _begin(self, batch: Batch) -> str:
         sets_mode = any(entry.change.set_mode is not None for entry in batch.entries)
