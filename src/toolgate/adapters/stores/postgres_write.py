@@ -277,20 +277,19 @@ async def _used_by(connection: Connection, change: Change) -> dict[tuple[str, st
 
 async def _outcome(address: Address, connection: Connection, batch: Batch) -> bool | None:
     """True: committed, False: not, None: still open. After a failover the number may be somebody else's."""
+    await connection.execute(begin(address, batch.projects))  # a pooler keeps a question together in nothing less
     try:
         status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", batch.xid)
+        if status == "in progress":
+            return None
+        if status == "aborted":
+            return False
+        if batch.last_event is None:
+            return bool(status == "committed")
+        project, seq, *_, digest = batch.last_event
+        kept = await connection.fetchval("SELECT hash FROM events WHERE project_id=$1 AND seq=$2", project, seq)
+        return bool(kept == digest)
     except asyncpg.InvalidParameterValueError:  # in the future: this server never saw it
         return False
-    if status == "in progress":
-        return None
-    if status == "aborted":
-        return False
-    if batch.last_event is None:
-        return bool(status == "committed")
-    project, seq, *_, digest = batch.last_event
-    await connection.execute(begin(address, [project]))
-    try:
-        kept = await connection.fetchval("SELECT hash FROM events WHERE project_id=$1 AND seq=$2", project, seq)
     finally:
         await connection.execute("ROLLBACK")
-    return bool(kept == digest)
