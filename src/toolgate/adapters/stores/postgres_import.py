@@ -162,9 +162,7 @@ def _change(kind: Any) -> Callable[[Any], Any]:
     if isinstance(kind, Boolean):
         return lambda value: None if value is None else bool(value)
     if isinstance(kind, String | Text) and not hasattr(kind, "enums"):
-        length = (
-            kind.length if kind.length in (100, 1000) else None
-        )  # an error and its name are cut to fit
+        length = kind.length if kind.length in (100, 1000) else None  # an error and its name are cut to fit
         return lambda value: value if value is None else str(value).replace("\x00", "\u2400")[:length]
     return lambda value: value
 
