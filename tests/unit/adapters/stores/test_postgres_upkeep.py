@@ -3,13 +3,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
-from tests.postgres import KEY, Cluster, needs_postgres
+from tests.postgres import KEY, Cluster, needs_postgres, program
 from typer.testing import CliRunner
 
 import toolgate
@@ -210,6 +211,34 @@ def test_a_key_is_not_forgotten_while_somebody_is_about_to_seal_with_it(
     gate = toolgate.open(f"{postgres_url}?key={file}")  # the old key was retired, so everything can be opened
     assert gate.sync.calls(CallQuery())[0].arguments == b'{"a":1}'
     gate.close()
+
+
+def test_an_upgrade_makes_the_tables_of_the_queue_too(postgres_url: str, postgres_cluster: Cluster) -> None:
+    url = postgres_cluster.new_database()
+    there = "SELECT to_regclass('toolgate_pgqueuer') IS NOT NULL"
+    name = url.rpartition("/")[2]
+    assert asyncio.run(postgres_cluster.as_admin(there, database=name)) == [(False,)]
+    for _ in range(2):
+        run("db", "upgrade", url)
+    assert asyncio.run(postgres_cluster.as_admin(there, database=name)) == [(True,)]
+    run("db", "upgrade", f"{url}?pooler=transaction")
+    postgres_cluster.drop(url)
+
+
+def test_a_dump_by_the_servers_own_role_has_every_row(
+    postgres_url: str, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    """As `run-in-production.md` says: row-level security holds for whoever makes the dump, too."""
+    filled(postgres_url)
+    dump, back = tmp_path / "toolgate.dump", postgres_cluster.new_database()
+    seeing = {"PGOPTIONS": "-c toolgate.projects=*", "PATH": ""}
+    made = [program("pg_dump"), "--enable-row-security", "--format=custom", f"--file={dump}", postgres_url]
+    subprocess.run([str(part) for part in made], check=True, env=seeing)
+    restored = [program("pg_restore"), "--clean", "--if-exists", f"--dbname={back}", dump]
+    subprocess.run([str(part) for part in restored], check=True, env=seeing)
+    assert postgres_upkeep.verify_chains(back) == postgres_upkeep.verify_chains(postgres_url)
+    assert postgres_upkeep.status_of(back)["calls"] == postgres_upkeep.status_of(postgres_url)["calls"]
+    postgres_cluster.drop(back)
 
 
 @pytest.fixture
