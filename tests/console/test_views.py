@@ -240,7 +240,8 @@ async def test_every_view_is_accessible_and_fits(scene: Scene, dark: bool, phone
     run = stories.run_id()
     ids = await stories.a_days_work(scene, run)
     views = {
-        "#/activity": "drop_table", f"#/call/{ids['edit']}": "Completed", "#/run": "6 calls", f"#/run/{run}": "notify",
+        "#/activity": "drop_table", f"#/call/{ids['edit']}": "What happened", "#/run": "6 calls",
+        f"#/run/{run}": "Calls, in order",
         "#/chat": "Talk to the agent", "#/policy": "by_risk", "#/policy/explain": "A call nobody makes",
         "#/policy/try": "Another text", "#/grants": "No live grants", "#/audit": "tool.invoked",
         f"#/audit/{ids['edit']}": "hash fits",

@@ -115,7 +115,7 @@ def shown_of(said: Said, mask: Mask) -> dict[str, Any]:
         return {"text": mask(said.text)}
     if isinstance(said, ToolsSaid):
         results = [
-            {"tool_id": one.call_id, "tool_name": one.name, "status": one.status, "result": one.shown}
+            {"tool_id": one.call_id, "tool_name": mask(one.name), "status": one.status, "result": mask(one.shown)}
             for one in said.outcomes
         ]
         return {"tool_results": results}

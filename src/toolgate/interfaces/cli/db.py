@@ -56,7 +56,7 @@ def upgrade(database: Database, json: Json = False) -> None:
         from toolgate.adapters.stores.postgres_upkeep import upgrade as upgrade_server
 
         before, after = upgrade_server(database)
-        upgrade_queue(database)
+        _upgrade_queue(database)
     else:
         from toolgate.adapters.stores.upkeep import upgrade_file
 
@@ -67,7 +67,7 @@ def upgrade(database: Database, json: Json = False) -> None:
         typer.echo(f"The schema is at {after}" + ("." if before == after else f" (was {before or 'empty'})."))
 
 
-def upgrade_queue(database: str) -> None:
+def _upgrade_queue(database: str) -> None:
     """Make or upgrade the tables orders for workers go through, where workers can be had."""
     import asyncio
     from importlib.util import find_spec

@@ -85,7 +85,7 @@ async def test_conversations_and_runs_are_listed_for_their_account_alone() -> No
         rest = (await ann.get(f"{P}/chat/conversations?before={listed['next']}")).json()
         assert len(rest["conversations"]) == 1
         assert (await bob.get(f"{P}/chat/conversations")).json()["conversations"] == []
-        assert len((await bot.get(f"{P}/chat/conversations")).json()["conversations"]) == 3, "it works for ann"
+        assert (await bot.get(f"{P}/chat/conversations")).json()["conversations"] == [], "though it works for ann"
         found = (await ann.get(f"{P}/chat/runs?status=completed&limit=2")).json()
         assert [one["session_id"] for one in found["runs"]] == ["s2", "s1"]
         assert len((await ann.get(f"{P}/chat/runs?before={found['next']}")).json()["runs"]) == 1
@@ -103,6 +103,32 @@ async def test_conversations_and_runs_are_listed_for_their_account_alone() -> No
         mine = await send(bob, "help", "s1")
         assert (await ended(bob, mine["run_id"]))["status"] == "completed"
         assert len((await ann.get(f"{P}/chat/conversations/s1/messages")).json()["messages"]) == 2
+
+
+async def test_an_agent_that_works_for_somebody_has_conversations_of_its_own() -> None:
+    async with open_house(agent="settings") as house:
+        ann, bot = house.client("ann"), house.client("bot")
+        said = await send(ann, "help", "s1")
+        await ended(ann, said["run_id"])
+        async with house.listen("bot", f"{P}/chat/stream?session_id=s1") as own:
+            await own.ready()
+            sent = await send(bot, '/tool pay {"amount": 7}', "s1")
+            asked = await own.next("tool.approval_request")
+            approved = await ann.post(f"{P}/approvals/{asked['approval_id']}/approve", json={})
+            assert approved.status_code == 200, "its calls are still ann's, too"
+            async with asyncio.timeout(20):
+                while (told := await own.next("chat.message"))["final"] is False:
+                    continue
+        assert told["status"] == "completed"
+        assert (await ended(bot, sent["run_id"]))["status"] == "completed"
+        foreign = [
+            await bot.get(f"{P}/chat/runs/{said['run_id']}"),
+            await bot.post(f"{P}/chat/runs/{said['run_id']}/cancel"),
+            await ann.get(f"{P}/chat/runs/{sent['run_id']}"),
+        ]
+        assert [one.status_code for one in foreign] == [404] * 3
+        kept = (await ann.get(f"{P}/chat/conversations/s1/messages")).json()["messages"]
+        assert [one["content"] for one in kept if one["role"] == "person"] == ["help"]
 
 
 async def test_a_run_can_be_cancelled() -> None:

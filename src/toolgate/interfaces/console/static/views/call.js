@@ -86,7 +86,7 @@ export function view(params) {
   /** What can be done stays where it is, with its focus, while the call changes. */
   const head = heading(h("span", { class: "title" }, () => {
     const one = call.value;
-    return one ? [one.undo_of ? "undo " : "", said(one.tool_name), " ", statusBadge(one.internal_status), " ", riskBadge(one.risk_level)] : null;
+    return one ? [one.undo_of ? "undo " : "", said(one.tool_name), " ", statusBadge(one.internal_status), " ", riskBadge(one.risk_level)] : "Call";
   }), () => (call.value ? [said(whoOf(call.value)), " · ", time(call.value.created_at)] : null),
   h("a", { class: "button primary", hidden: () => !is("AWAITING_APPROVAL"), href: () => link("inbox", call.value?.approval_id ?? "") }, "Decide"),
   h("a", { class: "button", hidden: () => !call.value?.run_id, href: () => link("run", call.value?.run_id ?? "") }, "Its run"),
@@ -141,10 +141,10 @@ export function view(params) {
       one.difference ? h("details", null, h("summary", null, "What the approver changed"), block(one.difference, "Edited arguments")) : null));
   }
 
-  return h("div", { class: "page" },
+  return h("div", { class: "page" }, head,
     trouble(() => problem.value, refresh),
     () => (isMissing.value && !call.value ? empty("There is no such call here", h("p", null, h("a", { href: link("activity") }, "Look at all calls"))) : null),
-    h("div", { hidden: () => !call.value }, head, doubt,
+    h("div", { hidden: () => !call.value }, doubt,
       h("div", { class: "columns" },
         h("div", null, section("What happened", steps, h("p", { class: "faint", hidden: () => !value.value?.told.is_partial }, "Only the first 1,000 events are shown."))),
         h("div", null,
