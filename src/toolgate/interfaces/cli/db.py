@@ -68,17 +68,23 @@ def upgrade(database: Database, json: Json = False) -> None:
 
 
 def _upgrade_queue(database: str) -> None:
-    """Bring the tables through which orders reach workers to what the engine needs, where it is installed."""
+    """Make or upgrade the tables orders for workers go through, where workers can be had."""
+    import asyncio
     from importlib.util import find_spec
 
-    if find_spec("pgqueuer") is None:
-        return
-    import asyncio
-
-    from toolgate.adapters.dispatchers.pgqueuer import upgrade as upgrade_queue
     from toolgate.adapters.stores.postgres_url import read
 
-    asyncio.run(upgrade_queue(read(database).dsn))
+    address = read(database)
+    if find_spec("pgqueuer") is None or address.pooled:
+        return
+    from toolgate.adapters.dispatchers.pgqueuer import AWAY
+    from toolgate.adapters.dispatchers.pgqueuer import upgrade as upgrade_tables
+    from toolgate.adapters.stores.postgres_link import failure
+
+    try:
+        asyncio.run(upgrade_tables(address.dsn))
+    except AWAY as error:
+        raise failure(error) from error
 
 
 @app.command()

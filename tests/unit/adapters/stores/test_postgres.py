@@ -26,7 +26,13 @@ def test_a_url_says_where_and_how_and_shows_no_password() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["postgresql://ann:hunter2@h", "postgresql://ann:hunter2@h:port/db", "postgresql://hunter2@h/db?pooler=x", "x"],
+    [
+        "postgresql://ann:12/hunter2@h/db",
+        "postgresql://ann:hunter2@h",
+        "postgresql://ann:hunter2@h:port/db",
+        "postgresql://hunter2@h/db?pooler=x",
+        "x",
+    ],
 )
 def test_a_url_that_cannot_be_meant_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(UsageError) as caught:
