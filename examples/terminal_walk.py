@@ -6,6 +6,7 @@ On a terminal you are asked yourself; without one it answers for you.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from toolgate.kernel.event import verify
 from toolgate.kernel.tool import Prepared
 from toolgate.kernel.undo import UndoMetadata
 
-WORKSPACE = Path(tempfile.mkdtemp(prefix="toolgate-demo-"))
+WORKSPACE = Path(tempfile.mkdtemp(prefix="toolgate-walk-"))
 
 
 def say(text: str = "") -> None:
@@ -113,4 +114,7 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    try:
+        sys.exit(asyncio.run(main()))
+    finally:
+        shutil.rmtree(WORKSPACE)

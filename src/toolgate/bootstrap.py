@@ -173,8 +173,9 @@ class _Crew:
 
     def _make(self) -> Any:
         if _is_postgres(self._url):
-            read = _load("toolgate.adapters.stores.postgres_url", "read")
-            return _load("toolgate.adapters.dispatchers.pgqueuer", "PgQueuerDispatcher")(read(self._url).dsn)
+            address = _load("toolgate.adapters.stores.postgres_url", "read")(self._url)
+            if not address.pooled:  # the engine prepares, sets and listens in a session, which a pooler gives away
+                return _load("toolgate.adapters.dispatchers.pgqueuer", "PgQueuerDispatcher")(address.dsn)
         assert self.gate is not None
         looking = _load("toolgate.adapters.dispatchers.looking", "LookingDispatcher")
         return looking(self._store, self._bus, self.gate.registry)

@@ -65,7 +65,7 @@ class ConsoleServer:
             cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert self._process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             line = (await self._process.stdout.readline()).decode()
         assert line.startswith("Serving on "), line
         self.url = line.removeprefix("Serving on ").strip()

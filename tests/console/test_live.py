@@ -107,6 +107,7 @@ async def test_a_page_outlives_the_server(tmp_path: Path, browser: Browser) -> N
         other = await scene.ask("note", {"text": "decided meanwhile"})
         page = await scene.page()
         await expect(page.locator(".row")).to_have_count(2)
+        await expect(page.locator("#approve")).to_be_enabled()
         scene.tolerated = ("Failed to load resource", "ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR")
         await server.kill()
         await expect(page.get_by_text("Reconnecting")).to_be_visible()

@@ -70,6 +70,7 @@ async def test_a_form_that_is_not_ours_changes_nothing(scene: Scene) -> None:
         assert (await client.post(where, data=ours, headers=foreign)).status_code == 403
         brake = {"mode": "LOCKDOWN", "csrf": csrf, "project": scene.project}
         assert (await client.post("/approvals/brake", data=brake)).status_code == 403  # ann is no admin
+        await _check_modes(scene)
         assert (await client.get("/approvals/none/plain")).status_code == 404
         assert (await client.get("/console/other/app.js")).status_code == 404
         assert (await scene.approval(asked))["status"] == "pending"
@@ -79,3 +80,19 @@ async def test_a_form_that_is_not_ours_changes_nothing(scene: Scene) -> None:
         await client.request("DELETE", "/session", headers={"X-Toolgate-CSRF": csrf})
         assert (await client.get(where)).status_code == 303  # the session is over
         assert (await client.get("/")).headers["location"] == "/login"
+
+
+async def _check_modes(scene: Scene) -> None:
+    """A form of an admin that names no mode, or one there is not, does not release the brake."""
+    signed_in = await scene.client("root").post("/session", json={})
+    cookies = {COOKIE: signed_in.cookies[COOKIE]}
+    form = {"csrf": signed_in.json()["csrf"], "project": scene.project, "reason": "r"}
+    async with httpx2.AsyncClient(base_url=scene.server.url, cookies=cookies, timeout=20) as root:
+        assert (await root.post("/approvals/brake", data={**form, "mode": "LOCKDOWN"})).status_code == 303
+        try:
+            for wrong in ({}, {"mode": "lockdown"}, {"mode": "OFF"}):
+                assert (await root.post("/approvals/brake", data={**form, **wrong})).status_code == 400
+            mode = await scene.client("root").get(f"/my/projects/{scene.project}/mode")
+            assert mode.json()["mode"] == "LOCKDOWN"
+        finally:
+            assert (await root.post("/approvals/brake", data={**form, "mode": "NORMAL"})).status_code == 303

@@ -49,9 +49,11 @@ async def test_activity_is_live_and_never_moves_what_somebody_looks_at(scene: Sc
     await rows.first.get_by_role("link").click()
     await expect(page.get_by_role("heading", name="drop_table")).to_be_visible()
     await expect(page.get_by_role("link", name="Decide")).to_be_visible()
+    await page.get_by_role("link", name="Its run").focus()
     await scene.send("ann", "POST", f"tools/{ids['drop']}/cancel", {"reason": "enough"})
     await expect(page.locator(".timeline")).to_contain_text("Cancelled")
     await expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    await expect(page.locator(":focus")).to_have_text("Its run")
 
 
 async def test_a_call_tells_each_stage_with_its_time_and_reason(scene: Scene) -> None:
@@ -73,6 +75,10 @@ async def test_a_call_tells_each_stage_with_its_time_and_reason(scene: Scene) ->
     await visit(page, f"#/call/{ids['notify']}")
     await expect(page.locator(".timeline")).to_contain_text("Not on a Friday")
     await expect(page.locator("main")).not_to_contain_text("hunter2")
+    scene.tolerated = ("404",)
+    for view, words in (("call", "no such call"), ("run", "no such run"), ("audit", "no such call")):
+        await visit(page, f"#/{view}/nothing")
+        await expect(page.get_by_text(words)).to_be_visible()
 
 
 async def test_a_run_is_undone_after_a_look_at_what_that_does(scene: Scene) -> None:
@@ -193,6 +199,14 @@ async def test_people_talk_with_the_agent_and_see_its_calls(scene: Scene) -> Non
     await expect(page.locator(".said.agent")).to_have_count(2)
     await expect(page.get_by_role("navigation", name="Conversations").get_by_role("listitem")).to_have_count(1)
     await picture(page, "chat-done")
+    await words.fill('/tool drop_table {"name": "orders"}')
+    await words.press("Enter")
+    await expect(call).to_have_count(2)
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(call.nth(1)).to_contain_text("cancelled")
+    await expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.get_by_text("Talk to the agent")).to_be_visible()
 
 
 async def test_hostile_words_stay_words_in_every_view(scene: Scene) -> None:
@@ -226,7 +240,8 @@ async def test_every_view_is_accessible_and_fits(scene: Scene, dark: bool, phone
     run = stories.run_id()
     ids = await stories.a_days_work(scene, run)
     views = {
-        "#/activity": "drop_table", f"#/call/{ids['edit']}": "Completed", "#/run": "6 calls", f"#/run/{run}": "notify",
+        "#/activity": "drop_table", f"#/call/{ids['edit']}": "What happened", "#/run": "6 calls",
+        f"#/run/{run}": "Calls, in order",
         "#/chat": "Talk to the agent", "#/policy": "by_risk", "#/policy/explain": "A call nobody makes",
         "#/policy/try": "Another text", "#/grants": "No live grants", "#/audit": "tool.invoked",
         f"#/audit/{ids['edit']}": "hash fits",

@@ -84,7 +84,7 @@ def install(points: Points) -> None:
     Writer.__init__ = watched  # type: ignore[method-assign]  # this process dies
     _before(points, Writer, "write", "commit.asked")
     _before(points, Writer, "write_alone", "commit.asked")
-    _before(points, sqlite, "_tell", "commit.told")
+    _before(points, sqlite, "tell", "commit.told")
     _before(points, Driver, "_announce", "commit.announced")
     _around(points, InlineRunner, "run", "dispatch")
     _around(points, Performer, "_finish", "result")

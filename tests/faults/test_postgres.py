@@ -17,6 +17,7 @@ from toolgate.adapters.stores.postgres import PostgresStore
 from toolgate.errors import ConflictError, StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify
+from toolgate.ports.dispatcher import Order
 from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert, step
 from toolgate.testing.patience import until
 
@@ -165,10 +166,15 @@ async def test_every_table_with_projects_has_the_wall(postgres_url: str, postgre
 
 async def test_names_of_projects_end_nothing_but_themselves(postgres_url: str) -> None:
     store = PostgresStore(postgres_url, owner="a")
-    for project in ("o'brien", "'; DROP TABLE events; --", "\\x00", "é\n", "*"):
+    for project in ("o'brien", "'; DROP TABLE events; --", "\\x00", "é\n"):
         await commit(store, insert(a_call(project=project), events=(a_fact(),)))
         assert await store.call(project, "c1") == a_call(project=project)
         assert len(await store.events(project)) == 1
+    for project in ("*", "one\x1ftwo"):
+        with pytest.raises(StoreError, match="cannot be named"):
+            await commit(store, insert(a_call(project=project)))
+        with pytest.raises(StoreError, match="cannot be named"):
+            await store.call(project, "c1")
     await store.close()
 
 
@@ -232,6 +238,25 @@ async def test_a_decision_at_one_server_wakes_the_call_at_another(postgres_url: 
     assert [report.problem for report in postgres_upkeep.verify_chains(postgres_url)] == [None]
 
 
+async def run_at_a_worker(url: str) -> None:
+    @toolgate.tool(placement="worker")
+    def remote() -> str:
+        """Run elsewhere."""
+        return "done"
+
+    async with toolgate.open(url, tools=[remote]) as asking, toolgate.open(url, tools=[remote], workers=True) as there:
+        crew: Any = there.runner("worker")
+
+        async def take(order: Order) -> None:
+            await there.work(order.call_id, by="w", project=order.project, lease_s=5)
+
+        working = asyncio.create_task(crew.dispatcher.deliver({"default"}, take, concurrency=2))
+        async with asyncio.timeout(30):
+            assert (await asking.call("remote", {})).unwrap() == "done"
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
 @needs_pgbouncer
 async def test_everything_works_behind_a_transaction_pooler(postgres_url: str, postgres_cluster: Cluster) -> None:
     pooler = Pooler(postgres_cluster)
@@ -244,5 +269,6 @@ async def test_everything_works_behind_a_transaction_pooler(postgres_url: str, p
         assert verify(calls) == len(calls)
         for store in stores:
             await store.close()
+        await run_at_a_worker(url)
     finally:
         pooler.close()

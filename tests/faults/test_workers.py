@@ -65,7 +65,6 @@ async def test_what_a_killed_worker_had_is_unknown_or_runs_at_another(gate: Gate
     effect = await begun(gate, fleet, "send", "effect", before_s=20)
     read = await begun(gate, fleet, "look", "read", before_s=0.5)
     victim.kill()
-    victim.wait()
     assert (await effect).status is Status.UNKNOWN
     fleet.start("worker")
     done = await asyncio.wait_for(read, 40)
@@ -77,9 +76,9 @@ async def test_what_a_killed_worker_had_is_unknown_or_runs_at_another(gate: Gate
 async def test_a_worker_that_froze_past_its_lease_reports_in_vain(gate: Gate, fleet: Fleet) -> None:
     frozen = fleet.start("worker")
     waiting = await begun(gate, fleet, "send", "effect", before_s=LEASE_S / 4)
-    frozen.send_signal(signal.SIGSTOP)
+    frozen.signal(signal.SIGSTOP)
     assert (await waiting).status is Status.UNKNOWN
-    frozen.send_signal(signal.SIGCONT)
+    frozen.signal(signal.SIGCONT)
 
     async def has_evidence() -> bool:
         events = await gate.events(project=PROJECT, call_id="effect")
@@ -93,9 +92,9 @@ async def test_a_worker_that_froze_past_its_lease_reports_in_vain(gate: Gate, fl
 async def test_a_worker_ends_in_good_order_on_sigterm(gate: Gate, fleet: Fleet) -> None:
     leaving = fleet.start("worker")
     waiting = await begun(gate, fleet, "send", "effect", before_s=0.5)
-    leaving.send_signal(signal.SIGTERM)
+    leaving.signal(signal.SIGTERM)
     assert (await waiting).status is Status.COMPLETED
-    assert await asyncio.to_thread(leaving.wait, 20) == 0
+    assert await asyncio.to_thread(leaving.wait) == 0
     assert fleet.lines("effects") == ["effect"]
 
 

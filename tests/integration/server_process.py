@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,7 +43,7 @@ class ServerProcess:
         (folder / "toolgate.yaml").write_text(POLICY, encoding="utf-8")
         self.url = ""
         self.tokens: dict[str, str] = {}
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def make_token(self, account: str, kind: str, *options: str) -> str:
         """Make a token with the command an operator uses."""
@@ -54,17 +56,21 @@ class ServerProcess:
         return text
 
     async def start(self, **settings: str) -> None:
+        await asyncio.to_thread(self.begin, **settings)
+
+    def begin(self, **settings: str) -> None:
+        """Start it from plain code, such as a fixture that several tests share."""
         environment = {**os.environ, **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()}}
         environment["PYTHONPATH"] = str(ROOT)
-        self._process = await asyncio.create_subprocess_exec(
+        command = [
             sys.executable, "-m", "toolgate.interfaces.cli", "serve",
             "--database", f"sqlite:///{self.database}", "--policy", str(self.folder / "toolgate.yaml"),
             "--port", "0", "--tools", self._tools,
-            cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+        ]  # fmt: skip
+        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
-        async with asyncio.timeout(50):
-            line = (await self._process.stdout.readline()).decode()
+        assert select.select([self._process.stdout], [], [], 50)[0], "it says nothing"
+        line = self._process.stdout.readline().decode()
         assert line.startswith("Serving on "), line
         self.url = line.removeprefix("Serving on ").strip()
 
@@ -72,15 +78,22 @@ class ServerProcess:
         """Kill it like a power cut does."""
         assert self._process is not None
         self._process.kill()
-        await self._process.wait()
+        await asyncio.to_thread(self._ended)
 
     async def stop(self) -> int:
         """End it like an operator does; return what it said in the end."""
+        return await asyncio.to_thread(self.end)
+
+    def end(self) -> int:
+        """The same from plain code."""
         assert self._process is not None
-        if self._process.returncode is None:
-            self._process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
-            return await self._process.wait()
+        self._process.send_signal(signal.SIGTERM)  # nothing where it has ended already
+        return self._ended()
+
+    def _ended(self) -> int:
+        assert self._process is not None
+        with self._process as process:  # which closes what it said
+            return process.wait(30)
 
     def client(self, who: str) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {self.tokens[who]}"}

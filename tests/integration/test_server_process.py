@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,17 @@ async def server(tmp_path: Path) -> AsyncIterator[ServerProcess]:
     await server.start()
     yield server
     await server.stop()
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server for all tests that do not end it; each leaves no call behind that waits."""
+    server = ServerProcess(tmp_path_factory.mktemp("standing"))
+    for person in ("ann", "bob"):
+        server.make_token(person, "person")
+    server.begin()
+    yield server
+    server.end()
 
 
 def listen(client: httpx2.AsyncClient, query: str = "", **headers: str) -> Listening:
@@ -93,8 +104,8 @@ async def test_a_call_that_was_sent_to_nobody_is_offered_after_a_kill(server: Se
         assert (await ann.post(f"{P}/tools/{asked['tool_id']}/result", json={"status": "completed"})).status_code == 200
 
 
-async def test_a_runner_that_dies_leaves_an_effect_unknown_and_a_read_to_another(server: ServerProcess) -> None:
-    async with server.client("ann") as ann:
+async def test_a_runner_that_dies_leaves_an_effect_unknown_and_a_read_to_another(standing: ServerProcess) -> None:
+    async with standing.client("ann") as ann:
         async with listen(ann) as dying:
             await dying.ready()
             effect, read = await started(ann, "brief"), await started(ann, "look")
@@ -119,8 +130,8 @@ async def test_a_runner_that_dies_leaves_an_effect_unknown_and_a_read_to_another
             assert settled.json()["status"] == "completed"
 
 
-async def test_a_call_nobody_can_run_fails_and_says_so(server: ServerProcess) -> None:
-    async with server.client("ann") as ann:
+async def test_a_call_nobody_can_run_fails_and_says_so(standing: ServerProcess) -> None:
+    async with standing.client("ann") as ann:
         answer = await ann.post(f"{P}/tools/execute", json=execute("brief"))
         assert (answer.json()["status"], answer.json()["error_type"]) == ("failed", "no_runner")
 
@@ -180,26 +191,28 @@ async def test_a_signal_ends_the_server_in_good_order(tmp_path: Path) -> None:
     await server.stop()
 
 
-async def test_a_token_revoked_by_the_command_ends_at_once(server: ServerProcess) -> None:
-    async with server.client("ann") as ann:
-        assert (await ann.get("/session")).status_code == 200
-        listed = await asyncio.to_thread(CliRunner().invoke, token.app, ["list", str(server.database), "--json"])
+async def test_a_token_revoked_by_the_command_ends_at_once(standing: ServerProcess) -> None:
+    async with standing.client("bob") as bob:
+        assert (await bob.get("/session")).status_code == 200
+        listed = await asyncio.to_thread(
+            CliRunner().invoke, token.app, ["list", str(standing.database), "--account", "bob", "--json"]
+        )
         token_id = orjson.loads(listed.output)["tokens"][0]["id"]
-        await asyncio.to_thread(CliRunner().invoke, token.app, ["revoke", str(server.database), token_id])
-        assert (await ann.get("/session")).status_code == 401
+        await asyncio.to_thread(CliRunner().invoke, token.app, ["revoke", str(standing.database), token_id])
+        assert (await bob.get("/session")).status_code == 401
 
 
-async def test_no_secret_of_a_call_is_readable_in_the_files(server: ServerProcess) -> None:
+async def test_no_secret_of_a_call_is_readable_in_the_files(standing: ServerProcess) -> None:
     canary = "correct-horse-battery-staple-77"
-    async with server.client("ann") as ann, listen(ann) as stream:
+    async with standing.client("ann") as ann, listen(ann) as stream:
         await stream.ready()
         body = execute("far", {"password": canary}, wait=False)
         tool_id = (await ann.post(f"{P}/tools/execute", json=body)).json()["tool_id"]
         signal_sent = await stream.next("tool.execution_signal")
         assert signal_sent["tool_params"] == {"password": canary}
         await ann.post(f"{P}/tools/{tool_id}/result", json={"status": "completed", "result": {"token": canary}})
-        assert server.tokens["ann"].encode() not in b"".join(_files(server.folder))
-        assert canary.encode() not in b"".join(_files(server.folder))
+        assert standing.tokens["ann"].encode() not in b"".join(_files(standing.folder))
+        assert canary.encode() not in b"".join(_files(standing.folder))
 
 
 def _files(folder: Path) -> list[bytes]:

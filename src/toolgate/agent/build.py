@@ -49,6 +49,7 @@ def _model(gate: Gate, name: str, base_url: str | None, key: str | None, timeout
         return ScriptedModel()
     from toolgate.agent.provider import ProviderModel  # loads slowly, and is an extra
 
-    if key is not None:
-        gate.masker.add(key)
-    return ProviderModel.open(name, base_url=base_url, key=key, timeout_s=timeout_s)
+    model = ProviderModel.open(name, base_url=base_url, key=key, timeout_s=timeout_s)
+    if model.key is not None:
+        gate.masker.add(model.key)
+    return model

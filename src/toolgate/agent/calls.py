@@ -19,6 +19,8 @@ from toolgate.ports.threads import Run
 
 State = Callable[[Made, str, Any], Awaitable[None]]
 """Is told where a call stands, and its masked result."""
+Ours = Callable[[], Awaitable[bool]]
+"""Says whether the run is still as we saved it."""
 
 _NAMING = re.compile(r"path|file|folder|directory|name|id\b|url|uri|table|key|target|account|email", re.IGNORECASE)
 _TAKEN = "Somebody else used the id of this call; it was not made."
@@ -30,6 +32,8 @@ class Results:
 
     ended: dict[str, Outcome] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
+    is_lost: bool = False
+    """Whether the run was ended or taken by somebody else before all calls were made."""
 
     def is_pending(self, call_id: str) -> bool:
         return call_id in self.pending
@@ -42,19 +46,23 @@ class Caller:
         self._gate = gate
         self._run = run
 
-    async def make(self, calls: Sequence[Made], tell: State) -> Results:
+    async def make(self, calls: Sequence[Made], tell: State, is_ours: Ours) -> Results:
         """Make those calls that were not made yet, as far as they go without a person, and return where all stand.
 
         Calls that name the same thing, where one of them may change it, are made in the order the model wrote
-        them, each when the one before has ended; all others at once.
+        them, each when the one before has ended; all others at once. Calls that came to wait for another one are
+        not made where the run is no longer ours by then: it may have been cancelled at another server.
         """
         results = Results()
         chains = self._chains(calls)
-        await asyncio.gather(*(self._chain(chain, results, tell) for chain in chains))
+        await asyncio.gather(*(self._chain(chain, results, tell, is_ours) for chain in chains))
         return results
 
-    async def _chain(self, chain: Sequence[Made], results: Results, tell: State) -> None:
+    async def _chain(self, chain: Sequence[Made], results: Results, tell: State, is_ours: Ours) -> None:
         for made in chain:
+            if made is not chain[0] and not await is_ours():
+                results.is_lost = True
+                return
             result = await self._one(made)
             if isinstance(result, Outcome):
                 results.ended[made.call_id] = result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any
 
 import orjson
@@ -115,7 +116,7 @@ def shown_of(said: Said, mask: Mask) -> dict[str, Any]:
         return {"text": mask(said.text)}
     if isinstance(said, ToolsSaid):
         results = [
-            {"tool_id": one.call_id, "tool_name": one.name, "status": one.status, "result": one.shown}
+            {"tool_id": one.call_id, "tool_name": mask(one.name), "status": one.status, "result": mask(one.shown)}
             for one in said.outcomes
         ]
         return {"tool_results": results}
@@ -157,8 +158,12 @@ def said_of(message: Message) -> Said:
 
 
 def told(said: Iterable[Said]) -> list[Said]:
-    """What a model is told: without notices, and with an outcome for every call, since providers insist on it."""
-    kept = [one for one in said if not (isinstance(one, AgentSaid) and one.is_notice)]
+    """What a model is told: without notices, and with an outcome for every call, since providers insist on it.
+
+    It begins with a person's words: of a run that retention forgot in part, outcomes without calls may be left.
+    """
+    begun = dropwhile(lambda one: not isinstance(one, PersonSaid), said)
+    kept = [one for one in begun if not (isinstance(one, AgentSaid) and one.is_notice)]
     whole: list[Said] = []
     for at, one in enumerate(kept):
         whole.append(one)

@@ -11,6 +11,8 @@ import orjson
 from toolgate.agent.history import AgentSaid, Made, Outcome, Said, ToolsSaid, parsed
 from toolgate.ports.threads import Run
 
+_Print = tuple[str, bytes, str, bytes]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -36,6 +38,8 @@ def exceeded(run: Run, limits: Limits) -> str | None:
     tokens = used.input_tokens + used.output_tokens
     if limits.tokens is not None and tokens >= limits.tokens:
         return f"it used {tokens:,} tokens, and {limits.tokens:,} are allowed"
+    if limits.cost is not None and used.cost is None and tokens:
+        return f"the price of its model is not known, and it may cost {limits.cost:.4f}; limit its tokens instead"
     if limits.cost is not None and (used.cost or 0.0) >= limits.cost:
         return f"it cost {used.cost or 0.0:.4f}, and {limits.cost:.4f} are allowed"
     return None
@@ -43,23 +47,36 @@ def exceeded(run: Run, limits: Limits) -> str | None:
 
 def repeats(said: Sequence[Said]) -> int:
     """How many steps in a row, up to the last, made one and the same call with one and the same outcome."""
-    steps = [
-        {_fingerprint(call, outcome) for call, outcome in zip(asked.calls, answered.outcomes, strict=True)}
-        for asked, answered in pairwise(said)
-        if isinstance(asked, AgentSaid) and isinstance(answered, ToolsSaid)
-    ]
+    steps = _steps(said)
     if not steps:
         return 0
-    same, count = steps[-1], 1
+    same, count = set(steps[-1]), 1
     for earlier in reversed(steps[:-1]):
-        same = same & earlier
+        same &= earlier.keys()
         if not same:
             break
         count += 1
     return count
 
 
-def _fingerprint(call: Made, outcome: Outcome) -> tuple[str, bytes, str, bytes]:
+def repeated(said: Sequence[Said]) -> frozenset[str]:
+    """The ids of those calls of the last step that the step before made as well, with the same outcome."""
+    steps = _steps(said)
+    if len(steps) < 2:
+        return frozenset()
+    return frozenset(call_id for print_, call_id in steps[-1].items() if print_ in steps[-2])
+
+
+def _steps(said: Sequence[Said]) -> list[dict[_Print, str]]:
+    """The calls of each step: what tells one with its outcome from others, and its id."""
+    return [
+        {_fingerprint(made, came): made.call_id for made, came in zip(asked.calls, answered.outcomes, strict=True)}
+        for asked, answered in pairwise(said)
+        if isinstance(asked, AgentSaid) and isinstance(answered, ToolsSaid)
+    ]
+
+
+def _fingerprint(call: Made, outcome: Outcome) -> _Print:
     return call.name, _stable(parsed(call.arguments)), outcome.status, _stable(outcome.value)
 
 

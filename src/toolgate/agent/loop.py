@@ -34,7 +34,7 @@ from toolgate.agent.history import (
 from toolgate.agent.limits import Limits
 from toolgate.agent.model import Model, Question, Reply
 from toolgate.agent.words import AGAIN
-from toolgate.errors import ModelError
+from toolgate.errors import ConflictError, ModelError
 from toolgate.gate import Gate
 from toolgate.ports.threads import Message, Run, RunStatus, Threads, Usage
 
@@ -193,16 +193,22 @@ class Work:
 
     async def _call(self, said: AgentSaid) -> None:
         """Make the calls of the last step, or find those made before; go on when all have ended, else wait."""
-        results = await self._caller.make(said.calls, self._state)
+        results = await self._caller.make(said.calls, self._state, self._is_ours)
+        if results.is_lost:
+            raise ConflictError(f"Run {self.run.id[:64]} was changed by somebody else.")
         waiting = tuple(made.call_id for made in said.calls if results.is_pending(made.call_id))
         if waiting:
             await self.save(status=RunStatus.WAITING, owner=None, waiting=waiting)
             await self._tell("chat.run", {"status": "waiting", "waiting_for": list(waiting)})
             return
         outcomes = tuple(results.ended[made.call_id] for made in said.calls)
-        if bounds.repeats([*self._own, ToolsSaid(outcomes=outcomes)]) > 1:
-            outcomes = tuple(replace(outcome, note=AGAIN) for outcome in outcomes)
+        again = bounds.repeated([*self._own, ToolsSaid(outcomes=outcomes)])
+        outcomes = tuple(replace(one, note=AGAIN) if one.call_id in again else one for one in outcomes)
         await self.save(ToolsSaid(outcomes=outcomes))
+
+    async def _is_ours(self) -> bool:
+        found = await self._shop.threads.run(self.run.project, self.run.id)
+        return found is not None and found.version == self.run.version
 
     @property
     def open_calls(self) -> tuple[str, ...]:
@@ -212,7 +218,8 @@ class Work:
 
     async def _state(self, made: Made, status: str, shown: Any) -> None:
         name = self._discretion.text(made.name)
-        await self._tell("chat.tool", {"tool_id": made.call_id, "tool_name": name, "status": status, "result": shown})
+        told = {"tool_id": made.call_id, "tool_name": name, "status": status, "result": self._discretion(shown)}
+        await self._tell("chat.tool", told)
 
     async def _stop(self, reason: str) -> None:
         said = AgentSaid(text=f"I stopped: {reason}.", is_notice=True)
@@ -227,10 +234,10 @@ class Work:
         """End the run with a last message, which carries the results, the analysis and the answer."""
         analysis = "\n\n".join(one.text for one in self._own if isinstance(one, AgentSaid) and one.text)
         results = [
-            {"tool_id": one.call_id, "tool_name": one.name, "status": one.status, "result": one.shown}
+            one
             for step in self._own
             if isinstance(step, ToolsSaid)
-            for one in step.outcomes
+            for one in shown_of(step, self._discretion)["tool_results"]
         ]
         ended = self._shop.now()
         [message] = await self.save(said, status=status, owner=None, waiting=(), ended_at=ended, **changes)

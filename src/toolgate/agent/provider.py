@@ -36,9 +36,11 @@ LONGEST_S = 60.0
 class ProviderModel:
     """A model of pydantic-ai in the shape the loop wants."""
 
-    def __init__(self, model: AnyModel[Any], *, timeout_s: float = 120.0) -> None:
+    def __init__(self, model: AnyModel[Any], *, timeout_s: float = 120.0, key: str | None = None) -> None:
         self._model = model
         self._timeout_s = timeout_s
+        self.key = key
+        """The key it shows its provider, wherever that came from; to be hidden, not to be used."""
 
     @classmethod
     def open(cls, name: str, *, base_url: str | None, key: str | None, timeout_s: float) -> ProviderModel:
@@ -60,7 +62,9 @@ class ProviderModel:
         client: Any = getattr(made, "client", None)
         if hasattr(client, "max_retries"):
             client.max_retries = 0  # the loop asks again itself, and says so
-        return cls(made, timeout_s=timeout_s)
+        holder = getattr(client, "_api_client", client)  # where Google's client keeps its key
+        found = getattr(holder, "api_key", None)
+        return cls(made, timeout_s=timeout_s, key=key or (found if isinstance(found, str) else None))
 
     @property
     def name(self) -> str:

@@ -91,7 +91,7 @@ class Resident:
         run = Run(
             project=context.project,
             id=context.run_id,
-            account=context.user or context.principal,
+            account=turn.account or context.user or context.principal,
             conversation_id=turn.session_id,
             message_id=turn.message_id,
             context=context,

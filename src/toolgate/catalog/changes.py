@@ -6,7 +6,6 @@ renamed over the old one, on disk before it counts. Undo puts back content, mode
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import contextlib
@@ -180,9 +179,12 @@ class Change:
             },
         )
 
-    async def run(self, given: ToolInput) -> ToolOutput:
-        """Make the change, if what is there is what was prepared for."""
-        return await asyncio.to_thread(self._run, given.payload, str(given.action_id))
+    def run(self, given: ToolInput) -> ToolOutput:
+        """Make the change, if what is there is what was prepared for.
+
+        A plain function: the runner knows that it cannot be stopped halfway, and says so where somebody tries.
+        """
+        return self._run(given.payload, str(given.action_id))
 
     def _run(self, arguments: dict[str, Any], action_id: str) -> ToolOutput:
         edges = edges_of(self._edges)

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import errno
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any
@@ -33,6 +33,9 @@ from toolgate.ports.runner import PARKED, Job, Runner
 
 STOP_GRACE_S = 1.0
 """How long a handler that was asked to stop has before it counts as one that cannot be stopped."""
+
+SLOW_CLAIM_S = 3.0
+"""A claim that took longer to be written is looked at again: others may have believed its owner dead meanwhile."""
 
 MAX_DEPTH = 8
 """How many calls may be made inside one another."""
@@ -183,7 +186,7 @@ class Performer:
         driver, tool, call = self._driver, job.tool, job.call
         writing = driver.write(claim)
         if writing is not None:
-            await writing
+            await self._held(writing, call)
         if driver.has_realms and (unheard := await self._tell(job)) is not None:
             return await self._finish(job, unheard, 0.0)
         if job.stop is not None:
@@ -209,6 +212,16 @@ class Performer:
         if job.is_async and isinstance(outcome.cause, KeyboardInterrupt):
             raise outcome.cause  # on this thread it may be a person who stops the program; first it was written down
         return result
+
+    async def _held(self, writing: Awaitable[None], call: Call) -> None:
+        """Wait for a claim; what others gave up as a dead process's meanwhile is a ConflictError, and does not run."""
+        asked = perf_counter()
+        await writing
+        if perf_counter() - asked < SLOW_CLAIM_S:
+            return
+        found = await self._driver.read(call.project, call.id)
+        if found.status is not Status.EXECUTING or (found.owner, found.attempt) != (call.owner, call.attempt):
+            raise ConflictError(f"Call {call.id[:64]} was given up by others while its claim was being written.")
 
     async def _tell(self, job: Job) -> Outcome | None:
         """Tell the project's sink of the claim; how the call ends where the sink is required and will not listen."""

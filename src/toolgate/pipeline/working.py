@@ -54,7 +54,8 @@ class Work:
             assert tool is not None  # the handover looked
             inside = Placement.SANDBOX.value if tool.requires_sandbox else Placement.INLINE.value
             holding = Holding(self, driver.runners[inside], lease_s)
-            undo = await driver.store.undo(project, call.undo_of or call.id)
+            keeps_undo = call.undo_of is not None or tool.prepare is not None
+            undo = await driver.store.undo(project, call.undo_of or call.id) if keeps_undo else None
             try:
                 started = self._performer.start(taking, tool, undo, runner=holding, inside=inside)
                 return await finish(started) if isinstance(started, asyncio.Future) else started
@@ -86,15 +87,20 @@ class Work:
             await asyncio.shield(renewing)  # its commit decides which row the result must meet
 
     async def _renew(self, job: Job, lease_s: float, ended: asyncio.Event) -> None:
-        while not await _within(ended, lease_s / RENEWALS):
-            try:
-                job.call = await self._leases.renew(job.call, lease_s)
-            except ConflictError:
-                if not await self._is_mine(job):
-                    self._performer.stop(job.call.project, job.call.id, "cancelled", "its lease was lost")
-                    return
-            except StoreError as error:
-                log.warning("the lease of call %s cannot be renewed now: %s", job.call.id, error.code)
+        while not await _within(ended, lease_s / RENEWALS) and await self._renewed(job, lease_s):
+            pass
+
+    async def _renewed(self, job: Job, lease_s: float) -> bool:
+        """Renew a lease; False where it was lost. A store that is away costs this renewal, not the lease."""
+        try:
+            job.call = await self._leases.renew(job.call, lease_s)
+        except StoreError as error:
+            log.warning("the lease of call %s cannot be renewed now: %s", job.call.id, error.code)
+        except ConflictError:
+            if not await self._is_mine(job):
+                self._performer.stop(job.call.project, job.call.id, "cancelled", "its lease was lost")
+                return False
+        return True
 
     async def _is_mine(self, job: Job) -> bool:
         """Look at a row that changed: a recall leaves it this worker's, anything else does not."""

@@ -12,12 +12,16 @@ from toolgate.ports.threads import Run, Threads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of a person. `context` is what calls made on their behalf are made with."""
+    """One message. `context` is what calls made about it are made with; `account` is who wrote it.
+
+    Where `account` is left out, it is the person the context names, or else its principal.
+    """
 
     message_id: str
     session_id: str
     content: str
     context: Context
+    account: str | None = None
 
 
 Say = Callable[[str, Mapping[str, Any]], Awaitable[None]]

@@ -94,7 +94,7 @@ class ApprovalService:
 
     @classmethod
     def open(cls, url: str = "memory://") -> ApprovalService:
-        """Return a service on `sqlite:///file.db` (durable) or `memory://`."""
+        """Return a service on `sqlite:///file.db` or `postgresql://user@host/database` (durable), or `memory://`."""
         return cls(open_gate(url))
 
     async def request(self, request: ApprovalRequest, *, timeout_seconds: float | None = None) -> ApprovalRequest:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+from tests.faults.fleet.forge import Forge
 from tests.faults.fleet.tools import AT_MOST_ONCE, FOLDER, TOOLS
 from tests.postgres import KEY, Cluster
 
@@ -22,9 +20,28 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify
 from toolgate.ports.store import CallQuery
 
-ROOT = Path(__file__).resolve().parents[3]
 PROJECT = "fleet"
 LEASE_S = 2.0
+
+
+class Member:
+    """One process of the fleet."""
+
+    def __init__(self, forge: Forge, kind: str, pid: int) -> None:
+        self._forge, self.kind, self._pid = forge, kind, pid
+        self.is_alive = True
+
+    def signal(self, sign: signal.Signals) -> None:
+        self._forge.signal(self._pid, sign)
+
+    def wait(self) -> int:
+        self.is_alive = False
+        return self._forge.wait(self._pid)
+
+    def kill(self) -> None:
+        """End it like a power cut does."""
+        self.signal(signal.SIGKILL)
+        self.wait()
 
 
 class Fleet:
@@ -34,33 +51,25 @@ class Fleet:
         self.folder, self.cluster, self.url = folder, cluster, url
         self.dice = random.Random(seed)
         self.kills: Counter[str] = Counter()
-        self._processes: list[tuple[str, subprocess.Popen[bytes]]] = []
+        self._members: list[Member] = []
         self._number = 0
+        self._forge = Forge({FOLDER: str(folder), "TOOLGATE_KEY": KEY})
         (folder / "toolgate.yaml").write_text("version: 1\ndefault: by_risk\n", encoding="utf-8")
 
-    def start(self, kind: str, url: str | None = None) -> subprocess.Popen[bytes]:
+    def start(self, kind: str) -> Member:
         """Start a `host` or a `worker`."""
         self._number += 1
         policy = str(self.folder / "toolgate.yaml")
         if kind == "host":
-            command = ["-m", "tests.faults.fleet.host", url or self.url, policy, f"h{self._number}", PROJECT]
+            arguments = [self.url, policy, f"h{self._number}", PROJECT]
         else:
-            command = [
-                "-m", "toolgate.interfaces.cli", "worker", "--database", url or self.url, "--policy", policy,
-                "--tools", "tests.faults.fleet.tools:TOOLS", "--lease", str(LEASE_S), "--drain", "5", "--plain",
+            arguments = [
+                "worker", "--database", self.url, "--policy", policy, "--tools", "tests.faults.fleet.tools:TOOLS",
+                "--lease", str(LEASE_S), "--drain", "5", "--plain",
             ]  # fmt: skip
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-        log = (self.folder / f"{kind}-{self._number}.log").open("wb")
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            cwd=ROOT,
-            env={**kept, FOLDER: str(self.folder), "TOOLGATE_KEY": KEY, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        log.close()
-        self._processes.append((kind, process))
-        return process
+        pid = self._forge.start(kind, self.folder / f"{kind}-{self._number}.log", *arguments)
+        self._members.append(Member(self._forge, kind, pid))
+        return self._members[-1]
 
     def lines(self, file: str) -> list[str]:
         path = self.folder / file
@@ -68,10 +77,8 @@ class Fleet:
 
     def kill_one(self, kind: str) -> None:
         """Kill one of a kind like a power cut does, and start another."""
-        victims = [process for what, process in self._processes if what == kind and process.poll() is None]
-        victim = self.dice.choice(victims)
+        victim = self.dice.choice([member for member in self._members if member.kind == kind and member.is_alive])
         victim.kill()
-        victim.wait()
         self.kills[kind] += 1
         self.start(kind)
 
@@ -83,18 +90,14 @@ class Fleet:
 
     def stop(self, kind: str) -> None:
         """End all of a kind in good order."""
-        ending = [process for what, process in self._processes if what == kind]
-        for process in ending:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in ending:
-            process.wait(timeout=30)
+        ending = [member for member in self._members if member.kind == kind and member.is_alive]
+        for member in ending:
+            member.signal(signal.SIGTERM)
+        for member in ending:
+            member.wait()
 
     def close(self) -> None:
-        for _, process in self._processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+        self._forge.close()
 
     async def settle(self, within_s: float) -> None:
         """Let the rest of the fleet finish: no call runs or waits for anything but a person."""

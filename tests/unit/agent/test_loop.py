@@ -162,6 +162,24 @@ async def test_secrets_reach_the_model_and_nobody_else() -> None:
         assert any(SECRET.encode() in message.content for message in kept)
 
 
+@toolgate.tool(effects="read")
+async def echo(text: str) -> str:
+    return text
+
+
+async def test_a_hidden_result_stays_hidden_in_later_results_and_names() -> None:
+    model = Puppet(
+        Reply(calls=(call("secrets"),)), Reply(calls=(call("echo", text=SECRET), call(SECRET))), Reply(text="done")
+    )
+    async with open_office(model, [*TOOLS, echo]) as office:
+        told = await office.answer("look")
+        kept = [one.shown for one in await office.threads.messages("p", "ann", "s1")]
+        assert [one["status"] for one in told["tool_results"]] == ["completed", "completed", "failed"]
+        assert SECRET not in str(told["tool_results"])
+        assert SECRET not in str(kept)
+        assert SECRET not in str(office.ears.heard)
+
+
 async def test_independent_calls_run_together_and_dependent_ones_in_order() -> None:
     order: list[str] = []
     together = asyncio.Barrier(2)
@@ -238,6 +256,28 @@ async def test_a_model_that_goes_round_is_warned_before_it_is_stopped() -> None:
         assert "before" in said.outcomes[0].told["note"]
 
 
+async def test_only_the_call_that_was_made_before_is_said_to_be() -> None:
+    fresh = iter(range(10))
+    model = Puppet(
+        *[lambda _: Reply(calls=(call("add", left=1, right=1), call("add", left=2, right=next(fresh))))] * 2,
+        Reply(text="ok"),
+    )
+    async with open_office(model, TOOLS) as office:
+        await office.answer("go round")
+        said = model.asked[-1].said[-1]
+        assert isinstance(said, ToolsSaid)
+        assert [outcome.note is not None for outcome in said.outcomes] == [True, False]
+
+
+async def test_a_limit_of_money_holds_where_the_price_is_not_known() -> None:
+    usage = Usage(input_tokens=5, output_tokens=5, cost=None)
+    model = Puppet(Reply(calls=(call("add", left=1, right=1),), usage=usage), Reply(text="done", usage=usage))
+    async with open_office(model, TOOLS, limits=Limits(cost=0.5)) as office:
+        told = await office.answer("spend")
+        assert (told["status"], "price of its model is not known" in told["content"]) == ("stopped", True)
+        assert len(model.asked) == 1
+
+
 async def test_a_model_that_takes_too_long_is_given_up() -> None:
     class Slow(Puppet):
         async def answer(self, question: Question, hear: Any) -> Reply:
@@ -275,6 +315,21 @@ async def test_the_model_is_told_the_conversation_so_far() -> None:
         assert [one.text for one in model.asked[-1].said if not isinstance(one, ToolsSaid)] == ["second"]
         assert model.asked[-1].instructions == "Be kind."
         assert isinstance(model.asked[0].said[0], PersonSaid)
+
+
+async def test_what_is_left_of_a_run_that_was_forgotten_in_part_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Puppet(Reply(calls=(call("add", left=1, right=1),)), Reply(text="2"), Reply(text="yes"))
+    async with open_office(model, TOOLS) as office:
+        await office.answer("add")
+        threads = office.threads
+        every = threads.messages
+
+        async def left(*which: Any, **page: Any) -> list[Any]:
+            return [one for one in await every(*which, **page) if one.position > 2]
+
+        monkeypatch.setattr(threads, "messages", left)
+        await office.answer("again?")
+        assert [type(one).__name__ for one in model.asked[-1].said] == ["PersonSaid"]
 
 
 async def test_an_answer_is_not_told_in_pieces_that_hide_nothing_yet() -> None:

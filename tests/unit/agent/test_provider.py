@@ -195,10 +195,31 @@ def test_a_model_that_is_none_is_refused(name: str, monkeypatch: pytest.MonkeyPa
         ProviderModel.open(name, base_url=None, key=None, timeout_s=1)
 
 
-async def test_the_key_is_hidden_wherever_the_gate_masks() -> None:
+@pytest.mark.parametrize("is_given", [True, False])
+async def test_the_key_is_hidden_wherever_the_gate_masks(is_given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "plain-old-words")
+    key = KEY if is_given else None
     async with toolgate.open("memory://") as gate:
         agent = build_agent(
-            gate, bootstrap.threads("memory://"), model="openai:m", base_url="http://127.0.0.1:1/v1", key=KEY
+            gate, bootstrap.threads("memory://"), model="openai:m", base_url="http://127.0.0.1:1/v1", key=key
         )
-        assert KEY not in gate.masker.text(f"it is {KEY}")
+        assert gate.masker.text(f"it is {key or 'plain-old-words'}") == "it is ***"
+        await agent.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("openai:gpt-5", "OPENAI_API_KEY"),
+        ("anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("google:gemini-2.5-flash", "GOOGLE_API_KEY"),
+    ],
+)
+async def test_a_key_from_the_providers_own_variable_is_hidden(
+    model: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "meadow-harbour-lantern")
+    async with toolgate.open("memory://") as gate:
+        agent = build_agent(gate, bootstrap.threads("memory://"), model=model)
+        assert "harbour" not in gate.masker.text("it said meadow-harbour-lantern to me")
         await agent.close()

@@ -155,6 +155,33 @@ async def test_a_run_that_is_being_worked_on_can_be_cancelled() -> None:
         assert await office.status(run) is RunStatus.CANCELLED
 
 
+async def test_a_run_cancelled_at_another_server_makes_no_further_calls(tmp_path: Path) -> None:
+    begun, let_go, wrote = asyncio.Event(), asyncio.Event(), list[str]()
+
+    @toolgate.tool(risk_level="low")
+    async def put(path: str, text: str) -> str:
+        begun.set()
+        await let_go.wait()
+        wrote.append(text)
+        return text
+
+    url = f"sqlite:///{tmp_path}/t.db"
+    model = Puppet(Reply(calls=(call("put", path="a.txt", text="one"), call("put", path="a.txt", text="two"))))
+    async with (
+        open_office(model, [put], url=url, threads=bootstrap.threads(url)) as one,
+        open_office(Puppet(Reply(text="none")), [put], url=url, threads=bootstrap.threads(url)) as other,
+    ):
+        run = await one.send("write")
+        await begun.wait()
+        await other.agent.cancel("p", run.id, by="ann")
+        let_go.set()
+        await until(lambda: one.agent.at_work == 0)
+        assert await one.status(run) is RunStatus.CANCELLED
+        with pytest.raises(NotFoundError):
+            await one.gate.record(f"{run.id}.1.1", project="p")
+    assert "two" not in wrote
+
+
 async def test_a_call_id_somebody_else_took_is_not_used() -> None:
     taken: list[str] = []
 

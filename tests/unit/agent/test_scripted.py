@@ -27,6 +27,9 @@ from toolgate.catalog.client import client_tools
         ("run make lint", "run", ("make lint",)),
         ("replace foo with bar in x.py", "replace", ("foo", "bar", "x.py")),
         ('replace "a with b" with "" in "my file.py"', "replace", ("a with b", "", "my file.py")),
+        ("replace a by b with c in in in x.py", "replace", ("a", "b with c in in", "x.py")),
+        ("Replace  'it''s'  BY  `its own`  IN  'a in b'", "replace", ("it''s", "its own", "a in b")),
+        ("replace 'tis with that in x.py", "replace", ("'tis", "that", "x.py")),
         ("clean up build", "clean", ("build",)),
         ("cleanup the folder tmp", "clean", ("tmp",)),
         ('/tool pay {"amount": 5}', "tool", ("pay", '{"amount": 5}')),
@@ -39,8 +42,27 @@ def test_requests_are_understood(line: str, kind: Any, parts: tuple[str, ...]) -
     assert understand(line) == Request(kind=kind, parts=parts)
 
 
-@pytest.mark.parametrize("line", ["write me a poem", "show me how to cook", "replace it", "tool pay", ""])
+@pytest.mark.parametrize("line", [
+    "write me a poem", "show me how to cook", "replace it", "tool pay", "", "replace a with b", "replace a in x.py",
+    "replace a with in x.py", "replace a with b in 'x", "replace in x.py", "replace 'a' in x.py",
+])  # fmt: skip
 def test_other_lines_are_not(line: str) -> None:
+    assert understand(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "replace x by" + " " * 50_000 + "z",
+        "replace" + " " * 50_000 + "x",
+        "replace x" + " by y" * 10_000,
+        "replace x" + " by y in" * 10_000 + " '",
+        "replace 'x" + "' by '" * 10_000 + " in y z",
+        "run" + " " * 50_000 + "`a`b`",
+    ],
+    ids=["spaces", "nothing", "by", "by-in", "quotes", "run"],
+)
+def test_a_long_line_is_not_understood_soon(line: str) -> None:
     assert understand(line) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import subprocess
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 import toolgate
-from toolgate.catalog.changes import Change, edited, written
+from toolgate.catalog import changes
+from toolgate.catalog.changes import Change, edited, replace_file, written
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import PathRefused, Workspace
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Status
 
 
 async def test_a_new_file_is_written_and_taken_back_with_its_directories(gate: toolgate.Gate, workspace: Path) -> None:
@@ -226,6 +229,24 @@ def test_a_write_during_swaps_never_lands_outside(workspace: Path) -> None:
     outside.rmdir()
     assert left == []
     assert wrote
+
+
+async def test_a_write_cancelled_halfway_is_not_said_to_have_stopped(
+    gate: toolgate.Gate, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*given: Any, **named: Any) -> None:
+        begun.set()
+        go_on.wait(30)
+        replace_file(*given, **named)
+
+    monkeypatch.setattr(changes, "replace_file", slow)
+    parked = await gate.call("write_file", {"path": "slow.txt", "content": "late"}, wait=False)
+    assert await asyncio.to_thread(begun.wait, 30)
+    ended = await gate.cancel(parked.call_id)
+    go_on.set()
+    assert ended.status is Status.UNKNOWN
 
 
 def test_what_is_refused_before_it_is_tried() -> None:

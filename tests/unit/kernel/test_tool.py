@@ -415,3 +415,9 @@ def test_an_output_schema_is_compiled_where_there_is_one() -> None:
     assert compiled is not None
     assert compiled.is_valid("text")
     assert not compiled.is_valid(1)
+
+
+@pytest.mark.parametrize("queue", ["", "Mail", "a b", "x" * 49, 3])
+def test_a_queue_is_a_plain_name(queue: Any) -> None:
+    with pytest.raises(DefinitionError, match="queue"):
+        a_tool(queue=queue)

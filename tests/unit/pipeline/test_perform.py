@@ -19,7 +19,7 @@ from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import perform
 from toolgate.pipeline.execute import interrupted
 from toolgate.ports.runner import Job
-from toolgate.testing.conformance.rows import a_call, commit, insert
+from toolgate.testing.conformance.rows import a_call, commit, insert, step
 from toolgate.testing.patience import until
 
 
@@ -61,6 +61,30 @@ async def test_a_call_stopped_before_its_claim_is_written_never_runs(rig: Rig) -
     result = await running
     assert result.status is Status.CANCELLED
     assert "ann asked" in str(result.error)
+
+
+@pytest.mark.parametrize("taken", [False, True])
+async def test_what_others_gave_up_during_a_slow_claim_does_not_run(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    ran: list[str] = []
+    write = rig.store.commit
+
+    async def slowly(change: Change) -> None:
+        await write(change)
+        if taken and change.call is not None and change.call.status is Status.EXECUTING:
+            await write(step(change.call, Status.UNKNOWN))  # another server took this one for dead
+
+    async def work(_given: ToolInput) -> ToolOutput:
+        ran.append("once")
+        return ToolOutput.ok()
+
+    monkeypatch.setattr(perform, "SLOW_CLAIM_S", -1.0)
+    monkeypatch.setattr(rig.store, "commit", slowly)
+    add(rig, work)
+    result = await submit(rig)
+    assert result.status is (Status.UNKNOWN if taken else Status.COMPLETED)
+    assert ran == ([] if taken else ["once"])
 
 
 async def test_the_time_a_claim_takes_does_not_count(rig: Rig) -> None:

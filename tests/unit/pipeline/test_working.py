@@ -279,7 +279,7 @@ async def test_a_worker_whose_lease_was_lost_stops_and_records_nothing_but_evide
 
 
 async def test_a_store_that_is_away_for_a_moment_costs_a_renewal_and_no_more(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = await bench.taken("slow")
     renew, failed = bench.rig.leases.renew, asyncio.Event()
@@ -297,6 +297,7 @@ async def test_a_store_that_is_away_for_a_moment_costs_a_renewal_and_no_more(
     await until(lambda: _renewed(bench, before))
     bench.release.set()
     assert (await running).success
+    assert "cannot be renewed now" in caplog.text
 
 
 async def test_an_order_that_was_lost_is_sent_again_less_and_less_often(bench: Bench) -> None:
@@ -343,3 +344,35 @@ async def test_what_a_dead_worker_left_is_unknown_or_offered_again(bench: Bench,
         assert (call.attempt, call.runner) == (2, None)
         bench.release.set()
         assert (await bench.take()).success
+
+
+async def test_a_hint_about_a_call_that_is_not_recalled_changes_nothing(bench: Bench) -> None:
+    running = await bench.taken("slow", lease_s=60)
+    await bench.work._look("default", "c1")
+    bench.release.set()
+    assert (await running).success
+
+
+async def test_the_policy_is_looked_at_before_a_call_is_handed_over(bench: Bench) -> None:
+    looked: list[str] = []
+
+    async def refresh() -> None:
+        looked.append("again")
+
+    await bench.parked("send")
+    bench.rig.driver.refresh = refresh
+    assert (await bench.take()).success
+    assert looked == ["again"]
+
+
+async def test_a_call_that_changes_while_it_is_dispatched_is_looked_at_again(bench: Bench) -> None:
+    await bench.parked("send")
+    trying, tries = bench.rig.leases._try, list[Change]()
+
+    async def once(change: Change) -> bool:
+        tries.append(change)
+        return len(tries) > 1 and await trying(change)
+
+    bench.rig.leases._try = once  # type: ignore[method-assign]  # the row changes between read and write
+    assert (await bench.rig.leases.dispatch("default", "c1", to=ANN)).runner == "worker:ann"
+    assert len(tries) == 2

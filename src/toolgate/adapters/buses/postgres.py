@@ -87,7 +87,10 @@ class PostgresBus:
 
     def _tell(self, hint: Hint) -> None:
         for listener in self._listeners:
-            listener(hint)
+            try:
+                listener(hint)
+            except Exception as error:  # noqa: BLE001  # whatever it raises, the others hear the hint, and the next one
+                log.error("a listener of the bus failed with %s", type(error).__name__)
 
     def _schedule(self) -> None:
         self._news.loop.call_later(GATHER_S, self._flush)
@@ -127,16 +130,16 @@ class PostgresBus:
         known: dict[str, int] | None = None
         try:
             while True:
+                self._look.clear()  # before the look: what is heard during it leads to another one
                 try:
                     if self._news.can_listen and (connection is None or connection.is_closed()):
                         connection = await self._news.listen(self._hear, self._look.set)
                     known = await self._catch_up(known)
                     self._started.set()
-                except StoreError as error:
+                except (StoreError, ValueError) as error:  # the latter: a status that only a newer version knows
                     log.warning("other servers cannot be heard just now: %s", error)
                     await asyncio.sleep(RETRY_S)
                     continue
-                self._look.clear()
                 try:
                     await asyncio.wait_for(self._look.wait(), LOOK_EVERY_S if self._news.can_listen else POLL_EVERY_S)
                 except TimeoutError:

@@ -18,7 +18,7 @@ from toolgate.adapters.stores import postgres_schema, sealing
 from toolgate.adapters.stores.entry import Entry, entry_of
 from toolgate.adapters.stores.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.stores.postgres_batch import keys_of
-from toolgate.adapters.stores.postgres_link import EVERYTHING, Link
+from toolgate.adapters.stores.postgres_link import EVERYTHING, Link, check_name
 from toolgate.adapters.stores.postgres_news import News
 from toolgate.adapters.stores.postgres_owners import Lease
 from toolgate.adapters.stores.postgres_read import Reader
@@ -90,6 +90,7 @@ class PostgresStore:
         if self._closed:
             raise StoreError("The store is closed.")
         self.link.check()
+        check_name(change.project)
         try:
             entry = entry_of(change, self._sealer)
         except UNKEEPABLE as error:
@@ -108,9 +109,7 @@ class PostgresStore:
         try:
             while self._waiting:
                 group = self._next_group()
-                outcomes = await self._write([entry for entry, _ in group])
-                self.mode = self._writer.mode
-                tell(group, outcomes)
+                tell(group, await self._write([entry for entry, _ in group]))
         finally:
             self._writing = None
 
@@ -133,7 +132,9 @@ class PostgresStore:
 
     async def _write(self, entries: list[Entry]) -> list[Outcome]:
         try:
-            return await self._writer.write(entries)
+            outcomes = await self._writer.write(entries)
+            self.mode = self._writer.mode
+            return outcomes
         except StoreError as error:
             log.error("a group of %d changes could not be written: %s", len(entries), error)
             return [error] * len(entries)
@@ -143,6 +144,10 @@ class PostgresStore:
                 return [outcome for entry in entries for outcome in await self._write([entry])]
             printable = _printable(entries[0])
             return [_unkeepable(error)] if printable is None else await self._write([printable])
+        except Exception as error:  # noqa: BLE001  # whatever it is, those who wait hear of it and the next are written
+            name = type(error).__name__
+            log.error("a group of %d changes broke the writer: %s", len(entries), name)
+            return [StoreError(f"The change could not be written ({name}). Read the call again.")] * len(entries)
 
     def open_news(self) -> News:
         """Return what the bus sends and hears through."""
@@ -180,7 +185,8 @@ class PostgresStore:
             if self._has_looked and not await self.link.do(self._reader.has_dead()):
                 return []
             self._has_looked = True
-        return await self.link.do(self._reader.orphans(self.owner, status, limit))
+        found = await self.link.do(self._reader.orphans(self.owner, status, limit))
+        return found if self._lease.trusts_others else []  # the question may have waited out an outage
 
     async def close(self) -> None:
         if self._closed:

@@ -121,6 +121,7 @@ class Batch:
         self.xid: str | None = None
         self.last_event: Row | None = None
         self.is_committing = False
+        self.mode = Mode.NORMAL
 
     @property
     def standing(self) -> list[Entry]:

@@ -82,6 +82,7 @@ def _check_unused(path: Path) -> None:
 async def _bring(
     link: Link, source: sqlite3.Connection, noted: list[str], chains: dict[str, int], say: Say
 ) -> Imported:
+    is_committing = False
     try:
         connection = await connect(link.address, statement_timeout="0", idle_in_transaction_session_timeout="0")
         try:
@@ -89,10 +90,17 @@ async def _bring(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('toolgate.projects', '*', true)"
             )
             done = await _copy(connection, source, noted, chains, say)
+            is_committing = True
             await connection.execute("COMMIT")
+            is_committing = False
         finally:
-            await connection.close(timeout=5)  # an open transaction is rolled back
+            connection.terminate()  # an open transaction is rolled back
     except (asyncpg.PostgresError, *LOST) as error:
+        if is_committing:
+            raise StoreError(
+                "PostgreSQL went away in the last moment: it is not known whether the file was imported. Import it "
+                "again: that is refused where it was, and then `toolgate audit verify` checks what arrived."
+            ) from error
         raise failure(error) from error
     return done
 
@@ -154,7 +162,7 @@ def _change(kind: Any) -> Callable[[Any], Any]:
     if isinstance(kind, Boolean):
         return lambda value: None if value is None else bool(value)
     if isinstance(kind, String | Text) and not hasattr(kind, "enums"):
-        length = kind.length if kind.length == 1000 else None  # errors are cut where PostgreSQL has no room
+        length = kind.length if kind.length in (100, 1000) else None  # an error and its name are cut to fit
         return lambda value: value if value is None else str(value).replace("\x00", "\u2400")[:length]
     return lambda value: value
 

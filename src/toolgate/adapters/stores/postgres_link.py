@@ -38,7 +38,7 @@ LINGER_S = 2.0
 EVERYTHING = "*"
 SEPARATOR = "\x1f"
 
-LOST = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, TimeoutError)
+LOST = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError)
 """The connection is gone, or cannot be trusted any more."""
 AWAY = (
     *LOST,
@@ -66,12 +66,21 @@ def _options(address: Address, **more: str) -> dict[str, Any]:
     return {"timeout": CONNECT_S, "command_timeout": COMMAND_S, "server_settings": {**settings, **LIMITS, **more}}
 
 
+def check_name(project: str) -> None:
+    """Refuse a project whose name would open other projects' rows to its transactions."""
+    if project == EVERYTHING or SEPARATOR in project:
+        raise StoreError("A project on PostgreSQL cannot be named `*` or have the character 31 in its name.")
+
+
 def begin(address: Address, projects: str | list[str], *, writing: bool = False, then: str = "", **more: str) -> str:
     """Return what begins a transaction that sees these projects (`*`: all) and no others.
 
     Whatever it sets ends with it, so a pooler may come between any two transactions. The names are written as
     hexadecimal digits: whatever they hold, they end nothing but themselves. `then` is what else to select.
     """
+    if not isinstance(projects, str):
+        for project in projects:
+            check_name(project)
     names = projects if isinstance(projects, str) else SEPARATOR.join(projects)
     seen = f"set_config('toolgate.projects', convert_from('\\x{names.encode().hex()}'::bytea, 'UTF8'), true)"
     settings = {**LIMITS, **more} if address.pooled else {}

@@ -23,9 +23,11 @@ KEPT_S = 600.0
 """How long a dead owner's row is kept, so that everybody sees that it died."""
 
 _PUT = """
-INSERT INTO owners (owner, host, started_at, alive_until) VALUES ($1, $2, now(), now() + make_interval(secs => $3))
-ON CONFLICT (owner) DO UPDATE SET alive_until=excluded.alive_until
+INSERT INTO owners (owner, host, started_at, alive_until)
+VALUES ($1, $2, now(), clock_timestamp() + make_interval(secs => $3))
+ON CONFLICT (owner) DO UPDATE SET alive_until=greatest(owners.alive_until, excluded.alive_until)
 """
+"""From when it is done: a transaction that waited for a lock began long before, and must take no time away."""
 log = logging.getLogger("toolgate.postgres")
 
 
@@ -50,8 +52,9 @@ class Lease:
 
     @property
     def trusts_others(self) -> bool:
-        """Whether the times of others can be believed: not just after an outage, in which nobody could push on."""
-        return monotonic() >= self._trust_from
+        """Whether the times of others can be believed: not in or just after an outage, when nobody could push on."""
+        now = monotonic()
+        return now >= self._trust_from and now - self._beat_at < LEASE_S
 
     async def begin(self) -> None:
         """Be alive from now on, until `end`."""
@@ -59,10 +62,12 @@ class Lease:
         self._beating = asyncio.get_running_loop().create_task(self._keep_beating())
 
     async def renew(self, connection: Connection) -> None:
-        """In somebody's transaction: push the time on where that is overdue, so that no claim is made by the dead."""
+        """In somebody's transaction: push the time on where that is overdue, so that no claim is made by the dead.
+
+        Not noted, since the transaction may be taken back: the next one does so again, until a beat of its own is done.
+        """
         if monotonic() - self._beat_at > 2 * BEAT_S:
             await connection.execute(_PUT, self.owner, self._host, LEASE_S)
-            self._note()
 
     def _note(self) -> None:
         now = monotonic()

@@ -11,7 +11,7 @@ from typing import Any
 from toolgate.adapters.stores import sealing
 from toolgate.adapters.stores.postgres_link import EVERYTHING, Link
 from toolgate.adapters.stores.postgres_upkeep import linked
-from toolgate.adapters.stores.postgres_write import PUT_SETTING
+from toolgate.adapters.stores.postgres_write import MODE_LOCK, PUT_SETTING
 from toolgate.adapters.stores.rekey import BATCH, ROUNDS, SEALED, Rekeyed
 from toolgate.adapters.stores.rows import row_name
 from toolgate.adapters.stores.sealing import ID_BYTES, Sealer
@@ -71,7 +71,9 @@ async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
     """Forget all keys but the first; None where something is sealed with another one again."""
     head = bytes.fromhex(sealer.current)
     async with link.transaction(EVERYTHING, writing=True) as connection:
-        # Nobody writes meanwhile: a value sealed with an older key just now must not be missed.
+        # Nobody writes meanwhile, nor has looked at the keys and is about to: a value sealed with an older key just now
+        # must not be missed.
+        await connection.execute(f"SELECT pg_advisory_xact_lock({MODE_LOCK}, 0)")
         tables = ", ".join(sorted({table for table, *_ in SEALED}))
         await connection.execute(f"LOCK TABLE {tables} IN SHARE MODE")
         for table, _, column, _ in SEALED:

@@ -25,6 +25,8 @@ _EVENTS = """
 SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events
 WHERE project_id=$1 AND seq>$2 ORDER BY seq LIMIT $3
 """
+_CLEAN = r"regexp_replace(detail::text, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g')"
+"""`json` keeps the escape of the character 0, which `jsonb` refuses; an escaped backslash before `u0000` is none."""
 _FINAL = tuple(status.value for status in Status if status.is_final)
 
 
@@ -159,7 +161,7 @@ def forget_before(url: str, cut: datetime) -> int:
 
 async def _forget(link: Link, cut: datetime) -> int:
     old = "completed_at<$1 AND sealed_params IS NOT NULL AND status = ANY ($2::text[])"
-    bare = '(detail::jsonb || \'{"arguments": null, "preview": null}\'::jsonb)::json'
+    bare = f'({_CLEAN}::jsonb || \'{{"arguments": null, "preview": null}}\'::jsonb)::json'
     async with link.transaction(EVERYTHING, writing=True) as connection:
         await connection.execute("SET LOCAL statement_timeout=0")
         await connection.execute(
@@ -169,7 +171,7 @@ async def _forget(link: Link, cut: datetime) -> int:
         )  # fmt: skip
         done = await connection.execute(
             "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
-            f"detail=(detail::jsonb - 'preview')::json WHERE {old}",
+            f"detail=({_CLEAN}::jsonb - 'preview')::json WHERE {old}",
             cut, list(FORGETTABLE),
         )  # fmt: skip
         await connection.execute("DELETE FROM undo_records WHERE expires_at<$1", cut)

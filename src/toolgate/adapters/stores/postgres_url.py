@@ -34,7 +34,7 @@ def read(url: str) -> Address:
         _ = parts.port if "," not in parts.netloc else None
     except ValueError:
         raise UsageError(_EXPECTED) from None
-    if parts.scheme not in SCHEMES or len(parts.path) < 2:
+    if parts.scheme not in SCHEMES or len(parts.path) < 2 or "@" in parts.path:  # a password with a slash in it
         raise UsageError(_EXPECTED)
     own = {name: value for name, value in given if name in ("pooler", "key")}
     pooler = own.get("pooler", "none")

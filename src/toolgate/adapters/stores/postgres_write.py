@@ -97,21 +97,30 @@ class Writer:
                 raise
             except _AGAIN:
                 await self._take_back()
-            except AWAY as error:
-                self.drop()
-                if batch.is_committing and await self._was_written(batch):
-                    return batch.outcomes
-                if monotonic() > deadline:
+            except (asyncpg.PostgresError, *AWAY) as error:
+                # A server that panics in a commit says so before it dies; the commit may be on its disk all the same.
+                if await self._recover(batch, error):
+                    return self._done(batch)
+                if monotonic() > deadline or not isinstance(error, AWAY):
                     raise failure(error) from error
                 await asyncio.sleep(RETRY_S)
-            except asyncpg.PostgresError as error:
-                await self._take_back()
-                raise failure(error) from error
             except BaseException:
                 self.drop()
                 raise
             else:
-                return batch.outcomes
+                return self._done(batch)
+
+    def _done(self, batch: Batch) -> list[Outcome]:
+        self.mode = batch.mode
+        return batch.outcomes
+
+    async def _recover(self, batch: Batch, error: BaseException) -> bool:
+        """After an error: whether the batch was written nevertheless."""
+        if batch.is_committing or isinstance(error, AWAY):
+            self.drop()
+        else:
+            await self._take_back()
+        return batch.is_committing and await self._was_written(batch)
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
@@ -137,9 +146,8 @@ class Writer:
         standing = await self._look(connection, batch)
         await self._judge(connection, batch, standing)
         await self._put(connection, batch, standing)
-        batch.is_committing = True
+        batch.mode, batch.is_committing = standing.mode, True
         await connection.execute("COMMIT")
-        self.mode = standing.mode
 
     def _begin(self, batch: Batch) -> str:
         sets_mode = any(entry.change.set_mode is not None for entry in batch.entries)
@@ -269,20 +277,19 @@ async def _used_by(connection: Connection, change: Change) -> dict[tuple[str, st
 
 async def _outcome(address: Address, connection: Connection, batch: Batch) -> bool | None:
     """True: committed, False: not, None: still open. After a failover the number may be somebody else's."""
+    await connection.execute(begin(address, batch.projects))  # a pooler keeps a question together in nothing less
     try:
         status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", batch.xid)
+        if status == "in progress":
+            return None
+        if status == "aborted":
+            return False
+        if batch.last_event is None:
+            return bool(status == "committed")
+        project, seq, *_, digest = batch.last_event
+        kept = await connection.fetchval("SELECT hash FROM events WHERE project_id=$1 AND seq=$2", project, seq)
+        return bool(kept == digest)
     except asyncpg.InvalidParameterValueError:  # in the future: this server never saw it
         return False
-    if status == "in progress":
-        return None
-    if status == "aborted":
-        return False
-    if batch.last_event is None:
-        return bool(status == "committed")
-    project, seq, *_, digest = batch.last_event
-    await connection.execute(begin(address, [project]))
-    try:
-        kept = await connection.fetchval("SELECT hash FROM events WHERE project_id=$1 AND seq=$2", project, seq)
     finally:
         await connection.execute("ROLLBACK")
-    return bool(kept == digest)

@@ -6,10 +6,10 @@ Holds undo records and nothing else: calls, approvals and events belong into a s
 from __future__ import annotations
 
 import asyncio
-import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 import redis
@@ -26,8 +26,10 @@ KEY_FILE = "toolgate-redis.key"
 PATIENCE_S = 2.0
 PREFIX = "toolgate:undo"
 
-# Redis runs a script as one step, so the state that was expected is the state that is replaced.
+# Redis runs a script as one step, so the state that was expected is the state that is replaced. No two boxes are alike:
+# one that is there already was sent before, and its answer was lost.
 _WRITE = """
+if redis.call('HGET', KEYS[1], 'box') == ARGV[3] then return 1 end
 local state = redis.call('HGET', KEYS[1], 'state')
 if ARGV[1] ~= '' and state ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[2], 'box', ARGV[3])
@@ -50,7 +52,8 @@ class RedisUndo:
             )
         except ValueError as error:
             raise UsageError("The Redis URL is not one: write redis://host:port/0 or rediss://...") from error
-        self._where = re.sub(r"//[^@/]*@", "//", url.partition("?")[0])
+        parts = urlsplit(url)
+        self._where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._sealer = load(key_file or Path(KEY_FILE), create=True)
 
     async def commit(self, change: Change) -> None:

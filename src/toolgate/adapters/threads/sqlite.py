@@ -6,8 +6,10 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from toolgate.adapters.threads.rows import (
@@ -53,7 +55,10 @@ _GROW = (
 
 
 class SqliteThreads:
-    """`connect` gives connections to a file that has the tables already; `is_alive` says which owners still live."""
+    """`connect` gives connections to a file that has the tables already; `is_alive` says which owners still live.
+
+    One thread writes, however many wait.
+    """
 
     def __init__(
         self, connect: Callable[[], sqlite3.Connection], *, sealer: Seal, is_alive: Callable[[str], bool]
@@ -64,7 +69,7 @@ class SqliteThreads:
         self._reading = connect()
         self._writing: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-        self._write_lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="toolgate-threads")
 
     def _all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
@@ -74,27 +79,30 @@ class SqliteThreads:
                 raise StoreError(f"The conversations cannot be read: {error}.") from error
 
     async def save(self, run: Run, *, messages: Sequence[Message] = (), title: str | None = None) -> list[Message]:
-        return await asyncio.to_thread(self._save, run, messages, title)  # the file's other writers may make it wait
+        work = partial(self._save, run, messages, title)  # the file's other writers may make it wait
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except RuntimeError as error:
+            raise StoreError("The conversations were closed.") from error
 
     def _save(self, run: Run, messages: Sequence[Message], title: str | None) -> list[Message]:
-        with self._write_lock:
+        try:
+            if self._writing is None:
+                self._writing = self._connect()
+                self._writing.execute("PRAGMA synchronous=FULL")
+            connection = self._writing
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                if self._writing is None:
-                    self._writing = self._connect()
-                    self._writing.execute("PRAGMA synchronous=FULL")
-                connection = self._writing
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    kept = self._write(connection, run, messages, title)
-                    connection.execute("COMMIT")
-                except BaseException:
-                    connection.execute("ROLLBACK")
-                    raise
-            except sqlite3.IntegrityError as error:
-                raise ConflictError(f"Run {run.id[:64]} or one of its messages is there already.") from error
-            except sqlite3.Error as error:
-                raise StoreError(f"The conversation cannot be written: {error}.") from error
-            return kept
+                kept = self._write(connection, run, messages, title)
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+        except sqlite3.IntegrityError as error:
+            raise ConflictError(f"Run {run.id[:64]} or one of its messages is there already.") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"The conversation cannot be written: {error}.") from error
+        return kept
 
     def _write(
         self, connection: sqlite3.Connection, run: Run, messages: Sequence[Message], title: str | None
@@ -169,10 +177,10 @@ class SqliteThreads:
     async def close(self) -> None:
         with self._lock:
             self._reading.close()
-        with self._write_lock:
-            if self._writing is not None:
-                self._writing.close()
-                self._writing = None
+        await asyncio.to_thread(self._thread.shutdown)
+        if self._writing is not None:
+            self._writing.close()
+            self._writing = None
 
 
 def _texts(row: Row) -> Row:

@@ -56,6 +56,7 @@ def upgrade(database: Database, json: Json = False) -> None:
         from toolgate.adapters.stores.postgres_upkeep import upgrade as upgrade_server
 
         before, after = upgrade_server(database)
+        _upgrade_queue(database)
     else:
         from toolgate.adapters.stores.upkeep import upgrade_file
 
@@ -64,6 +65,26 @@ def upgrade(database: Database, json: Json = False) -> None:
         as_json({"from": before, "to": after})
     else:
         typer.echo(f"The schema is at {after}" + ("." if before == after else f" (was {before or 'empty'})."))
+
+
+def _upgrade_queue(database: str) -> None:
+    """Make or upgrade the tables orders for workers go through, where workers can be had."""
+    import asyncio
+    from importlib.util import find_spec
+
+    from toolgate.adapters.stores.postgres_url import read
+
+    address = read(database)
+    if find_spec("pgqueuer") is None or address.pooled:
+        return
+    from toolgate.adapters.dispatchers.pgqueuer import AWAY
+    from toolgate.adapters.dispatchers.pgqueuer import upgrade as upgrade_tables
+    from toolgate.adapters.stores.postgres_link import failure
+
+    try:
+        asyncio.run(upgrade_tables(address.dsn))
+    except AWAY as error:
+        raise failure(error) from error
 
 
 @app.command()

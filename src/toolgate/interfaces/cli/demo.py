@@ -61,8 +61,10 @@ async def _demo(*, auto: bool, terminal: bool, opens: bool, port: int, json: boo
     ):
         if not auto and not terminal:
             await _show_console(scene, narrator, opens=opens)
-        play = Play(scene, client, narrator, _decider(client, narrator, auto=auto, terminal=terminal))
+        decider = _decider(client, narrator, auto=auto, terminal=terminal)
+        play = Play(scene, client, narrator, decider)
         await play.perform()
+        await decider.leave()
         if auto:
             check(play, scene)
         narrator.end(

@@ -23,7 +23,6 @@ from toolgate.interfaces.server.problems import ProblemError, not_found, problem
 from toolgate.interfaces.server.tokens import csrf_of, is_csrf_of
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
-from toolgate.kernel.context import Mode
 from toolgate.ports.channel import Decision
 from toolgate.ports.directory import Ability
 
@@ -85,8 +84,7 @@ class Plain:
             form = await self._checked(request, caller)
             project = form.get("project", "")
             who = caller.check(project, Ability.ADMIN)
-            wanted = Mode.LOCKDOWN if form.get("mode") == "LOCKDOWN" else Mode.NORMAL
-            await self._services.gate.set_mode(wanted, by=who, reason=form.get("reason", ""))
+            await self._services.gate.set_mode(form.get("mode", ""), by=who, reason=form.get("reason", ""))
             self._services.hub.tell_mode()
             return RedirectResponse(f"/approvals/plain?{urlencode({'project': project})}", 303, HEADERS)
 

@@ -60,6 +60,10 @@ class Decider(Protocol):
         """Whether the run shall be undone from here; returns when that is known."""
         ...
 
+    async def leave(self) -> None:
+        """Return when everything was looked at, and the scene may go."""
+        ...
+
 
 class ByItself:
     """Does with every question what a careful person would do: approves, edits, rejects, and undoes the run."""
@@ -74,6 +78,9 @@ class ByItself:
 
     async def wants_undo(self) -> bool:
         return True
+
+    async def leave(self) -> None:
+        """It has seen enough."""
 
 
 class AtTheTerminal:
@@ -140,6 +147,9 @@ class AtTheTerminal:
         _prompt("Undo all of it? [Y/n] ")
         return not (await self._must()).lower().startswith("n")
 
+    async def leave(self) -> None:
+        """Everything was told on the way."""
+
 
 class InTheBrowser:
     """Leaves every answer to the console."""
@@ -154,9 +164,13 @@ class InTheBrowser:
         self._narrator.note("advice", f"{advised.answer}: {advised.reason}")
 
     async def wants_undo(self) -> bool:
-        _prompt("Look around. Then undo the run: in the console under Runs, or here with Enter. ")
+        _prompt("Look at the run in the console. Undo it there, or press Enter and it is undone from here. ")
         await self._keyboard.line()
         return True
+
+    async def leave(self) -> None:
+        _prompt("Look around in the console: Activity, Runs, Audit. Enter ends the demo. ")
+        await self._keyboard.line()
 
 
 async def answer(client: Client, artifact: ArtifactAnswer, given: Advice) -> None:

@@ -32,9 +32,7 @@ class ChatHost:
 
     async def context_of(self, run: Run) -> Context | None:
         """What the account is now, not when it wrote: a run may wait for days."""
-        principal = run.context.principal
-        name = principal.removeprefix("agent:") if run.context.user == principal.removeprefix("agent:") else principal
-        account = await self._services.directory.account(name)
+        account = await self._services.directory.account(run.account)
         if account is None or Ability.ASK not in account.abilities_in(run.project):
             return None
         return Caller(account).context(

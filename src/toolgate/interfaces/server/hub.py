@@ -17,7 +17,7 @@ from toolgate.interfaces.server.frames import Encoder, mode_frame
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.settings import ServerSettings
-from toolgate.ports.directory import Directory
+from toolgate.ports.directory import Directory, TokenUse
 
 CHECK_S = 10.0
 """How often those who are connected are looked up again."""
@@ -138,7 +138,12 @@ class Hub:
             valid = {token.id for token in await self._directory.tokens(account=name) if token.is_valid(self._now())}
             for connection in connections:
                 token = connection.caller.token
-                is_signed_in = token is None or (token.parent or token.id) in valid
+                # What hangs on no bearer token, such as a ticket made with a JWT, ends with its account alone.
+                is_signed_in = (
+                    token is None
+                    or (token.use is not TokenUse.BEARER and token.parent is None)
+                    or (token.parent or token.id) in valid
+                )
                 is_member = account is not None and bool(account.abilities_in(connection.project))
                 if not is_signed_in or not is_member:
                     connection.finish()

@@ -21,7 +21,8 @@ class ServerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TOOLGATE_", extra="ignore", frozen=True)
 
     database: str = Field(
-        default="sqlite:///toolgate.db", description="URL of the store: `sqlite:///file.db` or `memory://`."
+        default="sqlite:///toolgate.db",
+        description="URL of the store: `sqlite:///file.db`, `postgresql://...` or `memory://`.",
     )
     policy: Path | None = Field(
         default=None, description="The policy file or folder; the working directory by default."

@@ -71,11 +71,11 @@ class Live:
     def __init__(self, console: Any) -> None:
         from rich.live import Live as Drawing
 
-        self._drawing = Drawing(console=console, get_renderable=self._table, refresh_per_second=4)
         self._running: dict[str, tuple[str, float]] = {}
         self._ended: list[tuple[str, str]] = []
         self._title = "starting"
         self._done = 0
+        self._drawing = Drawing(console=console, get_renderable=self._table, refresh_per_second=4)
 
     def ready(self, name: str, queues: Collection[str], concurrency: int) -> None:
         self._title = f"{name} on {', '.join(sorted(queues))}, {concurrency} at a time"

@@ -59,6 +59,22 @@ async def test_what_a_server_wrote_and_did_not_tell_is_found(
 
 
 @needs_postgres
+async def test_a_listener_that_breaks_does_not_make_the_bus_deaf(
+    serve: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_bus, "LOOK_EVERY_S", 0.05)
+    (store, _, _), (_, bus, others) = serve("a"), serve("b")
+
+    def breaks(_hint: Hint) -> None:
+        raise RuntimeError("its event loop is closed")
+
+    bus._listeners = (breaks, *bus._listeners)
+    for name in ("c1", "c2"):
+        await commit(store, insert(a_call(name), events=(a_fact(name),)))
+        await until(lambda name=name: any(hint.call_id == name for hint in others))  # type: ignore[misc]
+
+
+@needs_postgres
 async def test_what_happens_while_nobody_listens_is_found_after_the_reconnect(
     serve: Callable[[str], Server], postgres_cluster: Cluster
 ) -> None:

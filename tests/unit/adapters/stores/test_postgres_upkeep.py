@@ -3,17 +3,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
-from tests.postgres import KEY, Cluster, needs_postgres
+from tests.postgres import KEY, Cluster, needs_postgres, program
 from typer.testing import CliRunner
 
 import toolgate
-from toolgate.adapters.stores import postgres_import, postgres_upkeep, sealing, upkeep
+from toolgate.adapters.stores import postgres_import, postgres_rekey, postgres_upkeep, sealing, upkeep
 from toolgate.adapters.stores.postgres import PostgresStore
+from toolgate.adapters.stores.postgres_link import Link
+from toolgate.adapters.stores.postgres_url import read
+from toolgate.adapters.stores.postgres_write import Writer
 from toolgate.adapters.stores.sqlite import SqliteStore
 from toolgate.errors import ConflictError, StoreError
 from toolgate.interfaces.cli.app import app
@@ -157,6 +162,85 @@ def test_a_server_without_the_key_does_not_open_the_database(
         sealing.make_file(tmp_path / "none.key")
 
 
+def test_a_character_postgresql_has_no_room_for_keeps_nothing_from_being_forgotten(
+    postgres_url: str,
+) -> None:
+    async def work() -> None:
+        store = PostgresStore(postgres_url, owner="test")
+        odd = {"text": "nul\x00 and a \\u0000 that was typed"}
+        asked = an_approval("a1", preview=odd, arguments=odd)
+        await commit(store, insert(ended("c1", preview=odd), approvals=(asked,)))
+        await store.close()
+
+    asyncio.run(work())
+    assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 1
+    gate = toolgate.open(postgres_url)
+    [call] = gate.sync.calls(CallQuery())
+    gate.close()
+    assert (call.arguments, call.preview) == (b"{}", None)
+
+
+def test_a_key_is_not_forgotten_while_somebody_is_about_to_seal_with_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "seal.key"
+    file.write_text(f"{sealing.new_key()}\n{KEY}\n")
+    file.chmod(0o600)
+    judge = Writer._judge
+
+    async def work() -> None:
+        store = PostgresStore(postgres_url, owner="with the old key")
+        looked = asyncio.Event()
+
+        async def slow(self: Writer, *given: Any) -> None:
+            asyncio.get_running_loop().call_soon(loop.call_soon_threadsafe, looked.set)
+            await asyncio.sleep(1.0)  # the key was there when it looked
+            await judge(self, *given)
+
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(Writer, "_judge", slow)
+        writing = asyncio.ensure_future(commit(store, insert(ended("c1"))))
+        await looked.wait()
+        monkeypatch.delenv("TOOLGATE_KEY")
+        await asyncio.to_thread(postgres_rekey.rekey, f"{postgres_url}?key={file}")
+        await writing
+        await store.close()
+
+    asyncio.run(work())
+    file.write_text(file.read_text().splitlines()[0] + "\n")
+    gate = toolgate.open(f"{postgres_url}?key={file}")  # the old key was retired, so everything can be opened
+    assert gate.sync.calls(CallQuery())[0].arguments == b'{"a":1}'
+    gate.close()
+
+
+def test_an_upgrade_makes_the_tables_of_the_queue_too(postgres_url: str, postgres_cluster: Cluster) -> None:
+    url = postgres_cluster.new_database()
+    there = "SELECT to_regclass('toolgate_pgqueuer') IS NOT NULL"
+    name = url.rpartition("/")[2]
+    assert asyncio.run(postgres_cluster.as_admin(there, database=name)) == [(False,)]
+    for _ in range(2):
+        run("db", "upgrade", url)
+    assert asyncio.run(postgres_cluster.as_admin(there, database=name)) == [(True,)]
+    run("db", "upgrade", f"{url}?pooler=transaction")
+    postgres_cluster.drop(url)
+
+
+def test_a_dump_by_the_servers_own_role_has_every_row(
+    postgres_url: str, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    """As `run-in-production.md` says: row-level security holds for whoever makes the dump, too."""
+    filled(postgres_url)
+    dump, back = tmp_path / "toolgate.dump", postgres_cluster.new_database()
+    seeing = {"PGOPTIONS": "-c toolgate.projects=*", "PATH": ""}
+    made = [program("pg_dump"), "--enable-row-security", "--format=custom", f"--file={dump}", postgres_url]
+    subprocess.run([str(part) for part in made], check=True, env=seeing)
+    restored = [program("pg_restore"), "--clean", "--if-exists", f"--dbname={back}", dump]
+    subprocess.run([str(part) for part in restored], check=True, env=seeing)
+    assert postgres_upkeep.verify_chains(back) == postgres_upkeep.verify_chains(postgres_url)
+    assert postgres_upkeep.status_of(back)["calls"] == postgres_upkeep.status_of(postgres_url)["calls"]
+    postgres_cluster.drop(back)
+
+
 @pytest.fixture
 def file(database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     async def work() -> None:
@@ -190,6 +274,32 @@ def test_a_file_is_imported_with_its_chains(file: Path, target: str) -> None:
         await theirs.close()
 
     asyncio.run(compare())
+
+
+def test_an_import_whose_end_nobody_heard_of_says_so(file: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    execute = asyncpg.Connection.execute
+
+    async def cut(self: Any, sql: str, *given: Any, **more: Any) -> Any:
+        done = await execute(self, sql, *given, **more)
+        if sql == "COMMIT":
+            raise ConnectionResetError
+        return done
+
+    link = Link(read(target))
+    source = sqlite3.connect(file, check_same_thread=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncpg.Connection, "execute", cut)
+        with pytest.raises(StoreError, match="not known"):
+            link.run(postgres_import._bring(link, source, [], {}, lambda _table, _rows: None))
+    source.close()
+    link.abandon()
+
+
+def test_a_long_name_of_an_error_is_cut_as_it_is_when_written(file: Path, target: str) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE tool_executions SET error_type=?", ("E" * 150,))
+    connection.close()
+    run("db", "import", str(file), target)
 
 
 def test_nothing_is_imported_where_something_is_in_the_way(file: Path, target: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,14 @@ from tests.redis_server import RedisServer
 from tests.unit.tools.scene import Shelf, act
 
 from toolgate.adapters.stores.redis_undo import KEY_FILE, RedisUndo
-from toolgate.errors import StoreError, UsageError
+from toolgate.errors import ConflictError, StoreError, UsageError
 from toolgate.kernel.change import Change
+from toolgate.kernel.undo import UndoState
+from toolgate.testing.conformance.rows import an_undo
 from toolgate.testing.patience import until
 from toolgate.tools import AdvancedToolExecutor, ToolDefinition, UndoMetadata, UndoStore
 
+LATER = datetime.now(UTC) + timedelta(hours=1)
 CANARY = "sk-canary-1f9c2a7b"
 
 
@@ -78,13 +81,30 @@ async def test_undo_data_outlives_a_crash_of_redis_and_of_the_process(own_redis:
 
 
 async def test_without_redis_the_error_says_what_to_do_and_no_password(own_redis: RedisServer) -> None:
-    url = own_redis.url.replace("//", "//user:hunter2@")
+    url = own_redis.url.replace("//", "//user:p@hunter2@")
     own_redis.kill()
     store = UndoStore.open(url)
     with pytest.raises(StoreError, match="start Redis") as caught:
         await store.store("a", {"was": 1})
     assert "hunter2" not in str(caught.value)
     await store.close()
+
+
+async def test_a_claim_whose_answer_was_lost_is_still_the_claimers(shared_redis: RedisServer) -> None:
+    kept = RedisUndo(shared_redis.url)
+    await kept.commit(Change(project="p", at=datetime.now(UTC), undo=(record := an_undo(expires_at=LATER))))
+    evaluate = kept._client.eval
+
+    def twice(*given: object) -> object:
+        evaluate(*given)  # its answer is lost with the connection, and it is sent again
+        return evaluate(*given)
+
+    kept._client.eval = twice
+    claimed = record.evolve(state=UndoState.CLAIMED)
+    await kept.commit(Change(project="p", at=datetime.now(UTC), undo=claimed, undo_expect=record.state))
+    with pytest.raises(ConflictError):
+        await kept.commit(Change(project="p", at=datetime.now(UTC), undo=claimed, undo_expect=record.state))
+    await kept.close()
 
 
 async def test_a_change_without_undo_data_writes_nothing(shared_redis: RedisServer) -> None:

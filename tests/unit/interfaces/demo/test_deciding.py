@@ -119,5 +119,6 @@ async def test_the_browser_decides_and_the_terminal_only_tells(
     await browser.decide(artifact)
     assert (await ann.approval(artifact.card.approval_id)).status == "pending"
     assert "pay waits for you" in capsys.readouterr().out
-    os.write(here, b"\n")
+    os.write(here, b"\n\n")
     assert await browser.wants_undo()
+    await browser.leave()

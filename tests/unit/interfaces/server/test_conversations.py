@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -10,8 +11,9 @@ import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, open_house
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.server.serve import agent_of
+from toolgate.interfaces.server.serve import agent_of, build
 from toolgate.interfaces.server.settings import ServerSettings
+from toolgate.ports.agent import ResidentAgent
 
 
 async def send(client: httpx2.AsyncClient, content: str, session: str = "s1") -> Any:
@@ -83,7 +85,7 @@ async def test_conversations_and_runs_are_listed_for_their_account_alone() -> No
         rest = (await ann.get(f"{P}/chat/conversations?before={listed['next']}")).json()
         assert len(rest["conversations"]) == 1
         assert (await bob.get(f"{P}/chat/conversations")).json()["conversations"] == []
-        assert len((await bot.get(f"{P}/chat/conversations")).json()["conversations"]) == 3, "it works for ann"
+        assert (await bot.get(f"{P}/chat/conversations")).json()["conversations"] == [], "though it works for ann"
         found = (await ann.get(f"{P}/chat/runs?status=completed&limit=2")).json()
         assert [one["session_id"] for one in found["runs"]] == ["s2", "s1"]
         assert len((await ann.get(f"{P}/chat/runs?before={found['next']}")).json()["runs"]) == 1
@@ -101,6 +103,32 @@ async def test_conversations_and_runs_are_listed_for_their_account_alone() -> No
         mine = await send(bob, "help", "s1")
         assert (await ended(bob, mine["run_id"]))["status"] == "completed"
         assert len((await ann.get(f"{P}/chat/conversations/s1/messages")).json()["messages"]) == 2
+
+
+async def test_an_agent_that_works_for_somebody_has_conversations_of_its_own() -> None:
+    async with open_house(agent="settings") as house:
+        ann, bot = house.client("ann"), house.client("bot")
+        said = await send(ann, "help", "s1")
+        await ended(ann, said["run_id"])
+        async with house.listen("bot", f"{P}/chat/stream?session_id=s1") as own:
+            await own.ready()
+            sent = await send(bot, '/tool pay {"amount": 7}', "s1")
+            asked = await own.next("tool.approval_request")
+            approved = await ann.post(f"{P}/approvals/{asked['approval_id']}/approve", json={})
+            assert approved.status_code == 200, "its calls are still ann's, too"
+            async with asyncio.timeout(20):
+                while (told := await own.next("chat.message"))["final"] is False:
+                    continue
+        assert told["status"] == "completed"
+        assert (await ended(bot, sent["run_id"]))["status"] == "completed"
+        foreign = [
+            await bot.get(f"{P}/chat/runs/{said['run_id']}"),
+            await bot.post(f"{P}/chat/runs/{said['run_id']}/cancel"),
+            await ann.get(f"{P}/chat/runs/{sent['run_id']}"),
+        ]
+        assert [one.status_code for one in foreign] == [404] * 3
+        kept = (await ann.get(f"{P}/chat/conversations/s1/messages")).json()["messages"]
+        assert [one["content"] for one in kept if one["role"] == "person"] == ["help"]
 
 
 async def test_a_run_can_be_cancelled() -> None:
@@ -138,3 +166,16 @@ async def test_a_model_that_cannot_be_used_is_said_at_the_start(house: House, mo
     for name in ("nonsense", "nowhere:x", "openai:gpt-5"):
         with pytest.raises(UsageError):
             agent_of(ServerSettings(database="memory://", agent_model=name), house.gate)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_agent_can_be_turned_off(is_on: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGATE_AGENT", str(is_on).lower())
+    (tmp_path / "toolgate.yaml").write_text("version: 1\ndefault: ask\n")
+    app = build(ServerSettings(database=f"sqlite:///{tmp_path}/t.db", policy=tmp_path))
+    services = app.state.services
+    assert isinstance(services.agent, ResidentAgent) is is_on
+    if is_on:
+        asyncio.run(services.agent.close())
+    services.gate.close()
+    asyncio.run(services.directory.close())

@@ -114,9 +114,11 @@ async def test_a_record_can_be_checked_by_whoever_holds_it(house: House) -> None
     approval = await asked(house, "pay", {"amount": 5, "password": SECRET}, "p1")
     await house.client("ann").post(f"{P}/approvals/{approval}/approve", json={})
     await house.gate.wait("p1", project="demo")
+    own = await house.client("ann").get(f"{P}/tools/p1/record")
     answer = await house.client("bob").get(f"{P}/tools/p1/record")
     kept = answer.json()
-    assert SECRET not in answer.text
+    assert SECRET not in answer.text + own.text
+    assert kept["call"]["result"] == {"paid": 5, "password": "***"}
     assert kept["call"]["tool_id"] == "p1"
     assert kept["decided"]["claim"] == "the agent says so"
     assert [one["approval_id"] for one in kept["approvals"]] == [approval]

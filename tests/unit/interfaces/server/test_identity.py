@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pydantic import ValidationError
-from tests.unit.interfaces.server.house import House, P, execute, open_house
+from tests.unit.interfaces.server.house import House, Listening, P, execute, open_house
 
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.tokens import digest_of
@@ -270,3 +270,21 @@ async def test_a_body_that_never_comes_is_given_up(house: House, monkeypatch: py
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"body_timeout" in answer
     writer.close()
+
+
+async def test_a_stream_of_a_ticket_made_with_a_jwt_goes_on() -> None:
+    settings: dict[str, Any] = {"jwt_issuer": "https://id.example", "jwt_audience": "toolgate", "jwt_key": PUBLIC}
+    async with open_house(**settings) as house:
+        made = await house.client(Authorization=f"Bearer {a_jwt()}").post(f"{P}/tickets")
+        path = f"{P}/chat/stream?ticket={made.json()['ticket']}"
+        async with Listening(house.client(), path, {}) as kept, house.listen("bob") as revoked:
+            await kept.ready()
+            await revoked.ready()
+            token = (await house.directory.tokens(account="bob"))[0]
+            await house.directory.revoke(token.id, now=datetime.now(UTC))
+            await house.services.hub._check_callers()
+            await revoked.until(lambda: revoked.has_ended)
+            assert not kept.has_ended
+            await house.add("ann", "person", ("elsewhere",))
+            await house.services.hub._check_callers()
+            await kept.until(lambda: kept.has_ended)

@@ -387,9 +387,15 @@ function readRoute() {
 
 /** Where we are, from the part of the address after `#`. */
 export const route = signal(readRoute());
-addEventListener("hashchange", () => {
+let followed = location.hash;
+
+/** Follow the address now; the browser tells of a change only later, when the next key may have been pressed. */
+export function followAddress() {
+  if (location.hash === followed) return;
+  followed = location.hash;
   route.value = readRoute();
-});
+}
+addEventListener("hashchange", followAddress);
 
 /** The address of a view. @param {string} name @param {...string} params */
 export function link(name, ...params) {
@@ -399,4 +405,5 @@ export function link(name, ...params) {
 /** Go to a view. @param {string} name @param {...string} params */
 export function go(name, ...params) {
   location.hash = link(name, ...params);
+  followAddress();
 }

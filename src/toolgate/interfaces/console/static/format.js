@@ -24,11 +24,15 @@ export function json(value) {
   return visible(JSON.stringify(value, null, 2));
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+/** @type {Intl.DateTimeFormat | undefined} */
+let clock;
+/** @type {Intl.DateTimeFormat | undefined} */
+let day;
 
 /** A moment in local time. @param {string} at */
 export function localTime(at) {
+  clock ??= new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  day ??= new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   return isToday ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
@@ -61,27 +65,30 @@ export function serverNow() {
 
 /** `<tg-countdown until="...">`: how long until a moment; the last minute is urgent. */
 class Countdown extends Ticking {
+  shown = "";
   static observedAttributes = ["until"];
 
   /** @override */
   tick() {
     const left = (Date.parse(this.getAttribute("until") ?? "") - serverNow()) / 1000;
     const text = left > 0 ? `${duration(left)} left` : "expired";
-    if (this.textContent !== text) this.textContent = text;
-    this.classList.toggle("urgent", left < 60);
+    if (this.shown === text) return;
+    this.shown = this.textContent = text;
+    if (left < 60 !== this.classList.contains("urgent")) this.classList.toggle("urgent");
   }
 }
 customElements.define("tg-countdown", Countdown);
 
 /** `<tg-ago at="...">`: how long ago a moment was. */
 class Ago extends Ticking {
+  shown = "";
   static observedAttributes = ["at"];
 
   /** @override */
   tick() {
     const past = (serverNow() - Date.parse(this.getAttribute("at") ?? "")) / 1000;
     const text = past < 5 ? "just now" : past < 3600 ? `${past < 60 ? `${Math.floor(past)} s` : `${Math.floor(past / 60)} min`} ago` : `${duration(past)} ago`;
-    if (this.textContent !== text) this.textContent = text;
+    if (this.shown !== text) this.shown = this.textContent = text;
   }
 }
 customElements.define("tg-ago", Ago);

@@ -16,8 +16,7 @@ export function bind(wanted) {
 
 /** Whether a key is for what has the focus, and not for us. @param {EventTarget | null} target */
 function isTyping(target) {
-  if (!(target instanceof HTMLElement)) return false;
-  if (target.closest("dialog")) return true;
+  if (document.querySelector("dialog[open]")) return true;
   if (target instanceof HTMLInputElement) return target.type !== "checkbox" && target.type !== "radio";
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Parts several views are made of: loading and refreshing, pages of a list, facts, values, empty states, dialogs. */
 
-import { attempt, wordsOf } from "./api.js";
+import { Problem, attempt, wordsOf } from "./api.js";
 import { effect, h, link, onCleanup, signal } from "./core.js";
 import { json, said, statusBadge, visible } from "./format.js";
 import { show } from "./keyboard.js";
@@ -69,6 +69,7 @@ export function soon(work, ms = 400) {
 export function loaded(fetcher) {
   const value = signal(/** @type {T | null} */ (null));
   const problem = signal("");
+  const isMissing = signal(false);
   let turn = 0;
   onCleanup(() => {
     turn = -1;
@@ -82,11 +83,13 @@ export function loaded(fetcher) {
       value.value = found;
       problem.value = "";
     } catch (error) {
-      if (mine === turn) problem.value = wordsOf(error);
+      if (mine !== turn) return;
+      isMissing.value = error instanceof Problem && error.status === 404;
+      problem.value = isMissing.peek() ? "" : wordsOf(error);
     }
   }
   refresh();
-  return { value, problem, refresh };
+  return { value, problem, isMissing, refresh };
 }
 
 /** The head of a page: its title, what it is for, and what can be done. @param {any} title @param {any} about

@@ -47,11 +47,17 @@ async def message(ask: Ask) -> tuple[int, MessageAnswer]:
     body: MessageBody = ask.body
     session_id = body.session_id or str(uuid_utils.uuid7())
     context = ask.by.context(ask.project, session_id=session_id, run_id=str(uuid_utils.uuid7()), behavior=None)
-    turn = Turn(message_id=str(uuid_utils.uuid7()), session_id=session_id, content=body.content, context=context)
+    turn = Turn(
+        message_id=str(uuid_utils.uuid7()),
+        session_id=session_id,
+        content=body.content,
+        context=context,
+        account=_account(ask),
+    )
     if isinstance(agent, ResidentAgent):
         await _accept(agent, turn)
         return 202, MessageAnswer(message_id=turn.message_id, session_id=session_id, run_id=context.run_id)
-    task = asyncio.get_running_loop().create_task(_take(ask.services, agent, turn), name="toolgate-turn")
+    task = asyncio.get_running_loop().create_task(_take(ask.services, agent, turn, _account(ask)), name="toolgate-turn")
     _turns.add(task)
     task.add_done_callback(_turns.discard)
     return 202, MessageAnswer(message_id=turn.message_id, session_id=session_id)
@@ -65,8 +71,8 @@ async def _accept(agent: ResidentAgent, turn: Turn) -> None:
         raise ProblemError(409, "conversation_busy", text) from None
 
 
-async def _take(services: Services, agent: Agent, turn: Turn) -> None:
-    project, account = turn.context.project, turn.context.user or turn.context.principal
+async def _take(services: Services, agent: Agent, turn: Turn, account: str) -> None:
+    project = turn.context.project
 
     async def say(name: str, data: Mapping[str, Any]) -> None:
         told = {"session_id": turn.session_id, "message_id": turn.message_id, "timestamp": frames.now_text(), **data}
@@ -87,9 +93,8 @@ def _resident(ask: Ask) -> ResidentAgent:
 
 
 def _account(ask: Ask) -> str:
-    """Whose conversations the caller's are: their own, or those of the person an agent works for."""
-    context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
-    return context.user or context.principal
+    """Whose conversations the caller reads and writes: only their own, whoever they work for."""
+    return ask.by.account.name
 
 
 async def conversations(ask: Ask) -> ConversationList:

@@ -124,7 +124,7 @@ function chainPage() {
 
 /** @param {string} id */
 function recordPage(id) {
-  const { value, problem, refresh } = loaded(() => get(`tools/${encodeURIComponent(id)}/record`));
+  const { value, problem, isMissing, refresh } = loaded(() => get(`tools/${encodeURIComponent(id)}/record`));
   onEvents((events) => {
     if (events.some((one) => one.call_id === id)) refresh();
   });
@@ -143,7 +143,7 @@ function recordPage(id) {
       h("a", { class: "button", href: `${path("tools", id)}/record`, download: `call-${id.replace(/[^\w-]/g, "_")}.json` }, "Download as JSON"),
       h("a", { class: "button", href: link("audit") }, "The chain")),
     trouble(() => problem.value, refresh),
-    () => (problem.value && !value.value ? empty("There is no such call here", "Copy the id from its page, or from the log of your client.") : null),
+    () => (isMissing.value && !value.value ? empty("There is no such call here", "Copy the id from its page, or from the log of your client.") : null),
     h("div", { hidden: () => !value.value }, section("Its events in the chain", links)));
 }
 

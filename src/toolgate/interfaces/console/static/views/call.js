@@ -67,7 +67,7 @@ function actionsFor(call) {
 export function view(params) {
   const id = params[0] ?? "";
   const at = `tools/${encodeURIComponent(id)}`;
-  const { value, problem, refresh } = loaded(async () => {
+  const { value, problem, isMissing, refresh } = loaded(async () => {
     const [kept, told] = await Promise.all([get(`${at}/record`), get(`${at}/timeline`)]);
     return { kept, told };
   });
@@ -82,26 +82,28 @@ export function view(params) {
   const steps = h("ol", { class: "timeline" });
   list(steps, () => /** @type {Step[]} */ (value.value?.told.steps ?? []), (one) => `${one.seq ?? ""}${one.stage}${one.said}`, stepItem);
 
-  function head() {
+  const is = (/** @type {string} */ status) => call.value?.internal_status === status;
+  /** What can be done stays where it is, with its focus, while the call changes. */
+  const head = heading(h("span", { class: "title" }, () => {
     const one = call.value;
-    if (!one) return null;
-    const act = actionsFor(one);
-    const waits = one.internal_status === "AWAITING_APPROVAL" && one.approval_id;
-    return heading(h("span", { class: "title" }, one.undo_of ? "undo " : "", said(one.tool_name), " ", statusBadge(one.internal_status), " ", riskBadge(one.risk_level)),
-      h("span", null, said(whoOf(one)), " · ", time(one.created_at)),
-      waits ? h("a", { class: "button primary", href: link("inbox", /** @type {string} */ (one.approval_id)) }, "Decide") : null,
-      one.run_id ? h("a", { class: "button", href: link("run", one.run_id) }, "Its run") : null,
-      canUndo.value && may("ask") ? h("button", { onclick: act.undo }, "Undo") : null,
-      !FINAL.has(one.internal_status) && may("ask") ? h("button", { class: "danger", onclick: act.cancel }, "Cancel") : null);
+    return one ? [one.undo_of ? "undo " : "", said(one.tool_name), " ", statusBadge(one.internal_status), " ", riskBadge(one.risk_level)] : "Call";
+  }), () => (call.value ? [said(whoOf(call.value)), " · ", time(call.value.created_at)] : null),
+  h("a", { class: "button primary", hidden: () => !is("AWAITING_APPROVAL"), href: () => link("inbox", call.value?.approval_id ?? "") }, "Decide"),
+  h("a", { class: "button", hidden: () => !call.value?.run_id, href: () => link("run", call.value?.run_id ?? "") }, "Its run"),
+  may("ask") ? [
+    h("button", { hidden: () => !canUndo.value, onclick: () => act((one) => one.undo()) }, "Undo"),
+    h("button", { class: "danger", hidden: () => !call.value || FINAL.has(call.value.internal_status), onclick: () => act((one) => one.cancel()) }, "Cancel"),
+  ] : null);
+  /** @param {(actions: ReturnType<typeof actionsFor>) => void} choose */
+  function act(choose) {
+    const one = call.peek();
+    if (one) choose(actionsFor(one));
   }
 
-  function doubt() {
-    const one = call.value;
-    if (one?.internal_status !== "UNKNOWN") return null;
-    const act = actionsFor(one);
-    return h("div", { class: "notice warn" }, h("p", null, h("b", null, "Nobody knows whether this took effect. "), said(one.error ?? ""), " Look at the state, then say so."),
-      may("decide") ? h("div", { class: "actions" }, h("button", { onclick: () => act.settle(true) }, "It took effect"), h("button", { onclick: () => act.settle(false) }, "It did not")) : null);
-  }
+  const doubt = h("div", { class: "notice warn", hidden: () => !is("UNKNOWN") },
+    h("p", null, h("b", null, "Nobody knows whether this took effect. "), () => said(call.value?.error ?? ""), " Look at the state, then say so."),
+    may("decide") ? h("div", { class: "actions" }, h("button", { onclick: () => act((one) => one.settle(true)) }, "It took effect"),
+      h("button", { onclick: () => act((one) => one.settle(false)) }, "It did not")) : null);
 
   function given() {
     const one = call.value;
@@ -139,10 +141,10 @@ export function view(params) {
       one.difference ? h("details", null, h("summary", null, "What the approver changed"), block(one.difference, "Edited arguments")) : null));
   }
 
-  return h("div", { class: "page" },
+  return h("div", { class: "page" }, head,
     trouble(() => problem.value, refresh),
-    () => (problem.value && !call.value ? empty("There is no such call here", h("p", null, h("a", { href: link("activity") }, "Look at all calls"))) : null),
-    h("div", { hidden: () => !call.value }, head, doubt,
+    () => (isMissing.value && !call.value ? empty("There is no such call here", h("p", null, h("a", { href: link("activity") }, "Look at all calls"))) : null),
+    h("div", { hidden: () => !call.value }, doubt,
       h("div", { class: "columns" },
         h("div", null, section("What happened", steps, h("p", { class: "faint", hidden: () => !value.value?.told.is_partial }, "Only the first 1,000 events are shown."))),
         h("div", null,

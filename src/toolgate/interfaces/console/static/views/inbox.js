@@ -2,7 +2,7 @@
 /** The inbox: every question that waits, the riskiest first, and the one that is looked at beside the list. */
 
 import { may } from "../api.js";
-import { computed, distinct, effect, go, h, link, list, onCleanup, route, signal } from "../core.js";
+import { computed, distinct, effect, followAddress, go, h, link, list, onCleanup, route, signal } from "../core.js";
 import { answer, outcomeOf, reviewOf, whyNotTogether } from "../decide.js";
 import { ago, countdown, riskBadge } from "../format.js";
 import { bind, show } from "../keyboard.js";
@@ -84,12 +84,11 @@ function inside(card, count) {
   return [
     h("span", { class: "line" }, riskBadge(card.risk_level), h("b", null, card.tool_name),
       count > 1 ? h("span", { class: "chip" }, `×${count}`) : null,
-      h("span", { class: "grow" }),
       isOpen ? countdown(card.expires_at) : h("span", { class: `outcome ${card.status}` }, outcomeOf(card))),
-    h("span", { class: "what" }, h("bdi", null, card.summary)),
+    h("span", { class: "what" }, card.summary),
     h("span", { class: "who" },
-      isOpen ? [card.requester, card.user ? ` for ${card.user}` : "", " · ", ago(card.created_at)]
-        : [card.decided_by ? `by ${card.decided_by} · ` : "", ago(card.decided_at ?? card.created_at)],
+      isOpen ? `${card.requester}${card.user ? ` for ${card.user}` : ""} · ` : card.decided_by ? `by ${card.decided_by} · ` : "",
+      ago(isOpen ? card.created_at : card.decided_at ?? card.created_at),
       card.warnings.length && isOpen ? h("span", { class: "flag" }, "⚠ hidden characters") : null,
       card.votes.length && isOpen ? h("span", { class: "flag" }, `${card.votes.length} of ${card.quorum} votes`) : null,
       card.comments.length ? h("span", { class: "flag" }, `${card.comments.length} comment${card.comments.length > 1 ? "s" : ""}`) : null),
@@ -197,7 +196,7 @@ function bindKeys() {
     } },
     { key: "Escape", does: "Choose nothing; back to the list", run: () => {
       if (marked.peek().size) marked.value = new Set();
-      else go("inbox");
+      else if (!isWide()) go("inbox");
     } },
   ]);
 }
@@ -209,6 +208,8 @@ function nothing() {
     h("pre", { tabindex: 0, "aria-label": "How an agent asks" }, "curl -H \"Authorization: Bearer $TOKEN\" \\\n  -d '{\"tool_name\": \"...\", \"tool_params\": {}, \"wait\": false}' \\\n  " + `${location.origin}/my/projects/.../tools/execute`));
 }
 
+const isWide = () => matchMedia("(min-width: 900px)").matches;
+
 /** @returns {Node} */
 export function view() {
   bindKeys();
@@ -219,9 +220,9 @@ export function view() {
   // On a wide page something is always looked at; a phone shows the list first.
   effect(() => {
     const first = rows.value[0];
-    if (isReady.value && first && !route.value.params[0] && matchMedia("(min-width: 900px)").matches) {
+    if (isReady.value && first && !route.value.params[0] && isWide()) {
       history.replaceState(null, "", link("inbox", first.key));
-      dispatchEvent(new HashChangeEvent("hashchange"));
+      followAddress();
     }
   });
   let before = waiting.peek();

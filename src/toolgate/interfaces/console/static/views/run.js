@@ -155,7 +155,7 @@ function undoRun(id, after) {
 
 /** @param {string} id */
 function one(id) {
-  const { value, problem, refresh } = loaded(async () => {
+  const { value, problem, isMissing, refresh } = loaded(async () => {
     /** @type {Call[]} */
     let calls = [];
     let after = "";
@@ -187,7 +187,7 @@ function one(id) {
       h("a", { class: "button", href: `${link("activity")}?${new URLSearchParams({ run_id: id })}` }, "In activity"),
       may("decide") ? h("button", { class: "danger", disabled: () => !calls().length, onclick: () => undoRun(id, again) }, "Undo run…") : null),
     trouble(() => problem.value, refresh),
-    () => (problem.value && !value.value ? empty("There is no such run here", h("p", null, h("a", { href: link("run") }, "Look at all runs"))) : null),
+    () => (isMissing.value && !value.value ? empty("There is no such run here", h("p", null, h("a", { href: link("run") }, "Look at all runs"))) : null),
     h("div", { hidden: () => !calls().length },
       h("p", { class: "endings" }, () => tally(statuses.value)),
       section("Calls, in order", rows),
