@@ -6,7 +6,7 @@ BIN := .venv/bin
 .PHONY: help demo test check bench bench-scale soak lock clean bootstrap
 
 help: ## show this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: bootstrap ## watch an agent ask, decide in the browser, undo and verify (DEMO="--auto", DEMO="--terminal")
 	@$(BIN)/toolgate demo $(DEMO)
