@@ -14,7 +14,7 @@ from benchmarks.scale.tools import POLICY
 from tests.postgres import KEY
 
 TASKS = 64
-"""Workflows each server has under way; more only wait longer for each other."""
+"""Workflows each server has under way."""
 CONCURRENCY = 256
 """Calls at a time of each worker: enough for every task of three servers."""
 PATIENCE_S = 60.0

@@ -20,7 +20,7 @@ NOTIFY_PERCENT = 15.0
 PENDING_LIMIT = 1.5
 FEW, MANY = 100, 100_000
 BY_HAND_TASKS = 256
-"""Each side works with the number at once that suits it: more make the server slower, fewer the loop by hand."""
+"""More than a server's TASKS, which keeps a run short; not shown to be the best number of either side."""
 RUNS = 5
 """Workflows are judged by the median of so many runs."""
 
