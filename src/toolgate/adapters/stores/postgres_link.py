@@ -78,15 +78,35 @@ def begin(address: Address, projects: str | list[str], *, writing: bool = False,
     Whatever it sets ends with it, so a pooler may come between any two transactions. The names are written as
     hexadecimal digits: whatever they hold, they end nothing but themselves. `then` is what else to select.
     """
-    if not isinstance(projects, str):
-        for project in projects:
-            check_name(project)
-    names = projects if isinstance(projects, str) else SEPARATOR.join(projects)
-    seen = f"set_config('toolgate.projects', convert_from('\\x{names.encode().hex()}'::bytea, 'UTF8'), true)"
+    seen = _seeing(projects, local=True)
     settings = {**LIMITS, **more} if address.pooled else {}
     chosen = [seen, *(f"set_config('{name}', '{value}', true)" for name, value in settings.items())]
     access = "READ WRITE" if writing else "READ ONLY"
     return f"BEGIN ISOLATION LEVEL READ COMMITTED {access}; SELECT {', '.join(chosen)}{then}"
+
+
+def _seeing(projects: str | list[str], *, local: bool) -> str:
+    """Return the expression that lets a transaction, or a whole connection, see these projects and no others."""
+    if not isinstance(projects, str):
+        for project in projects:
+            check_name(project)
+    names = projects if isinstance(projects, str) else SEPARATOR.join(projects)
+    said = f"convert_from('\\x{names.encode().hex()}'::bytea, 'UTF8')"
+    return f"set_config('toolgate.projects', {said}, {'true' if local else 'false'})"
+
+
+class Reading(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
+    """A connection that knows which projects it sees: reading the same ones again takes one round trip."""
+
+    _sees: str | None = None
+
+    async def see(self, projects: str | list[str]) -> None:
+        """See these projects and no others from now on. Not for a connection that others use between two queries."""
+        wanted = _seeing(projects, local=False)
+        if wanted != self._sees:
+            self._sees = None
+            await self.execute(f"SELECT {wanted}")
+            self._sees = wanted
 
 
 class Link:
@@ -139,12 +159,8 @@ class Link:
         """On the link's own loop: a transaction that sees these projects. StoreError where there is no database."""
         is_committing = False
         try:
-            if self._pool is None:
-                self._pool = asyncpg.create_pool(
-                    self.address.dsn, min_size=0, max_size=READERS, reset=_nothing, **_options(self.address)
-                )
-                await self._pool
-            async with self._pool.acquire(timeout=CONNECT_S) as connection:
+            pool = await self._connections()
+            async with pool.acquire(timeout=CONNECT_S) as connection:
                 await connection.execute(begin(self.address, projects, writing=writing))
                 try:
                     yield connection
@@ -168,15 +184,41 @@ class Link:
         """Return the rows of one query; tried once more where an idle connection turned out to be dead."""
         for last in (False, True):
             try:
-                async with self.transaction(projects) as connection:
-                    rows: list[Any] = await connection.fetch(sql, *values)
-                    return rows
+                return await self._fetch(sql, values, projects)
             except StoreError as error:
                 if last or not isinstance(error.__cause__, AWAY):
                     raise
                 if self._pool is not None:
                     await self._pool.expire_connections()
         raise AssertionError("unreachable")
+
+    async def _fetch(self, sql: str, values: tuple[Any, ...], projects: str | list[str]) -> list[Any]:
+        rows: list[Any]
+        if self.address.pooled:  # the next query may be another client's connection
+            async with self.transaction(projects) as connection:
+                rows = await connection.fetch(sql, *values)
+                return rows
+        try:
+            pool = await self._connections()
+            async with pool.acquire(timeout=CONNECT_S) as connection:
+                await connection.see(projects)
+                rows = await connection.fetch(sql, *values)
+                return rows
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise failure(error, doing="read") from error
+
+    async def _connections(self) -> asyncpg.Pool:
+        if self._pool is None:
+            self._pool = asyncpg.create_pool(
+                self.address.dsn,
+                min_size=0,
+                max_size=READERS,
+                reset=_nothing,
+                connection_class=Reading,
+                **_options(self.address),
+            )
+            await self._pool
+        return self._pool
 
     async def close(self) -> None:
         """End all connections and the thread."""
