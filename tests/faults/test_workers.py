@@ -108,7 +108,7 @@ async def test_a_worker_behind_a_line_that_breaks_and_is_slow_loses_nothing(gate
             assert (await worker.work(first.call_id, by="worker:far", project=PROJECT)).success
             await gate.call("send", {"before_s": 0.2}, context=CONTEXT, call_id="second", wait=False)
             working = asyncio.ensure_future(worker.work("second", by="worker:far", project=PROJECT, lease_s=30))
-            await until(lambda: _runner(gate, "second"))
+            await until(lambda: "second" in fleet.lines("begun"))
             line.cut()
             await until(lambda: "second" in fleet.lines("effects"))
             line.heal()
@@ -117,10 +117,6 @@ async def test_a_worker_behind_a_line_that_breaks_and_is_slow_loses_nothing(gate
             except StoreError:
                 await until(lambda: _is(gate, "second", Status.COMPLETED), within_s=20)  # it is recorded a little later
             assert fleet.lines("effects").count("second") == 1
-
-
-async def _runner(gate: Gate, call_id: str) -> bool:
-    return (await gate.record(call_id, project=PROJECT)).runner is not None
 
 
 async def _is(gate: Gate, call_id: str, status: Status) -> bool:

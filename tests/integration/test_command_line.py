@@ -218,7 +218,7 @@ def test_upgrade_makes_a_database_once(tmp_path: Path) -> None:
 def test_a_backup_can_be_opened_with_the_key_beside_it(used: Path, tmp_path: Path) -> None:
     made = cli("db", "backup", used, tmp_path / "copy.db")
     assert made.code == 0
-    assert "keep toolgate.db.key safe" in made.out
+    assert f"keep {used}.key safe" in made.out
     again = here("db", "backup", used, tmp_path / "copy.db", "--json")
     assert (again.code, again.out) == (1, "")
     assert "exists already" in again.err

@@ -23,6 +23,7 @@ def note(file: str, line: str) -> None:
 
 async def _act(given: ToolInput) -> ToolOutput:
     payload = given.payload
+    note("begun", str(given.action_id))
     await asyncio.sleep(payload.get("before_s", 0.0))
     note("effects", str(given.action_id))
     await asyncio.sleep(payload.get("after_s", 0.0))

@@ -57,6 +57,7 @@ NOT_COVERED: dict[str, Any] = {
     "attempt": 2,
     "fence": "f",
     "runner": "runner:r",
+    "recalled": "not needed any more",
     "due_at": LATER,
     "started_at": LATER,
     "completed_at": LATER,
