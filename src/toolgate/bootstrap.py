@@ -28,6 +28,20 @@ from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
 REDIS = ("redis://", "rediss://")
+EXTRAS = {
+    "asyncpg": "postgres",
+    "fastapi": "server",
+    "jinja2": "server",
+    "jwt": "server",
+    "limits": "server",
+    "pgqueuer": "worker",
+    "pydantic_ai": "agent",
+    "pydantic_settings": "server",
+    "redis": "redis",
+    "uvicorn": "server",
+    "websockets": "server",
+}
+"""The extra that brings each library that is not always there."""
 _SCHEMES = ("memory", "sqlite", "postgresql")
 _POSTGRES = ("postgresql", "postgres")
 
@@ -196,16 +210,17 @@ def _has_workers(url: str, wanted: bool | None) -> bool:
 
 
 def _load(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
-
-
-def _load_postgres(module: str, name: str) -> Any:
     try:
-        return _load(module, name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        if error.name != "asyncpg":
-            raise
-        raise UsageError("PostgreSQL needs asyncpg: install toolgate[postgres].") from None
+        raise uninstalled(error) or error from None
+
+
+def uninstalled(error: ModuleNotFoundError) -> UsageError | None:
+    """Say what to install where what is missing belongs to an extra; None where it is nothing of ours."""
+    library = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(library)
+    return None if extra is None else UsageError(f"This needs {library}: install toolgate[{extra}].")
 
 
 def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
@@ -228,7 +243,7 @@ def _connect(url: str) -> tuple[Store, Bus]:
         store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
         return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
     if separator and scheme in _POSTGRES:
-        store = _load_postgres("toolgate.adapters.stores.postgres", "PostgresStore")(url, owner=owner)
+        store = _load("toolgate.adapters.stores.postgres", "PostgresStore")(url, owner=owner)
         return store, _load("toolgate.adapters.buses.postgres", "PostgresBus")(store.open_news())
     raise _unknown(scheme)
 
@@ -255,7 +270,7 @@ def directory(url: str) -> Directory:
         )
         return in_file
     if separator and scheme in _POSTGRES:
-        link = _load_postgres("toolgate.adapters.stores.postgres_schema", "prepared")(url)
+        link = _load("toolgate.adapters.stores.postgres_schema", "prepared")(url)
         in_postgres: Directory = _load("toolgate.adapters.directories.postgres", "PostgresDirectory")(link)
         return in_postgres
     raise _unknown(scheme)
@@ -274,7 +289,7 @@ def threads(url: str) -> Threads:
         )
         return in_file
     if separator and scheme in _POSTGRES:
-        link = _load_postgres("toolgate.adapters.stores.postgres_schema", "prepared")(url)
+        link = _load("toolgate.adapters.stores.postgres_schema", "prepared")(url)
         sealer = _load("toolgate.adapters.stores.sealing", "load_shared")(link.address.key)
         in_postgres: Threads = _load("toolgate.adapters.threads.postgres", "PostgresThreads")(link, sealer=sealer)
         return in_postgres

@@ -1,0 +1,42 @@
+"""What is said where an extra is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from toolgate.bootstrap import EXTRAS, uninstalled
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_extra_that_is_named_can_be_installed() -> None:
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(EXTRAS.values()) <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("redis.asyncio", "redis"), ("asyncpg", "postgres"), ("uvicorn", "server")]
+)
+def test_a_library_of_an_extra_is_said_to_be_missing(name: str, extra: str) -> None:
+    assert f"install toolgate[{extra}]" in str(uninstalled(ModuleNotFoundError(name=name)))
+
+
+@pytest.mark.parametrize("name", ["mine", None])
+def test_what_is_no_library_of_ours_is_not_explained(name: str | None) -> None:
+    assert uninstalled(ModuleNotFoundError(name=name)) is None
+
+
+@pytest.mark.parametrize(("missing", "said"), [("uvicorn", "toolgate: This needs uvicorn"), ("mine", "Traceback")])
+def test_a_command_without_its_extra_says_so_in_one_line(tmp_path: Path, missing: str, said: str) -> None:
+    (tmp_path / "uvicorn.py").write_text(f"raise ModuleNotFoundError('gone', name={missing!r})\n", encoding="utf-8")
+    command = [sys.executable, "-m", "toolgate.interfaces.cli", "serve", "--database", f"sqlite:///{tmp_path}/a.db"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(said)
