@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-scale soak lock clean bootstrap
+.PHONY: help demo test test-real check bench bench-scale soak lock clean bootstrap
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -18,6 +18,10 @@ test: check ## everything that must hold before a commit: check, tests, coverage
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage json --quiet
 	$(BIN)/python tools/check_coverage.py coverage.json
+
+test-real: bootstrap ## what needs environments of its own: installs of the wheel, pages as printed (a missing program fails)
+	@$(PYTHON) tools/components.py
+	CI=true $(BIN)/pytest -n 2 -m real --timeout 1800
 
 check: bootstrap ## lint, format, types, import law, file sizes and names
 	$(BIN)/ruff check
