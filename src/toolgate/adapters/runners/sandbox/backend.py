@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import tempfile
 import weakref
@@ -86,11 +87,20 @@ class Files:
 
 
 def limits_of(confined: Confined) -> dict[str, int]:
-    """Return the resource limits that hold inside, by the names that `prlimit` has for them."""
-    return {
+    """Return the resource limits that hold inside, by the names that `prlimit` has for them.
+
+    None is above what this process was given: nobody but root could set that.
+    """
+    wanted = {
         "nproc": confined.processes,
         "data": confined.memory_bytes,
         "fsize": MAX_FILE_BYTES,
         "nofile": MAX_OPEN_FILES,
         "core": 0,
     }
+    return {name: _granted(name, value) for name, value in wanted.items()}
+
+
+def _granted(name: str, value: int) -> int:
+    most = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
+    return value if most == resource.RLIM_INFINITY else min(value, most)

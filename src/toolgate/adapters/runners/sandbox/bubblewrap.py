@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -17,8 +16,9 @@ from collections.abc import Sequence
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
-from toolgate.adapters.runners.sandbox.streams import Watch, memory_of
+from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
 from toolgate.errors import SandboxError
+from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES
 from toolgate.ports.confinement import Confined, Ending, Finished
 
@@ -64,9 +64,8 @@ class Bubblewrap:
     def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:
         """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""
         began = time.monotonic()
-        with contextlib.ExitStack() as pipes:
-            run = _Run(self, confined, pipes, began, stop, on_output)
-            return run.perform()
+        with Pipes() as pipes:
+            return _Run(self, confined, pipes, began, stop, on_output).perform()
 
     def command(self, confined: Confined, descriptors: Sequence[int]) -> list[str]:
         """Return the whole command line; `descriptors` are the status's and the filter's."""
@@ -132,11 +131,14 @@ class Bubblewrap:
             return True
         return path in own and os.stat(path).st_uid == 0
 
-    def start(self, confined: Confined, descriptors: Sequence[int], pipes: dict[str, int]) -> subprocess.Popen[bytes]:
+    def start(
+        self, confined: Confined, descriptors: Sequence[int], *, stdin: int, stdout: int, stderr: int
+    ) -> subprocess.Popen[bytes]:
+        """Start a program; nothing of what is given is closed here."""
         line = self.command(confined, descriptors)
         staged = self.staged(confined, line)
         as_root = os.geteuid() == 0 and staged is None
-        return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # the pipes come as a table
+        return subprocess.Popen(
             staged or line,
             env={},
             cwd="/",
@@ -145,7 +147,9 @@ class Bubblewrap:
             user=self.user.uid if as_root else None,
             group=self.user.gid if as_root else None,
             extra_groups=[] if as_root else None,
-            **pipes,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
         )
 
     def explain(self, confined: Confined, said: str) -> str:
@@ -181,7 +185,7 @@ class _Run:
         self,
         backend: Bubblewrap,
         confined: Confined,
-        pipes: contextlib.ExitStack,
+        pipes: Pipes,
         began: float,
         stop: int | None,
         on_output: OnOutput | None,
@@ -193,64 +197,52 @@ class _Run:
         self._stop = stop
         self._on_output = on_output
 
-    def _pipe(self) -> tuple[int, int]:
-        ends = os.pipe()
-        for end in ends:
-            self._pipes.callback(_close, end)
-        return ends
-
     def perform(self) -> Finished:
-        confined = self._confined
-        status, told = self._pipe()
-        rules = seccomp_file()
-        self._pipes.callback(_close, rules)
-        streams = {
-            "stdin": subprocess.PIPE if confined.stdin else subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.PIPE,
-        }
-        process = self._backend.start(confined, (told, rules), streams)
-        with process:
-            try:
-                _close(told)
-                os.set_blocking(status, False)
-                return self._attend(process, _Status(status))
-            finally:
-                _kill(process)
-
-    def _attend(self, process: subprocess.Popen[bytes], status: _Status) -> Finished:
-        confined = self._confined
-        assert process.stdout is not None
-        assert process.stderr is not None
+        confined, pipes = self._confined, self._pipes
+        status, told = pipes.to_read()
+        output, stdout = pipes.to_read()
+        errors, stderr = pipes.to_read()
+        feed, stdin = pipes.to_write() if confined.stdin else (None, None)
+        rules = pipes.enter_context(seccomp_file())
+        os.set_blocking(status.number, False)
+        process = self._backend.start(
+            confined,
+            (told.number, rules.number),
+            stdin=subprocess.DEVNULL if stdin is None else stdin.number,
+            stdout=stdout.number,
+            stderr=stderr.number,
+        )
         watch = Watch(
-            stdin=None if process.stdin is None else os.dup(process.stdin.fileno()),
-            stdout=process.stdout.fileno(),
-            stderr=process.stderr.fileno(),
+            stdin=feed,
+            stdout=output,
+            stderr=errors,
             data=confined.stdin,
             deadline=self._began + confined.timeout_s,
             limit=confined.output_bytes,
             stop=self._stop,
-            too_big=lambda: status.memory() > confined.memory_bytes,
             on_output=self._on_output,
         )
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            ending = watch.serve()
-            if ending == "exited":
-                ending = self._wait(process)
-        finally:
-            if watch.stdin is not None:
-                _close(watch.stdin)
+        with process:
+            try:
+                pipes.hand_over()
+                return self._attend(process, watch, _Status(status))
+            finally:
+                _kill(process)
+
+    def _attend(self, process: subprocess.Popen[bytes], watch: Watch, status: _Status) -> Finished:
+        watch.too_big = lambda: status.memory() > self._confined.memory_bytes
+        ending = watch.serve()
+        if ending == "exited":
+            ending = self._wait(process)
         if ending != "exited":
             _kill(process)
             watch.drain(STOP_GRACE_S)
         status.wait_for_end()
-        code = -1 if ending != "exited" else self._exit_code(status, watch.kept[watch.stderr].value())
+        code = -1 if ending != "exited" else self._exit_code(status, watch.errors.value())
         return Finished(
             exit_code=code,
-            stdout=watch.kept[watch.stdout].value(),
-            stderr=watch.kept[watch.stderr].value(),
+            stdout=watch.output.value(),
+            stderr=watch.errors.value(),
             ending=ending,
             duration_s=time.monotonic() - self._began,
             backend="bubblewrap",
@@ -275,14 +267,14 @@ class _Run:
 class _Status:
     """What bubblewrap tells of a run: the first process inside, and how the program ended."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, source: Descriptor) -> None:
+        self._source = source
         self._text = b""
         self._is_marked = False
 
     def value(self, name: str) -> int | None:
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._descriptor, 4096):
+            while data := os.read(self._source.number, 4096):
                 self._text += data
         for line in self._text.splitlines():
             told = json.loads(line)
@@ -293,13 +285,14 @@ class _Status:
     def wait_for_end(self) -> None:
         """Wait until the first process inside is gone, and with it, by the kernel's doing, all the others."""
         child = self.value("child-pid")
+        if child is None:
+            return
         try:
-            first = -1 if child is None else os.pidfd_open(child)
+            first = Descriptor(os.pidfd_open(child))
         except ProcessLookupError:
             return
-        if first >= 0:
-            select.select([first], [], [], STOP_GRACE_S)
-            os.close(first)
+        with first:
+            is_readable(first, STOP_GRACE_S)
 
     def memory(self) -> int:
         """Return the bytes that everything inside uses together."""
@@ -313,15 +306,19 @@ class _Status:
         return memory_of([child])
 
 
-def seccomp_file() -> int:
-    """Return a descriptor of the filter, for bubblewrap to read."""
+def seccomp_file() -> Descriptor:
+    """Return the filter, open for bubblewrap to read."""
     target = seccomp.machine()
     if target is None:
         raise SandboxError("There is no seccomp table for this processor.")
-    descriptor = os.memfd_create("toolgate-seccomp", os.MFD_CLOEXEC)
-    os.write(descriptor, seccomp.program(target))
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+    file = Descriptor(os.memfd_create("toolgate-seccomp", os.MFD_CLOEXEC))
+    try:
+        os.write(file.number, seccomp.program(target))
+        os.lseek(file.number, 0, os.SEEK_SET)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -329,9 +326,4 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGKILL)
-        process.wait(STOP_GRACE_S)
-
-
-def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
+        process.wait()

@@ -70,8 +70,6 @@ def _become(asked: dict[str, Any]) -> None:
     os.setsid()
     for name, value in asked["limits"].items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
-    os.dup2(asked["stdin"], 0)
-    os.closerange(3, 1024)
     os.chdir(asked["cwd"])
     _check(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
     if asked["grants"] is not None:
@@ -109,6 +107,8 @@ def _kill_all() -> None:
 
 def main(request: str) -> None:
     asked = json.loads(request)
+    for number in (asked["control"], asked["status"]):
+        os.set_inheritable(number, False)  # the program has neither
     _check(_libc.prctl(_SUBREAPER, 1, 0, 0, 0), "subreaper")
     if asked["user"] is not None:
         uid, gid = asked["user"]
@@ -122,14 +122,15 @@ def main(request: str) -> None:
         except OSError as error:
             sys.stderr.write(f"sandbox: {error}\n")
             os._exit(126)
-    os.close(asked["stdin"])
-    os.close(0)
-    for stream in (1, 2):  # the pipes end when the program's own ends do
+    for stream in (0, 1, 2):  # the pipes end when the program's own ends do
         os.close(stream)
     watched = os.pidfd_open(child)
-    ready, _, _ = select.select([watched, asked["control"]], [], [])
+    ready = select.poll()  # not select: a number may be above 1,023
+    for number in (watched, asked["control"]):
+        ready.register(number, select.POLLIN)
+    told = [number for number, _ in ready.poll()]
     code = -1
-    if watched in ready:
+    if watched in told:
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
     _kill_all()

@@ -9,19 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
 from toolgate.adapters.runners.sandbox.keeper import landlock_version
-from toolgate.adapters.runners.sandbox.streams import Watch, memory_of
+from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
 from toolgate.errors import SandboxError
+from toolgate.guards.descriptor import Descriptor
 from toolgate.ports.confinement import Confined, Finished
 
 OLDEST = 6
@@ -88,10 +89,10 @@ class Landlock:
         """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""
         began = time.monotonic()
         temporary = tempfile.mkdtemp(dir=self._files.path)
-        if os.geteuid() == 0:
-            os.chown(temporary, *self.user)
         try:
-            with contextlib.ExitStack() as pipes:
+            if os.geteuid() == 0:
+                os.chown(temporary, *self.user)
+            with Pipes() as pipes:
                 return self._run(confined, temporary, pipes, began, stop, on_output)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -100,73 +101,69 @@ class Landlock:
         self,
         confined: Confined,
         temporary: str,
-        pipes: contextlib.ExitStack,
+        pipes: Pipes,
         began: float,
         stop: int | None,
         on_output: OnOutput | None,
     ) -> Finished:
-        ends = [os.pipe() for _ in range(3)]
-        for end in (end for pair in ends for end in pair):
-            pipes.callback(_close, end)
-        (control, control_in), (status, status_in), (feed, feed_in) = ends
-        own = {"PATH": layout.PATH, "HOME": temporary, "TMPDIR": temporary, "LANG": "C.UTF-8", "TERM": "dumb"}
-        request = {
-            "argv": confined.argv,
-            "cwd": temporary if confined.cwd == "/tmp" else confined.cwd,
-            "environment": own | dict(confined.environment),
-            "network": confined.network,
-            "limits": limits_of(confined) | {"nproc": self._process_limit(confined)},
-            "user": self.user if os.geteuid() == 0 else None,
-            "control": control,
-            "status": status_in,
-            "stdin": feed,
-            **self._rules(confined, temporary),
-        }
+        leash, control = pipes.to_write()
+        status, told = pipes.to_read()
+        output, stdout = pipes.to_read()
+        errors, stderr = pipes.to_read()
+        feed, stdin = pipes.to_write()
+        request = self._request(confined, temporary) | {"control": control.number, "status": told.number}
         script = os.path.join(os.path.dirname(__file__), "keeper.py")
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", script, json.dumps(request)],
             env={},
             cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(control, status_in, feed),
+            stdin=stdin.number,
+            stdout=stdout.number,
+            stderr=stderr.number,
+            pass_fds=(control.number, told.number),
+        )
+        watch = Watch(
+            stdin=feed,
+            stdout=output,
+            stderr=errors,
+            data=confined.stdin,
+            deadline=began + confined.timeout_s,
+            limit=confined.output_bytes,
+            stop=stop,
+            too_big=lambda: memory_of([process.pid]) > confined.memory_bytes,
+            on_output=on_output,
         )
         with process:
-            for end in (control, status_in, feed):
-                _close(end)
-            assert process.stdout is not None
-            assert process.stderr is not None
-            watch = Watch(
-                stdin=os.dup(feed_in),
-                stdout=process.stdout.fileno(),
-                stderr=process.stderr.fileno(),
-                data=confined.stdin,
-                deadline=began + confined.timeout_s,
-                limit=confined.output_bytes,
-                stop=stop,
-                too_big=lambda: memory_of([process.pid]) > confined.memory_bytes,
-                on_output=on_output,
-            )
-            _close(feed_in)
             try:
+                pipes.hand_over()
                 ending = watch.serve()
                 code = self._code(watch, status) if ending == "exited" else None
             finally:
-                _close(control_in)  # the keeper kills everything and ends
-                if watch.stdin is not None:
-                    _close(watch.stdin)
-                process.wait(STOP_GRACE_S)
+                _let_go(leash)
+                process.wait()
             if ending != "exited":
                 watch.drain(STOP_GRACE_S)
             return Finished(
                 exit_code=-1 if code is None else code,
-                stdout=watch.kept[watch.stdout].value(),
-                stderr=watch.kept[watch.stderr].value(),
+                stdout=watch.output.value(),
+                stderr=watch.errors.value(),
                 ending="timeout" if ending == "exited" and code is None else ending,
                 duration_s=time.monotonic() - began,
                 backend=self.name,
             )
+
+    def _request(self, confined: Confined, temporary: str) -> dict[str, object]:
+        """Return what the keeper is told, but for its pipes."""
+        own = {"PATH": layout.PATH, "HOME": temporary, "TMPDIR": temporary, "LANG": "C.UTF-8", "TERM": "dumb"}
+        return {
+            "argv": confined.argv,
+            "cwd": temporary if confined.cwd == "/tmp" else confined.cwd,
+            "environment": own | dict(confined.environment),
+            "network": confined.network,
+            "limits": limits_of(replace(confined, processes=self._process_limit(confined))),
+            "user": self.user if os.geteuid() == 0 else None,
+            **self._rules(confined, temporary),
+        }
 
     def _process_limit(self, confined: Confined) -> int:
         """Without a user namespace the limit counts everything of the user's: leave room for what there is."""
@@ -174,14 +171,13 @@ class Landlock:
         return confined.processes + own
 
     @staticmethod
-    def _code(watch: Watch, status: int) -> int | None:
+    def _code(watch: Watch, status: Descriptor) -> int | None:
         """Return the exit code the keeper tells; None where the deadline comes first."""
-        ready, _, _ = select.select([status], [], [], max(0.0, watch.deadline - time.monotonic()))
-        if not ready:
+        if not is_readable(status, watch.deadline - time.monotonic()):
             return None
-        told = os.read(status, 16)
+        told = os.read(status.number, 16)
         if not told:
-            said = watch.kept[watch.stderr].value().decode(errors="replace").strip()
+            said = watch.errors.value().decode(errors="replace").strip()
             raise SandboxError(f"The sandbox could not be made: its keeper failed ({said[-300:]}).")
         return int(told)
 
@@ -207,6 +203,8 @@ def _threads(pid: str, uid: int) -> int:
         return 0
 
 
-def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
+def _let_go(leash: Descriptor) -> None:
+    """Make the keeper kill everything and end; by a word, since a fork of this process may hold the pipe open too."""
+    with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+        os.write(leash.number, b"x")
+    leash.close()

@@ -20,7 +20,9 @@ from toolgate.adapters.runners.sandbox import layout
 from toolgate.adapters.runners.sandbox.backend import OnOutput
 from toolgate.adapters.runners.sandbox.child import BOOT, carried
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
+from toolgate.adapters.runners.sandbox.streams import is_readable
 from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError
+from toolgate.guards.descriptor import Descriptor, pipe
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms, least
@@ -43,29 +45,35 @@ class SandboxRunner:
         """Return what the hook gives. Cancelling kills everything it started, and waits until it is gone."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[object] = loop.create_future()
-        stop, pull = os.pipe()
+        stop, pull = pipe()
         work = threading.Thread(target=self._work, args=(job, loop, done, stop), name="toolgate-sandbox", daemon=True)
-        work.start()
-        try:
-            return await asyncio.shield(done)
-        except asyncio.CancelledError:
-            os.write(pull, b"x")
-            with contextlib.suppress(Exception):  # it was cancelled: how it ended is nobody's concern
-                await asyncio.shield(done)
-            raise
-        finally:
-            for end in (stop, pull):
-                os.close(end)
+        with pull:  # its end is a wish to stop, too: whoever goes away leaves nothing running
+            try:
+                work.start()
+            except RuntimeError:
+                stop.close()
+                raise
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:
+                with contextlib.suppress(BrokenPipeError):  # it has just ended
+                    os.write(pull.number, b"x")
+                with contextlib.suppress(Exception):  # it was cancelled: how it ended is nobody's concern
+                    await asyncio.shield(done)
+                raise
 
     async def close(self) -> None:
         self.sandbox.close()
 
-    def _work(self, job: Job, loop: asyncio.AbstractEventLoop, done: asyncio.Future[object], stop: int) -> None:
+    def _work(self, job: Job, loop: asyncio.AbstractEventLoop, done: asyncio.Future[object], stop: Descriptor) -> None:
+        """Perform a job on its thread. The end that tells when to stop is this thread's alone to close."""
         value: object = None
         failure: BaseException | None = None
         try:
-            with self._room:
-                value = self._perform(job, loop, stop)
+            with stop, self._room:
+                if is_readable(stop, 0):
+                    raise SandboxError("Nobody waits for this any more; nothing ran.")
+                value = self._perform(job, loop, stop.number)
         except BaseException as error:  # noqa: BLE001  # the future carries it to whoever waits
             failure = error
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
@@ -199,10 +207,10 @@ def _settle(done: asyncio.Future[object], value: object, failure: BaseException 
         return
     if failure is None:
         done.set_result(value)
-    elif isinstance(failure, Exception):
-        done.set_exception(failure)
-    else:
-        done.set_exception(SandboxError(f"The sandbox failed: {type(failure).__name__}."))
+        return
+    is_plain = isinstance(failure, Exception)
+    done.set_exception(failure if is_plain else SandboxError(f"The sandbox failed: {type(failure).__name__}."))
+    done.exception()  # looked at: nobody may wait for it any more
 
 
 def _tell(given: ToolInput, loop: asyncio.AbstractEventLoop, *told: Any) -> None:

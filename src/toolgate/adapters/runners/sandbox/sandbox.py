@@ -60,8 +60,12 @@ class Sandbox:
         stop: int | None = None,
         on_output: OnOutput | None = None,
     ) -> Finished:
-        """Run a program; SandboxError where no backend that holds can be used."""
-        return self.choose(backend).run(confined, stop=stop, on_output=on_output)
+        """Run a program; SandboxError where no backend that holds can be used, or the system lets none be made."""
+        chosen = self.choose(backend)
+        try:
+            return chosen.run(confined, stop=stop, on_output=on_output)
+        except OSError as error:
+            raise SandboxError(f"The sandbox could not be made: {error.strerror or error}.") from error
 
     def choose(self, name: str = "auto") -> Backend:
         """Return the backend of this name, tested; for `auto` the best that holds."""

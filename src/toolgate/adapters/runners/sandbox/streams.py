@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from toolgate.guards.descriptor import Descriptor, pipe
 from toolgate.ports.confinement import Ending
 
 CHUNK = 65_536
@@ -51,45 +54,82 @@ class Kept:
         return b"".join((*self._head, middle, *self._tail))
 
 
+class Pipes(contextlib.ExitStack):
+    """The pipes of one run, every end owned here: leaving closes what is open, whatever went wrong before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._theirs: list[Descriptor] = []
+
+    def to_read(self) -> tuple[Descriptor, Descriptor]:
+        """Return our end and theirs of a new pipe that they write to."""
+        ours, theirs = self._made()
+        self._theirs.append(theirs)
+        return ours, theirs
+
+    def to_write(self) -> tuple[Descriptor, Descriptor]:
+        """Return our end and theirs of a new pipe that we write to."""
+        theirs, ours = self._made()
+        self._theirs.append(theirs)
+        return ours, theirs
+
+    def _made(self) -> tuple[Descriptor, Descriptor]:
+        reading, writing = pipe()
+        return self.enter_context(reading), self.enter_context(writing)
+
+    def hand_over(self) -> None:
+        """The process has its ends: close them here, so that a pipe ends when the process closes it."""
+        for end in self._theirs:
+            end.close()
+
+
+def is_readable(source: Descriptor, seconds: float) -> bool:
+    """Whether there is something to read, or an end, within this time; a number above 1,023 is fine."""
+    ready = select.poll()
+    ready.register(source.number, select.POLLIN)
+    return bool(ready.poll(max(0.0, seconds) * 1000))
+
+
 @dataclass
 class Watch:
-    """Serves the pipes of a process until both outputs end or it must be stopped.
+    """Serves the pipes of a process until both outputs end or it must be stopped. Closes stdin when all is written.
 
     stop: a descriptor that becomes readable when somebody wants the process to end. too_big: asked now and then
     whether the process uses too much memory. on_output: told what comes, as it comes.
     """
 
-    stdin: int | None
-    stdout: int
-    stderr: int
+    stdin: Descriptor | None
+    stdout: Descriptor
+    stderr: Descriptor
     data: bytes
     deadline: float
     limit: int
     stop: int | None = None
     too_big: Callable[[], bool] | None = None
     on_output: Callable[[str, bytes], None] | None = None
-    kept: dict[int, Kept] = field(init=False)
+    output: Kept = field(init=False)
+    errors: Kept = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kept = {self.stdout: Kept(self.limit), self.stderr: Kept(self.limit)}
+        self.output, self.errors = Kept(self.limit), Kept(self.limit)
 
     def serve(self) -> Ending:
         """Return why it ended: by itself, or because of time, memory or a wish to stop."""
-        with selectors.DefaultSelector() as ready:
-            for descriptor in (self.stdout, self.stderr):
-                os.set_blocking(descriptor, False)
-                ready.register(descriptor, selectors.EVENT_READ)
+        with selectors.PollSelector() as ready:  # needs no descriptor of its own
+            for end in (self.stdout, self.stderr):
+                os.set_blocking(end.number, False)
+                ready.register(end.number, selectors.EVENT_READ)
             if self.stdin is not None:
-                os.set_blocking(self.stdin, False)
-                ready.register(self.stdin, selectors.EVENT_WRITE)
+                os.set_blocking(self.stdin.number, False)
+                ready.register(self.stdin.number, selectors.EVENT_WRITE)
             if self.stop is not None:
                 ready.register(self.stop, selectors.EVENT_READ)
             return self._loop(ready)
 
     def _loop(self, ready: selectors.BaseSelector) -> Ending:
-        open_outputs = {self.stdout, self.stderr}
+        outputs = {self.stdout.number: "stdout", self.stderr.number: "stderr"}
         next_look = time.monotonic() + LOOK_EVERY_S
-        while open_outputs:
+        while outputs:
             now = time.monotonic()
             if now >= self.deadline:
                 return "timeout"
@@ -100,52 +140,52 @@ class Watch:
             keys = [key.fd for key, _ in ready.select(min(self.deadline, next_look) - now)]
             if self.stop in keys:
                 return "cancelled"
-            for descriptor in keys:
-                if descriptor == self.stdin:
+            for number in keys:
+                if number not in outputs:
                     self._write(ready)
-                elif not self._read(descriptor):
-                    ready.unregister(descriptor)
-                    open_outputs.discard(descriptor)
+                elif not self._read(number, outputs[number]):
+                    ready.unregister(number)
+                    del outputs[number]
         return "exited"
 
-    def _read(self, descriptor: int) -> bool:
+    def _read(self, number: int, stream: str) -> bool:
         try:
-            data = os.read(descriptor, CHUNK)
+            data = os.read(number, CHUNK)
         except BlockingIOError:
             return True
         if data:
-            self.kept[descriptor].add(data)
+            (self.output if stream == "stdout" else self.errors).add(data)
             if self.on_output is not None:
-                self.on_output("stdout" if descriptor == self.stdout else "stderr", data)
+                self.on_output(stream, data)
         return bool(data)
 
     def _write(self, ready: selectors.BaseSelector) -> None:
         assert self.stdin is not None
         try:
-            written = os.write(self.stdin, self.data[:CHUNK])
+            written = os.write(self.stdin.number, self.data[:CHUNK])
             self.data = self.data[written:]
         except BlockingIOError:
             return
         except BrokenPipeError:
             self.data = b""
         if not self.data:
-            ready.unregister(self.stdin)
-            os.close(self.stdin)
-            self.stdin = None
+            ready.unregister(self.stdin.number)
+            self.stdin.close()
 
     def drain(self, seconds: float) -> None:
         """Take what is left in the pipes of a process that was stopped."""
         end = time.monotonic() + seconds
-        for descriptor in (self.stdout, self.stderr):
-            while time.monotonic() < end and self._read_rest(descriptor):
+        for source, kept in ((self.stdout, self.output), (self.stderr, self.errors)):
+            while time.monotonic() < end and self._read_rest(source.number, kept):
                 pass
 
-    def _read_rest(self, descriptor: int) -> bool:
+    @staticmethod
+    def _read_rest(number: int, kept: Kept) -> bool:
         try:
-            data = os.read(descriptor, CHUNK)
-        except (BlockingIOError, OSError):
+            data = os.read(number, CHUNK)
+        except BlockingIOError:
             return False
-        self.kept[descriptor].add(data)
+        kept.add(data)
         return bool(data)
 
 
