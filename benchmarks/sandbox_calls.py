@@ -19,6 +19,7 @@ from pathlib import Path
 import toolgate
 from toolgate.adapters.runners.sandbox.backend import Files, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap, seccomp_file
+from toolgate.guards.descriptor import pipe
 from toolgate.kernel.policy import Policy, Verdict, Word
 from toolgate.ports.confinement import Confined
 
@@ -53,20 +54,20 @@ def measure_starts(rounds: int) -> dict[str, float]:
     is_root = os.geteuid() == 0
 
     def bare() -> None:
-        rules, (status, told) = seccomp_file(), os.pipe()
-        subprocess.run(
-            backend.command(TRUE, (told, rules)),
-            env={},
-            pass_fds=(told, rules),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            user=user.uid if is_root else None,
-            group=user.gid if is_root else None,
-            extra_groups=[] if is_root else None,
-            check=True,
-        )
-        for descriptor in (rules, status, told):
-            os.close(descriptor)
+        status, told = pipe()
+        with seccomp_file() as rules, status, told:
+            passed = (told.number, rules.number)
+            subprocess.run(
+                backend.command(TRUE, passed),
+                env={},
+                pass_fds=passed,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                user=user.uid if is_root else None,
+                group=user.gid if is_root else None,
+                extra_groups=[] if is_root else None,
+                check=True,
+            )
 
     bare_ms, ours_ms = [], []
     for _ in range(rounds):

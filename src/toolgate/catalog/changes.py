@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.errors import ToolExecutionError
+from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.files import PathFact, PathRefused
 from toolgate.kernel.diff import diff_text
@@ -239,9 +240,8 @@ def state_of(edges: Edges, fact: PathFact) -> State:
     """Return what a path holds now."""
     if fact.kind == "absent":
         return NOTHING
-    descriptor = edges.workspace.open(fact, os.O_RDONLY)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
+    descriptor, status = edges.workspace.open_with_status(fact, os.O_RDONLY)
+    with Descriptor(descriptor) as opened:
         if not stat.S_ISREG(status.st_mode):
             raise ToolExecutionError(f"{fact.given!r} is not a regular file.")
         if status.st_size > MAX_UNDO_BYTES:
@@ -249,9 +249,16 @@ def state_of(edges: Edges, fact: PathFact) -> State:
                 f"{fact.given!r} is {status.st_size} bytes; files above {MAX_UNDO_BYTES} are not changed, "
                 "since they could not be put back."
             )
-        content = file.read()
+        content = _read(opened.number)
     stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return State(content=content, mode=stat.S_IMODE(status.st_mode), stamp=stamp)
+
+
+def _read(descriptor: int) -> bytes:
+    pieces: list[bytes] = []
+    while piece := os.read(descriptor, 1 << 20):
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def preview(fact: PathFact, before: State, after: bytes | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from typing import Literal, NamedTuple, Self
 from toolgate.errors import UsageError
 from toolgate.guards import Refused
 from toolgate.guards.beneath import O_PATH, open_beneath
+from toolgate.guards.descriptor import Descriptor
 
 Access = Literal["read", "write", "list"]
 """What is done to a path; `write` is also creating and deleting."""
@@ -64,19 +66,24 @@ class PathFact(NamedTuple):
 
 
 class Root:
-    """A directory held open. Its identity is the descriptor's, whatever its name means later."""
+    """A directory held open until it is closed or nobody has it any more.
 
-    __slots__ = ("descriptor", "identity", "path", "prefix")
+    Its identity is the descriptor's, whatever its name means later.
+    """
+
+    __slots__ = ("__weakref__", "descriptor", "identity", "path", "prefix")
 
     def __init__(self, path: str | Path) -> None:
         real = os.path.realpath(path)
         try:
-            self.descriptor = os.open(real, O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            self.descriptor = Descriptor(os.open(real, O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
         except OSError as error:
             raise UsageError(f"The root {str(path)!r} cannot be opened: {error.strerror}. Create it first.") from None
         self.path = real
         self.prefix = real.rstrip("/") + "/"
-        self.identity = _identity(os.fstat(self.descriptor))
+        self.identity = _identity(os.fstat(self.descriptor.number))
+        # A policy that was replaced is closed by nobody: calls may still use it.
+        weakref.finalize(self, self.descriptor.close)
 
 
 class Workspace:
@@ -134,7 +141,7 @@ class Workspace:
     def _directly(given: str, inner: bytes, path: str, root: Root) -> PathFact | None:
         """The quick way, for paths with no link in them; None where that cannot be told."""
         try:
-            descriptor = open_beneath(root.descriptor, inner, O_PATH)
+            descriptor = open_beneath(root.descriptor.number, inner, O_PATH)
         except OSError:
             return None
         try:
@@ -175,7 +182,7 @@ class Workspace:
         root = self._held(fact)
         inner = fact.path[len(root.prefix) :].encode() or b"."
         try:
-            descriptor = open_beneath(root.descriptor, inner, flags | os.O_NONBLOCK | os.O_NOCTTY, mode)
+            descriptor = open_beneath(root.descriptor.number, inner, flags | os.O_NONBLOCK | os.O_NOCTTY, mode)
         except OSError as error:
             raise cannot_open(fact.given, error) from None
         status = os.fstat(descriptor)
@@ -192,7 +199,7 @@ class Workspace:
         parent, name = os.path.split(fact.path)
         inner = parent[len(root.prefix) :].encode() or b"."
         try:
-            return open_beneath(root.descriptor, inner, os.O_RDONLY | os.O_DIRECTORY), name
+            return open_beneath(root.descriptor.number, inner, os.O_RDONLY | os.O_DIRECTORY), name
         except OSError as error:
             raise cannot_open(fact.given, error) from None
 
@@ -204,9 +211,7 @@ class Workspace:
 
     def close(self) -> None:
         for root in self.roots:
-            if root.descriptor >= 0:
-                os.close(root.descriptor)
-                root.descriptor = -1
+            root.descriptor.close()
 
     def __enter__(self) -> Self:
         return self

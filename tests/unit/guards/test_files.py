@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import threading
@@ -323,3 +324,27 @@ def test_a_fact_agrees_with_the_system_about_where_a_path_leads(
         assert (fact.root is not None) == (Path(fact.path) == root or root in Path(fact.path).parents)
     else:
         assert fact.kind == "absent"
+
+
+def test_roots_that_nobody_has_any_more_are_closed(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    descriptor = workspace.roots[0].descriptor
+    del workspace
+    gc.collect()
+    assert not descriptor.is_open
+
+
+def test_a_closed_workspace_opens_nothing_whoever_has_the_number_now(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    workspace = Workspace(tmp_path)
+    fact, number = workspace.look("mine"), workspace.roots[0].descriptor.number
+    workspace.close()
+    other = os.open(tmp_path, os.O_RDONLY)
+    assert other == number
+    try:
+        with pytest.raises(PathRefused):
+            workspace.open(fact, os.O_RDONLY)
+        workspace.close()
+        os.fstat(other)
+    finally:
+        os.close(other)

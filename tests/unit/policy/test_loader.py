@@ -162,6 +162,6 @@ def test_a_policy_lets_go_of_the_roots_it_opened(tmp_path: Path) -> None:
     loaded = load_policy(file, workspace=tmp_path)
     loaded.close()
     root = loaded.workspace.roots[0]
-    assert root.descriptor >= 0
+    assert root.descriptor.is_open
     loaded.close()
-    assert root.descriptor == -1
+    assert not root.descriptor.is_open

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import sleep
 
 from toolgate.errors import StoreError
+from toolgate.guards.descriptor import Descriptor
 
 SCHEMA_OWNER = "schema"
 """The name under which whoever makes or upgrades the file locks others out; a lock for everybody, so it stays."""
@@ -25,7 +26,7 @@ class OwnerLock:
         self._path = folder / f"{owner}.lock"
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
-            self._descriptor: int | None = _take(self._path)
+            self._descriptor = _take(self._path)
         except OSError as error:
             raise StoreError(f"The lock folder {folder.name} cannot be used ({error.strerror}).") from error
         _held.add(self)
@@ -40,54 +41,52 @@ class OwnerLock:
     def is_alive(self, owner: str) -> bool:
         """Whether the process that holds this owner's lock still lives. The file of a dead one is removed."""
         if owner == self.owner:
-            return self._descriptor is not None
+            return self._descriptor.is_open
         return is_alive(self._folder, owner)
 
     def close(self) -> None:
         """Let go; from now on this owner counts as dead."""
-        if self._descriptor is not None:
+        if self._descriptor.is_open:
             self._path.unlink(missing_ok=True)
-            os.close(self._descriptor)
-            self._descriptor = None
+            self._descriptor.close()
 
     def leave_to_parent(self) -> None:
         """In a forked child: let go without ending the lock, which is the parent's alone."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._descriptor.close()
 
 
 def is_alive(folder: Path, owner: str) -> bool:
     """Whether the process that holds an owner's lock still lives. The file of a dead one is removed."""
     path = folder / f"{owner}.lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = Descriptor(os.open(path, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
         return False
     except PermissionError:
         return True  # somebody else's: only who may look can call it dead
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
+    with descriptor:
+        try:
+            fcntl.flock(descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
         path.unlink(missing_ok=True)
         return False
-    finally:
-        os.close(descriptor)
 
 
-def _take(path: Path) -> int:
+def _take(path: Path) -> Descriptor:
     """Make the lock file of an owner that is new, and hold it. Whoever tidies up may do so just then."""
     for _ in range(TRIES):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = Descriptor(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
+            fcntl.flock(descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor.number), path.stat()):
                 return descriptor
         except (BlockingIOError, FileNotFoundError):
             sleep(0.001)
-        os.close(descriptor)
+        except OSError:
+            descriptor.close()
+            raise
+        descriptor.close()
     raise BlockingIOError(errno.EWOULDBLOCK, "somebody else holds it")
 
 

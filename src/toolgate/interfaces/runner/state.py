@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from toolgate.errors import UsageError
+from toolgate.guards.descriptor import Descriptor
 
 JOURNAL = "journal.db"
 SIGNALS = "signals.db"
@@ -31,7 +32,7 @@ class StateFolder:
     def __init__(self, path: Path, *, server: str, project: str, workspace: Path) -> None:
         self.path = path.absolute()
         self._binding = {"server": server, "project": project, "workspace": str(workspace)}
-        self._descriptor: int | None = None
+        self._descriptor: Descriptor | None = None
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.chmod(self.path, 0o700)
@@ -55,19 +56,18 @@ class StateFolder:
         return self.path / SIGNALS
 
     def _lock(self) -> None:
-        descriptor = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = Descriptor(os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._descriptor = descriptor
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(descriptor, 20).decode(errors="replace").strip()
-            os.close(descriptor)
+            holder = os.read(descriptor.number, 20).decode(errors="replace").strip()
             raise UsageError(
                 f"Another runner{f' (process {holder})' if holder.isdigit() else ''} does this work already; its state "
                 f"is in {self.path}. Stop it, or give this one a folder of its own with --state."
             ) from None
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        self._descriptor = descriptor
+        os.truncate(descriptor.number, 0)
+        os.pwrite(descriptor.number, str(os.getpid()).encode(), 0)
 
     def _bind(self) -> None:
         """Refuse a folder that belongs to other work: its undelivered results would go to the wrong server."""
@@ -90,8 +90,7 @@ class StateFolder:
     def close(self) -> None:
         """Let the next runner in."""
         if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+            self._descriptor.close()
 
     def __enter__(self) -> Self:
         return self

@@ -140,3 +140,14 @@ def test_an_owner_that_is_there_already_is_refused(folder: Path, monkeypatch: py
         OwnerLock(folder, "me")
     assert me.is_alive("me")
     me.close()
+
+
+def test_a_lock_that_the_system_refuses_leaves_nothing_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(StoreError, match="No locks available"):
+        OwnerLock(folder, "me")
+    assert os.listdir("/proc/self/fd") == before

@@ -52,3 +52,16 @@ def test_every_piece_of_work_has_its_own_default(monkeypatch: pytest.MonkeyPatch
     assert one.is_relative_to(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert default_folder("http://a", "x", Path("/ws")).is_relative_to(Path.home() / ".local" / "state")
+
+
+def test_a_disk_that_is_full_leaves_no_lock_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = os.listdir("/proc/self/fd")
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", refuse)
+        with pytest.raises(UsageError, match="No space left"):
+            opened(tmp_path / "s")
+    assert os.listdir("/proc/self/fd") == before
+    opened(tmp_path / "s").close()
