@@ -10,12 +10,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
+from toolgate.adapters.runners.sandbox.staging import must_stage, stage_command
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
@@ -112,7 +112,7 @@ class Bubblewrap:
         if os.geteuid() != 0:
             return None
         own = (*confined.readable, *confined.writable)
-        mounted = [path for _, path in self.mounts(confined) if self._must_stage(path, own)]
+        mounted = [path for _, path in self.mounts(confined) if must_stage(path, own, self.user)]
         sources = sorted(mounted, key=len, reverse=True)
         if not sources:
             return None
@@ -121,15 +121,8 @@ class Bubblewrap:
             home = next((number for number, path in enumerate(sources) if layout.within(word, path)), None)
             if home is not None and line[index - 1] in ("--ro-bind", "--bind"):
                 moved.append((index, home, word[len(sources[home]) :]))
-        request = {"uid": self.user.uid, "gid": self.user.gid, "stage": self._files.stage}
-        request |= {"sources": sources, "command": line, "moved": moved}
-        script = os.path.join(os.path.dirname(__file__), "stage.py")
-        return [sys.executable, "-I", "-S", script, json.dumps(request)]
-
-    def _must_stage(self, path: str, own: Sequence[str]) -> bool:
-        if layout.blocker(path, *self.user) is not None:
-            return True
-        return path in own and os.stat(path).st_uid == 0
+        request = {"user": self.user, "stage": self._files.stage, "is_needed": True}
+        return stage_command(request | {"sources": sources, "command": line, "moved": moved})
 
     def start(
         self, confined: Confined, descriptors: Sequence[int], *, stdin: int, stdout: int, stderr: int

@@ -7,6 +7,7 @@ hidden in a directory keeps new files out of it. `Unconfined` is the same withou
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from dataclasses import replace
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
 from toolgate.adapters.runners.sandbox.keeper import landlock_version
+from toolgate.adapters.runners.sandbox.staging import Places
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
@@ -30,6 +32,7 @@ OLDEST = 6
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _READING = _EXECUTE | _READ | _LIST
 _WRITING = ((1 << 16) - 1) & ~_IOCTL
+KEEPER = os.path.join(os.path.dirname(__file__), "keeper.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 
@@ -75,7 +78,7 @@ class Landlock:
             return f"the kernel's landlock is version {version}; {OLDEST} is the oldest that works"
         if seccomp.machine() is None:
             return "there is no seccomp table for this processor"
-        finished = self.run(Confined(argv=("/bin/true",), timeout_s=10))
+        finished = self.run(Confined(argv=("/bin/true",), timeout_s=60))
         return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
 
     def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
@@ -112,9 +115,9 @@ class Landlock:
         errors, stderr = pipes.to_read()
         feed, stdin = pipes.to_write()
         request = self._request(confined, temporary) | {"control": control.number, "status": told.number}
-        script = os.path.join(os.path.dirname(__file__), "keeper.py")
+        places = self._places(confined, temporary)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", script, json.dumps(request)],
+            places.command([sys.executable, "-I", "-S", KEEPER, json.dumps(request)]),
             env={},
             cwd="/",
             stdin=stdin.number,
@@ -137,7 +140,7 @@ class Landlock:
             try:
                 pipes.hand_over()
                 ending = watch.serve()
-                code = self._code(watch, status) if ending == "exited" else None
+                code = self._code(watch, status, places) if ending == "exited" else None
             finally:
                 _let_go(leash)
                 process.wait()
@@ -161,29 +164,55 @@ class Landlock:
             "environment": own | dict(confined.environment),
             "network": confined.network,
             "limits": limits_of(replace(confined, processes=self._process_limit(confined))),
+            "counts_alone": self._counts_alone(),
             "user": self.user if os.geteuid() == 0 else None,
             **self._rules(confined, temporary),
         }
 
+    def _places(self, confined: Confined, temporary: str) -> Places:
+        """Return what must be mounted for the program, and the keeper, to use what they need; for root alone."""
+        if os.geteuid() != 0:
+            return Places(self.user)
+        readable = (*layout.runtime_of(confined.argv[0]), *confined.readable)
+        wanted = dict.fromkeys(readable, False) | dict.fromkeys((*confined.writable, temporary), True)
+        found = Places.of(wanted, self.user)
+        if found.covers:  # what the keeper is may be beneath them
+            everything = dict.fromkeys((*layout.interpreter_paths(), KEEPER), False) | wanted
+            return replace(Places.of(everything, self.user), blocked=found.blocked)
+        return found
+
+    def _counts_alone(self) -> bool:
+        return counts_alone(self.user)
+
     def _process_limit(self, confined: Confined) -> int:
         """Without a user namespace the limit counts everything of the user's: leave room for what there is."""
+        if self._counts_alone():
+            return confined.processes
         own = sum(_threads(pid, self.user.uid) for pid in os.listdir("/proc") if pid.isdigit())
         return confined.processes + own
 
     @staticmethod
-    def _code(watch: Watch, status: Descriptor) -> int | None:
+    def _code(watch: Watch, status: Descriptor, places: Places) -> int | None:
         """Return the exit code the keeper tells; None where the deadline comes first."""
         if not is_readable(status, watch.deadline - time.monotonic()):
             return None
         told = os.read(status.number, 16)
         if not told:
-            said = watch.errors.value().decode(errors="replace").strip()
-            raise SandboxError(f"The sandbox could not be made: its keeper failed ({said[-300:]}).")
+            said = watch.errors.value().decode(errors="replace").strip()[-300:]
+            if places.problem is not None:
+                raise SandboxError(
+                    f"The sandbox could not be made: {places.problem}, and it could not be put within reach ({said}). "
+                    "Move it to where that user can read it, or let this process make mounts (CAP_SYS_ADMIN)."
+                )
+            raise SandboxError(f"The sandbox could not be made: its keeper failed ({said}).")
         return int(told)
 
 
 class Unconfined(Landlock):
-    """The same keeper without rules: deadline, limits, cleared environment, and nothing left alive."""
+    """The same keeper without rules: deadline, limits, cleared environment, and nothing left alive.
+
+    In no user namespace: files of others would look like nobody's, which programs such as ssh refuse.
+    """
 
     name = "none"
 
@@ -192,6 +221,17 @@ class Unconfined(Landlock):
 
     def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
         return {"grants": None, "seccomp": None}
+
+    def _counts_alone(self) -> bool:
+        return False
+
+
+@functools.cache
+def counts_alone(user: User) -> bool:
+    """Whether a user namespace can be had, in which the processes of one run are counted; tried once."""
+    request = {"trial": True, "user": user if os.geteuid() == 0 else None}
+    line = [sys.executable, "-I", "-S", KEEPER, json.dumps(request)]
+    return subprocess.run(line, env={}, cwd="/", capture_output=True, check=False).returncode == 0
 
 
 def _threads(pid: str, uid: int) -> int:

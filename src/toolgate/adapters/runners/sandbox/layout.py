@@ -107,9 +107,17 @@ def _base_of(prefix: str) -> list[str]:
 
 
 def blocker(path: str, uid: int, gid: int) -> str | None:
-    """Return the directory on the way to a path, or the path itself, that a user cannot enter or read."""
+    """Return the directory on the way to a path, or the path itself, that a user cannot enter or read.
+
+    The way is the path's own first, then that of what its links lead to.
+    """
+    return blocker_by_name(path, uid, gid) or blocker_by_name(os.path.realpath(path), uid, gid)
+
+
+def blocker_by_name(path: str, uid: int, gid: int) -> str | None:
+    """Return the same for the way that the path's own names take."""
     current = "/"
-    names = os.path.realpath(path).split("/")[1:]
+    names = [name for name in path.split("/") if name]
     for index in range(len(names) + 1):
         try:
             status = os.stat(current)
