@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import orjson
 import pytest
 from typer.testing import CliRunner
 
+from toolgate.adapters.runners.sandbox import Sandbox
+from toolgate.errors import SandboxError
 from toolgate.interfaces.cli.app import app
 from toolgate.policy import load_policy
 from toolgate.policy.profiles import PROFILES
+from toolgate.ports.confinement import Confined, Finished
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
@@ -48,6 +52,25 @@ def test_the_doctor_tries_the_sandbox(tmp_path: Path) -> None:
     found = {one["what"]: one for one in orjson.loads(output)["findings"]}
     assert code == 0
     assert {"sandbox bubblewrap", "sandbox landlock", "policy", "database"} <= {*found}
+
+
+def test_the_doctor_tries_interpreter_and_workspace_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    _, output = run("doctor", tmp_path, "--json")
+    assert not [one for one in orjson.loads(output)["findings"] if one["what"].startswith("sandbox workspace")]
+
+    def refuse(_self: Sandbox, confined: Confined, **_: object) -> Finished:
+        if confined.argv[0] == sys.executable:
+            raise SandboxError("user 1 cannot enter /x")
+        return Finished(exit_code=2, stdout=b"", stderr=b"Permission denied")
+
+    monkeypatch.setattr(Sandbox, "run", refuse)
+    _, output = run("doctor", tmp_path, "--json")
+    found = {one["what"]: one["detail"] for one in orjson.loads(output)["findings"]}
+    assert found["sandbox interpreter"] == "user 1 cannot enter /x"
+    assert found["sandbox workspace"] == "Permission denied"
 
 
 def test_the_doctor_says_what_is_missing(tmp_path: Path) -> None:

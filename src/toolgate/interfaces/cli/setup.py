@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import platform
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from toolgate.errors import StoreError, ToolgateError, UsageError
+from toolgate.errors import SandboxError, StoreError, ToolgateError, UsageError
 from toolgate.interfaces.cli.show import as_json
+
+if TYPE_CHECKING:
+    from toolgate.adapters.runners.sandbox import Sandbox
 
 DATABASE = "toolgate.db"
 POLICY = "toolgate.yaml"
@@ -108,26 +111,36 @@ def _look(folder: Path) -> Iterator[Finding]:
 def _sandbox(folder: Path) -> Iterator[Finding]:
     """Try every backend with escape probes, and name what is out of the reach of the sandbox's user."""
     from toolgate.adapters.runners.sandbox import Sandbox
-    from toolgate.adapters.runners.sandbox.backend import sandbox_user
-    from toolgate.adapters.runners.sandbox.layout import blocker
 
-    sandbox = Sandbox()
-    try:
+    with contextlib.closing(Sandbox()) as sandbox:
         reports = [sandbox.report(name) for name in ("bubblewrap", "landlock")]
-    finally:
-        sandbox.close()
-    for report in reports:
-        yield Finding(f"sandbox {report.backend}", report.holds, report.summary, is_warning=True)
-    if not any(report.holds for report in reports):
-        yield Finding("sandbox", False, "no backend holds: commands and sandboxed tools do not run", is_warning=True)
-    user = sandbox_user(str(folder) if folder.exists() else None, None)
-    for what, path in (("workspace", str(folder.resolve())), ("interpreter", sys.executable)):
-        blocked = blocker(path, *user)
-        if blocked is not None and os.geteuid() != 0:
-            yield Finding(f"sandbox {what}", False, f"user {user.uid} cannot enter {blocked}", is_warning=True)
-        elif blocked is not None:
-            detail = f"user {user.uid} cannot enter {blocked}; bubblewrap is given {path} all the same, landlock is not"
-            yield Finding(f"sandbox {what}", True, detail)
+        for report in reports:
+            yield Finding(f"sandbox {report.backend}", report.holds, report.summary, is_warning=True)
+        if not any(report.holds for report in reports):
+            detail = "no backend holds: commands and sandboxed tools do not run"
+            yield Finding("sandbox", False, detail, is_warning=True)
+            return
+        yield from _reach(sandbox, folder)
+
+
+def _reach(sandbox: Sandbox, folder: Path) -> Iterator[Finding]:
+    """Try whether the sandbox's user can use this interpreter and the workspace."""
+    from toolgate.adapters.runners.sandbox.layout import interpreter_paths
+    from toolgate.ports.confinement import Confined
+
+    tries = {"interpreter": Confined(argv=(sys.executable, "-I", "-S", "-c", ""), readable=interpreter_paths())}
+    if folder.exists():
+        path = str(folder.resolve())
+        tries["workspace"] = Confined(argv=("/bin/ls", path), readable=(path,))
+    for what, confined in tries.items():
+        try:
+            finished = sandbox.run(confined)
+        except SandboxError as error:
+            yield Finding(f"sandbox {what}", False, str(error), is_warning=True)
+            continue
+        if finished.exit_code != 0:
+            said = finished.stderr.decode(errors="replace").strip()
+            yield Finding(f"sandbox {what}", False, said, is_warning=True)
 
 
 def _extras() -> Finding:
