@@ -17,9 +17,9 @@ from tests.redis_server import RedisServer
 
 from toolgate.adapters.stores.sealing import load
 from toolgate.adapters.stores.sqlite_file import prepare
+from toolgate.testing.patience import PATIENCE_S
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
-LINGER_S = 2.0
 
 # No deadlines: a slow machine is not a defect. CI is the same run each time; soak looks for new cases.
 settings.register_profile("default", deadline=None, print_blob=True)
@@ -71,7 +71,7 @@ def no_thread_left_behind() -> Iterator[None]:
     before = toolgate_threads()
     yield
     for thread in toolgate_threads() - before:
-        thread.join(LINGER_S)
+        thread.join(PATIENCE_S)
     left = toolgate_threads() - before
     assert not left, f"threads left running: {sorted(thread.name for thread in left)}"
 
@@ -81,7 +81,7 @@ async def task_check() -> AsyncIterator[None]:
     yield
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     if tasks:
-        await asyncio.wait(tasks, timeout=LINGER_S)
+        await asyncio.wait(tasks, timeout=PATIENCE_S)
     left = [task.get_name() for task in tasks if not task.done()]
     assert not left, f"asyncio tasks left running: {sorted(left)}"
 

@@ -26,7 +26,7 @@ import pytest
 
 from toolgate.adapters.stores import postgres_schema, sealing
 from toolgate.adapters.stores.tables import metadata
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 ROLE = "gatekeeper"
 TEMPLATE = "toolgate_template"
@@ -83,7 +83,7 @@ class Pooler:
         self._process = subprocess.Popen(
             [found, "-q", str(file)], cwd="/", stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **account()
         )
-        until_sync(self._answers, within_s=20)
+        until_sync(self._answers)
 
     def _answers(self) -> bool:
         with socket.socket() as probe:
@@ -91,7 +91,7 @@ class Pooler:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=PATIENCE_S)
 
 
 class Cluster:
@@ -138,7 +138,7 @@ class Cluster:
             [found, "-D", str(self.data), *options],
             cwd="/", env=_plain(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self._who,
         )  # fmt: skip
-        until_sync(self._answers, within_s=30)
+        until_sync(self._answers)
 
     def _answers(self) -> bool:
         try:
@@ -151,7 +151,7 @@ class Cluster:
         """End the server: SIGINT at once but in order, SIGQUIT as a crash does."""
         if self._process is not None:
             self._process.send_signal(sign)
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=PATIENCE_S)
             self._process = None
 
     def url(self, database: str, *, role: str = ROLE, port: int | None = None) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import redis
 
+from toolgate.testing.patience import PATIENCE_S
+
 BINARY = shutil.which("redis-server")
 
 
@@ -36,7 +38,7 @@ class RedisServer:
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         client = redis.Redis(port=self.port)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 client.ping()

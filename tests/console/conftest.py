@@ -10,7 +10,9 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 from tests.console.scene import ConsoleServer, Scene
 
-expect.set_options(timeout=20_000)  # a slow machine is not a defect
+from toolgate.testing.patience import PATIENCE_S
+
+expect.set_options(timeout=PATIENCE_S * 1000)  # a slow machine is not a defect
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

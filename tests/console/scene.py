@@ -25,6 +25,7 @@ from toolgate.interfaces.server.identity import COOKIE
 from toolgate.interfaces.server.tokens import new_token
 from toolgate.kernel.context import PrincipalKind
 from toolgate.ports.directory import Account
+from toolgate.testing.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
@@ -65,7 +66,7 @@ class ConsoleServer:
             cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert self._process.stdout is not None
-        async with asyncio.timeout(50):
+        async with asyncio.timeout(PATIENCE_S):
             line = (await self._process.stdout.readline()).decode()
         assert line.startswith("Serving on "), line
         self.url = line.removeprefix("Serving on ").strip()
@@ -80,7 +81,7 @@ class ConsoleServer:
     async def stop(self) -> None:
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 await self._process.wait()
 
 
@@ -100,7 +101,7 @@ class Scene:
         """A client of the API that shows this account's token."""
         if who not in self._clients:
             headers = {"Authorization": f"Bearer {self.server.tokens[who]}"}
-            self._clients[who] = httpx2.AsyncClient(base_url=self.server.url, headers=headers, timeout=20)
+            self._clients[who] = httpx2.AsyncClient(base_url=self.server.url, headers=headers, timeout=PATIENCE_S)
         return self._clients[who]
 
     def path(self, tail: str) -> str:
@@ -125,7 +126,7 @@ class Scene:
     async def call(self, approval_id: str, *, until: Collection[str] = ()) -> Any:
         """The call a question is about, once it has one of these statuses."""
         tool_id = (await self.approval(approval_id))["tool_id"]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 found = await self.send("root", "GET", f"tools/{tool_id}")
                 if not until or found["status"] in until:
@@ -142,7 +143,7 @@ class Scene:
             reduced_motion="reduce",
             **options,
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE_S * 1000)
         self._contexts.append(context)
         await context.route("**/*", self._only_ours)
         if who is not None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.async_api import Page, expect
 from tests.console.scene import Scene, check_every_look
 from tests.console.workplace import AFTER
-
-pytestmark = pytest.mark.timeout(180)  # every look of every state is a check of its own
 
 
 async def fill(scene: Scene) -> None:

@@ -116,7 +116,7 @@ async def test_a_page_outlives_the_server(tmp_path: Path, browser: Browser) -> N
         await server.start()
         await scene.send("bob", "POST", f"approvals/{other}/reject", {"reason": "no"})
         await scene.ask("note", {"text": "asked after"})
-        await expect(page.get_by_text("Live")).to_be_visible(timeout=20_000)
+        await expect(page.get_by_text("Live")).to_be_visible()
         await expect(page.locator(".row")).to_have_count(3)
         await expect(page.locator(".row.rejected")).to_contain_text("by bob")
         await page.locator(".row", has_text="asked after").locator("a").click()

@@ -7,6 +7,7 @@ from playwright.async_api import expect
 from tests.console.scene import Scene
 
 from toolgate.interfaces.server.identity import COOKIE
+from toolgate.testing.patience import PATIENCE_S
 
 
 async def test_a_person_decides_without_a_script(scene: Scene) -> None:
@@ -56,7 +57,7 @@ async def test_a_form_that_is_not_ours_changes_nothing(scene: Scene) -> None:
     csrf, cookie = signed_in.json()["csrf"], signed_in.cookies[COOKIE]
     where = f"/approvals/{asked}/plain"
     yes = {"answer": "approve", "reason": "because"}
-    async with httpx2.AsyncClient(base_url=scene.server.url, cookies={COOKIE: cookie}, timeout=20) as client:
+    async with httpx2.AsyncClient(base_url=scene.server.url, cookies={COOKIE: cookie}, timeout=PATIENCE_S) as client:
         assert (await client.post(where, data=yes)).status_code == 403
         assert (await client.post(where, data={**yes, "csrf": "wrong"})).status_code == 403
         assert (await client.post("/approvals/brake", data={"mode": "LOCKDOWN", "csrf": ""})).status_code == 403
@@ -87,7 +88,7 @@ async def _check_modes(scene: Scene) -> None:
     signed_in = await scene.client("root").post("/session", json={})
     cookies = {COOKIE: signed_in.cookies[COOKIE]}
     form = {"csrf": signed_in.json()["csrf"], "project": scene.project, "reason": "r"}
-    async with httpx2.AsyncClient(base_url=scene.server.url, cookies=cookies, timeout=20) as root:
+    async with httpx2.AsyncClient(base_url=scene.server.url, cookies=cookies, timeout=PATIENCE_S) as root:
         assert (await root.post("/approvals/brake", data={**form, "mode": "LOCKDOWN"})).status_code == 303
         try:
             for wrong in ({}, {"mode": "lockdown"}, {"mode": "OFF"}):

@@ -10,6 +10,8 @@ from tests.console import stories
 from tests.console.scene import Scene, check_axe, picture
 from tests.console.stories import HOSTILE
 
+from toolgate.testing.patience import PATIENCE_S
+
 
 async def visit(page: Page, view: str) -> None:
     """Go to another view of the same page."""
@@ -162,7 +164,7 @@ async def test_the_chain_is_verified_and_a_change_behind_it_is_found(scene: Scen
     await page.get_by_role("button", name="Show").click()
     await expect(page.get_by_text("hash fits")).to_have_count(5)
     await picture(page, "audit-record")
-    connection = sqlite3.connect(scene.server.database, timeout=20)
+    connection = sqlite3.connect(scene.server.database, timeout=PATIENCE_S)
     with connection:
         connection.execute(
             "UPDATE events SET body=CAST(replace(body, 'ann', 'eve') AS BLOB) WHERE project_id=? AND type=?",

@@ -21,7 +21,7 @@ from toolgate.kernel.grant import Remember
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.ports.store import GrantQuery
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 PAGE = "docs/reference/events.md"
 
@@ -107,7 +107,7 @@ async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
 
     @toolgate.tool(timeout_seconds=0.05)
     def stuck() -> None:
-        release.wait(30)
+        release.wait(PATIENCE_S)
 
     tools = [count, change, stuck, far]
     policy = tmp_path / "toolgate.yaml"
@@ -117,7 +117,7 @@ async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     ) as gate:
         policy.write_text("nonsense: 1")
         try:
-            await asyncio.wait_for(make_every_event(gate, release), 30)
+            await asyncio.wait_for(make_every_event(gate, release), PATIENCE_S)
         finally:
             release.set()
         with suppress(TimeoutError):  # some are told by the gate's own thread; the tests say which is missing

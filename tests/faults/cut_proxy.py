@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from toolgate.testing.patience import PATIENCE_S
+
 
 class CutProxy:
     """Cuts the next `cuts` commits; `before` says whether they still arrive."""
@@ -73,9 +75,9 @@ def proxied(port: int) -> Iterator[CutProxy]:
 
     thread = threading.Thread(target=work, name="proxy")
     thread.start()
-    ready.wait(10)
+    ready.wait(PATIENCE_S)
     try:
         yield proxy
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(PATIENCE_S)

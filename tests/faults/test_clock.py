@@ -14,7 +14,7 @@ from toolgate import Gate, ToolDefinition
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Status
 from toolgate.testing.clock import FakeClock
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 DAY_S = 86_400.0
 
@@ -44,7 +44,7 @@ async def test_a_question_the_clock_jumped_over_timed_out_and_was_not_denied(
     approval_id = await parked(world, gate)
     clock.advance(DAY_S)
     ring(gate)
-    assert (await asyncio.wait_for(gate.wait("send-1"), 10)).status is Status.TIMEOUT
+    assert (await asyncio.wait_for(gate.wait("send-1"), PATIENCE_S)).status is Status.TIMEOUT
     clock.advance(-DAY_S)
     with pytest.raises(DecisionConflictError):
         await world.decide(gate, approval_id, "approve", by="ann")
@@ -67,7 +67,7 @@ async def test_a_question_asked_before_a_jump_back_can_still_be_answered(
     clock.advance(-DAY_S)
     ring(gate)
     await world.decide(gate, approval_id, "approve", by="ann")
-    assert (await asyncio.wait_for(gate.wait("send-1"), 10)).success
+    assert (await asyncio.wait_for(gate.wait("send-1"), PATIENCE_S)).success
 
 
 async def test_a_running_call_is_not_ended_by_a_jump(gate: Gate, world: World, clock: FakeClock) -> None:

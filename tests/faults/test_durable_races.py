@@ -15,6 +15,7 @@ from toolgate.errors import ConflictError, DecisionConflictError
 from toolgate.kernel.call import Status
 from toolgate.testing.clock import FakeClock
 from toolgate.testing.conformance.rows import losers, race_tasks, race_threads, winners
+from toolgate.testing.patience import PATIENCE_S
 
 RACERS = 8
 Pair = tuple[Gate, Gate]
@@ -65,7 +66,7 @@ async def test_a_cancel_and_an_answer_never_both_win(gates: Pair, world: World, 
     order = [one.cancel("send-1", wait=False), world.decide(two, approval_id, "approve", by="ann")]
     outcomes = await asyncio.gather(*(order if turn % 3 else order[::-1]), return_exceptions=True)
     assert all(isinstance(error, ConflictError) for error in losers(list(outcomes)))
-    result = await asyncio.wait_for(gates[0].wait("send-1"), 10)
+    result = await asyncio.wait_for(gates[0].wait("send-1"), PATIENCE_S)
     assert result.success == (world.ledger.effects_of("send-1") == 1)
     assert result.status in (Status.COMPLETED, Status.CANCELLED)
 
@@ -80,7 +81,7 @@ async def test_an_expiry_and_an_answer_never_both_win(gates: Pair, world: World,
     said, _ = await asyncio.gather(
         world.decide(gates[0], approval_id, "approve", by="ann"), sweep_late(gates[1], clock), return_exceptions=True
     )
-    result = await asyncio.wait_for(gates[0].wait("send-1"), 10)
+    result = await asyncio.wait_for(gates[0].wait("send-1"), PATIENCE_S)
     assert result.status is (Status.TIMEOUT if isinstance(said, BaseException) else Status.COMPLETED)
 
 

@@ -29,22 +29,22 @@ def campaign(fleet: Fleet, *, hosts: int, workers: int, kills: int, crashes: int
     for kind, number in (("host", hosts), ("worker", workers)):
         for _ in range(number):
             fleet.start(kind)
-    until_sync(lambda: len(fleet.lines("effects")) > 20, within_s=60)
+    until_sync(lambda: len(fleet.lines("effects")) > 20)
     crash_at = {round((at + 1) * kills / (crashes + 1)) for at in range(crashes)}
     for number in range(kills):
         seen = len(fleet.lines("effects"))
-        until_sync(lambda seen=seen: len(fleet.lines("effects")) > seen + 1, within_s=60)  # type: ignore[misc]  # bound now
+        until_sync(lambda seen=seen: len(fleet.lines("effects")) > seen + 1)  # type: ignore[misc]  # bound now
         time.sleep(fleet.dice.random() * pause_s)  # whoever dies dies at work, at no particular moment of it
         if number in crash_at:
             fleet.crash_database()
         fleet.kill_one(fleet.dice.choice(["host", "worker", "worker"]))
     before = len(fleet.lines("effects"))
-    until_sync(lambda: len(fleet.lines("effects")) > before + 5, within_s=60)  # it still works
+    until_sync(lambda: len(fleet.lines("effects")) > before + 5)  # it still works
 
 
-def finish(fleet: Fleet, *, within_s: float) -> None:
+def finish(fleet: Fleet) -> None:
     fleet.stop("host")
-    asyncio.run(fleet.settle(within_s))
+    asyncio.run(fleet.settle())
     fleet.stop("worker")
     ends = asyncio.run(fleet.judge())
     decided, effects = len(fleet.lines("decided")), len(fleet.lines("effects"))
@@ -53,12 +53,11 @@ def finish(fleet: Fleet, *, within_s: float) -> None:
     assert decided > 0
 
 
-@pytest.mark.timeout(120)
 def test_a_fleet_that_is_killed_loses_no_decision_and_doubles_no_effect(tmp_path: Path, cluster: Cluster) -> None:
     fleet = Fleet(tmp_path, cluster, cluster.new_database(), seed=11)
     try:
         campaign(fleet, hosts=1, workers=2, kills=5, crashes=1, pause_s=0.3)
-        finish(fleet, within_s=40)
+        finish(fleet)
     finally:
         fleet.close()
 
@@ -69,6 +68,6 @@ def test_a_fleet_survives_a_hundred_kills(tmp_path: Path, cluster: Cluster) -> N
     fleet = Fleet(tmp_path, cluster, cluster.new_database(), seed=int(time.time()))
     try:
         campaign(fleet, hosts=3, workers=4, kills=100, crashes=3, pause_s=0.3)
-        finish(fleet, within_s=120)
+        finish(fleet)
     finally:
         fleet.close()

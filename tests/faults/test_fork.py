@@ -10,6 +10,7 @@ from tests.faults.nursery import Life, Nursery
 from tests.faults.world import World
 
 from toolgate.kernel.call import Status
+from toolgate.testing.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize("what", ["commit", "read", "close"])
@@ -24,6 +25,6 @@ async def test_a_forked_child_is_refused_and_harms_nothing(what: str, nursery: N
 async def test_a_forked_child_does_not_keep_its_dead_parent_alive(nursery: Nursery, world: World) -> None:
     assert nursery.live(Life("die_leaving_a_child", str(world.folder))).killed
     async with world.open() as gate:
-        result = await asyncio.wait_for(gate.wait("pay-1"), 10)
+        result = await asyncio.wait_for(gate.wait("pay-1"), PATIENCE_S)
         assert result.status is Status.UNKNOWN
     world.ledger.add("go")

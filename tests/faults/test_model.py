@@ -34,7 +34,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.testing.clock import FakeClock
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 T = TypeVar("T")
 QUICK_S = 300.0
@@ -72,11 +72,11 @@ class Model(RuleBasedStateMachine):
         self.gate: Gate | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(asyncio.wait_for(work, 20))
+        return self.runner.run(asyncio.wait_for(work, PATIENCE_S))
 
     def stuck(self, _given: ToolInput) -> ToolOutput:
         self.began.set()
-        self.release.wait(10)
+        self.release.wait(PATIENCE_S)
         return ToolOutput.ok()
 
     @initialize()

@@ -19,7 +19,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify
 from toolgate.ports.dispatcher import Order
 from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert, step
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 pytestmark = needs_postgres
 WRITERS, EACH = 8, 6
@@ -251,7 +251,7 @@ async def run_at_a_worker(url: str) -> None:
             await there.work(order.call_id, by="w", project=order.project, lease_s=5)
 
         working = asyncio.create_task(crew.dispatcher.deliver({"default"}, take, concurrency=2))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             assert (await asking.call("remote", {})).unwrap() == "done"
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

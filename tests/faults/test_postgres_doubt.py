@@ -20,6 +20,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.event import verify
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert
+from toolgate.testing.patience import PATIENCE_S
 
 pytestmark = needs_postgres
 
@@ -134,7 +135,7 @@ async def test_whoever_waits_for_a_write_that_broke_is_told(
 
     with monkeypatch.context() as patch:
         patch.setattr(Writer, "_judge", broken)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(StoreError, match="KeyError"):
                 await commit(store, insert(a_call()))
     await commit(store, insert(a_call()))

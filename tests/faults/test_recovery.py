@@ -17,7 +17,7 @@ import toolgate
 from toolgate import Gate, ToolDefinition, ToolOutput
 from toolgate.kernel.call import Status
 from toolgate.kernel.tool import Prepared
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 BEFORE, AFTER = 0, 1
 """Seeds of a burst: its calls died before or after their effects."""
@@ -46,7 +46,7 @@ async def test_waiting_for_a_call_of_a_dead_process_ends(nursery: Nursery, world
     async with world.open() as gate:
         pid = nursery.start(life := Life("burst", str(world.folder), seed=AFTER, point="effect.done", nth=len(RUNNING)))
         nursery.end(pid, life)
-        assert (await asyncio.wait_for(gate.wait("pay-1"), 10)).status is Status.UNKNOWN
+        assert (await asyncio.wait_for(gate.wait("pay-1"), PATIENCE_S)).status is Status.UNKNOWN
 
 
 async def test_processes_that_recover_at_once_take_each_call_over_once(
@@ -57,7 +57,7 @@ async def test_processes_that_recover_at_once_take_each_call_over_once(
     try:
         await asyncio.gather(*(gate.recover() for gate in gates))
         for tool in RUNNING:
-            await asyncio.wait_for(gates[0].wait(f"{tool}-1"), 10)
+            await asyncio.wait_for(gates[0].wait(f"{tool}-1"), PATIENCE_S)
     finally:
         for gate in gates:
             await gate.aclose()
@@ -114,7 +114,7 @@ async def test_nothing_is_tried_again_in_lockdown(nursery: Nursery, world: World
         await operator.set_mode("LOCKDOWN", by="ann")
     async with world.open() as gate:
         await gate.recover()
-        result = await asyncio.wait_for(gate.wait(f"{tool}-1"), 10)
+        result = await asyncio.wait_for(gate.wait(f"{tool}-1"), PATIENCE_S)
         assert (result.status, world.ledger.effects_of(result.call_id)) == (status, 0)
 
 

@@ -9,7 +9,7 @@ from tests.redis_server import RedisServer
 
 import toolgate
 from toolgate.kernel.call import Status
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 @toolgate.tool(requires_approval=True)
@@ -30,8 +30,8 @@ async def test_calls_end_and_nobody_waits_in_vain_whatever_becomes_of_redis(
             if disturb is not None:
                 await asyncio.to_thread(disturb)
             waiting = asyncio.ensure_future(here.call("pay", {"amount": number}))
-            await until(lambda: _decided(there), within_s=20)
-            assert (await asyncio.wait_for(waiting, 20)).status is Status.COMPLETED
+            await until(lambda: _decided(there))
+            assert (await asyncio.wait_for(waiting, PATIENCE_S)).status is Status.COMPLETED
 
 
 async def _decided(gate: toolgate.Gate) -> bool:

@@ -16,7 +16,7 @@ from tests.faults.world import World
 from toolgate.kernel.call import Status
 from toolgate.pipeline.approve import DISPATCH_GRACE_S
 from toolgate.pipeline.sweeper import LOOK_AFTER_S
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 async def test_who_waits_here_is_woken_by_an_answer_given_there(nursery: Nursery, world: World) -> None:
@@ -26,7 +26,7 @@ async def test_who_waits_here_is_woken_by_an_answer_given_there(nursery: Nursery
         life = Life("answer", str(world.folder))
         nursery.end(nursery.start(life), life)
         decided = monotonic()
-        assert (await asyncio.wait_for(call, 10)).success
+        assert (await asyncio.wait_for(call, PATIENCE_S)).success
         assert monotonic() - decided < min(LOOK_AFTER_S, DISPATCH_GRACE_S), "the sweeper found it, not the bus"
     assert judge(world.file, world.ledger).effects["send-1"] == 1
 
@@ -36,7 +36,7 @@ async def test_a_no_given_there_ends_the_wait_here(nursery: Nursery, world: Worl
         call = asyncio.create_task(gate.call("send", {"n": "send-1"}, call_id="send-1"))
         await until(gate.pending)
         nursery.live(Life("refuse", str(world.folder)))
-        assert (await asyncio.wait_for(call, 10)).status is Status.REJECTED
+        assert (await asyncio.wait_for(call, PATIENCE_S)).status is Status.REJECTED
 
 
 async def test_an_answer_survives_the_one_who_asked(nursery: Nursery, world: World) -> None:
@@ -47,7 +47,7 @@ async def test_an_answer_survives_the_one_who_asked(nursery: Nursery, world: Wor
         os.kill(asking, signal.SIGKILL)
         assert nursery.end(asking, life).killed
         await world.decide(gate, (await gate.pending())[0].id, "approve", by="ann")
-        assert (await asyncio.wait_for(gate.wait("send-1"), 10)).success
+        assert (await asyncio.wait_for(gate.wait("send-1"), PATIENCE_S)).success
     assert judge(world.file, world.ledger).effects["send-1"] == 1
 
 
@@ -61,7 +61,7 @@ async def test_an_answer_counts_if_and_only_if_it_was_committed(point: str, nurs
         assert len(await gate.pending()) == (0 if committed else 1)
         for approval in await gate.pending():
             await world.decide(gate, approval.id, "approve", by="bob")
-        assert (await asyncio.wait_for(call, 10)).approved_by == ("ann" if committed else "bob")
+        assert (await asyncio.wait_for(call, PATIENCE_S)).approved_by == ("ann" if committed else "bob")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -73,7 +73,7 @@ async def test_many_processes_answer_one_question_and_one_answer_stands(
         lives = [Life(play, str(world.folder), seed=seed) for play in ("answer", "refuse", "answer", "refuse")]
         for pid, life in [(nursery.start(life), life) for life in lives]:
             nursery.end(pid, life)
-        result = await asyncio.wait_for(gate.wait("send-1"), 10)
+        result = await asyncio.wait_for(gate.wait("send-1"), PATIENCE_S)
     assert len(world.ledger.lines("decided")) == 1
     said = world.ledger.lines("decided")[0]["decision"]
     assert (result.approval_id, result.success) == (parked.approval_id, said == "approved")

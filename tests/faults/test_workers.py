@@ -25,7 +25,7 @@ from toolgate.errors import StoreError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Status
 from toolgate.ports.runner import Runner
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 CONTEXT = Context(project=PROJECT, principal="agent:ann")
 
@@ -56,7 +56,7 @@ async def begun(gate: Gate, fleet: Fleet, tool: str, call_id: str, **payload: fl
         except toolgate.errors.NotFoundError:
             return False
 
-    await until(is_taken, within_s=40)
+    await until(is_taken)
     return waiting
 
 
@@ -67,7 +67,7 @@ async def test_what_a_killed_worker_had_is_unknown_or_runs_at_another(gate: Gate
     victim.kill()
     assert (await effect).status is Status.UNKNOWN
     fleet.start("worker")
-    done = await asyncio.wait_for(read, 40)
+    done = await asyncio.wait_for(read, PATIENCE_S)
     assert done.status is Status.COMPLETED
     assert (await gate.record("read", project=PROJECT)).attempt == 2
     assert fleet.lines("effects") == []
@@ -84,7 +84,7 @@ async def test_a_worker_that_froze_past_its_lease_reports_in_vain(gate: Gate, fl
         events = await gate.events(project=PROJECT, call_id="effect")
         return "tool.late_result" in [event.type for event in events]
 
-    await until(has_evidence, within_s=20)
+    await until(has_evidence)
     assert (await gate.get("effect", project=PROJECT)).status is Status.UNKNOWN
     assert len(fleet.lines("effects")) <= 1
 
@@ -115,7 +115,7 @@ async def test_a_worker_behind_a_line_that_breaks_and_is_slow_loses_nothing(gate
             try:
                 assert (await working).status is Status.COMPLETED
             except StoreError:
-                await until(lambda: _is(gate, "second", Status.COMPLETED), within_s=20)  # it is recorded a little later
+                await until(lambda: _is(gate, "second", Status.COMPLETED))  # it is recorded a little later
             assert fleet.lines("effects").count("second") == 1
 
 

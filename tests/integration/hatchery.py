@@ -11,6 +11,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from toolgate.testing.patience import PATIENCE_S
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     ["toolgate.interfaces.cli.app", "toolgate.interfaces.runner.run", "toolgate.interfaces.runner.view",
@@ -60,7 +62,7 @@ class Hatched:
 
     async def ended(self) -> int:
         """Its exit code once it is over; negative for the signal that killed it."""
-        await asyncio.to_thread(self._process.join, 40)
+        await asyncio.to_thread(self._process.join, PATIENCE_S)
         code = self._process.exitcode
         assert code is not None, f"still running: {self.lines()[-5:]}"
         self._process.close()

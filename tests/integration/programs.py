@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from toolgate.testing.patience import PATIENCE_S
+
 TOOLS = """
 import asyncio, sys, threading
 import toolgate
@@ -55,7 +57,7 @@ class Ended(NamedTuple):
 def cli(*arguments: object) -> Ended:
     """Run the `toolgate` command."""
     command = [sys.executable, "-m", "toolgate.interfaces.cli", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return Ended(done.returncode, done.stdout, done.stderr)
 
@@ -79,7 +81,7 @@ def here(*arguments: object) -> Ended:
 def run(program: str, *arguments: object) -> str:
     """Run a program that may use `open_gate`; return what it printed."""
     command = [sys.executable, "-W", "error", "-c", TOOLS + textwrap.dedent(program), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -40,7 +40,7 @@ class HatchedServer(ServerProcess):
              "--port", self.port, "--tools", "tests.integration.runner_tools:SERVED"],
             {}, log,
         )  # fmt: skip
-        await until(lambda: hatched.lines() or not hatched.is_alive, within_s=40)
+        await until(lambda: hatched.lines() or not hatched.is_alive)
         self.url = hatched.lines()[0].removeprefix("Serving on ").strip()
         self.port = self.url.rpartition(":")[2]
 
@@ -89,7 +89,7 @@ class RunnerProcess:
         """Start it and wait until it is connected."""
         seen = self.count("connected")
         self._hatched = hatched = Hatched(self.arguments("--json", *options), self.environment(), self._log)
-        await until(lambda: self.count("connected") > seen or not hatched.is_alive, within_s=40)
+        await until(lambda: self.count("connected") > seen or not hatched.is_alive)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -100,14 +100,14 @@ class RunnerProcess:
         return sum(1 for one in self.events if one["event"] == event and tool_id in (None, one.get("tool_id")))
 
     async def saw(self, event: str, tool_id: str | None = None) -> None:
-        await until(lambda: self.count(event, tool_id), within_s=40)
+        await until(lambda: self.count(event, tool_id))
 
     def runs(self, name: str) -> int:
         """How often a call's effect happened."""
         return self.effects.read_text(encoding="utf-8").splitlines().count(name)
 
     async def began(self, name: str) -> None:
-        await until(lambda: self.runs(name), within_s=40)
+        await until(lambda: self.runs(name))
 
     def send(self, number: signal.Signals) -> None:
         assert self._hatched is not None

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import toolgate
 from toolgate.interfaces.cli import token
+from toolgate.testing.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = "version: 1\ndefault: by_risk\n"
@@ -69,7 +70,7 @@ class ServerProcess:
         ]  # fmt: skip
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
-        assert select.select([self._process.stdout], [], [], 50)[0], "it says nothing"
+        assert select.select([self._process.stdout], [], [], PATIENCE_S)[0], "it says nothing"
         line = self._process.stdout.readline().decode()
         assert line.startswith("Serving on "), line
         self.url = line.removeprefix("Serving on ").strip()
@@ -93,8 +94,8 @@ class ServerProcess:
     def _ended(self) -> int:
         assert self._process is not None
         with self._process as process:  # which closes what it said
-            return process.wait(30)
+            return process.wait(PATIENCE_S)
 
     def client(self, who: str) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {self.tokens[who]}"}
-        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=20)
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=PATIENCE_S)

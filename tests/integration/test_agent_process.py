@@ -15,8 +15,6 @@ from tests.integration.server_process import P, ServerProcess
 
 from toolgate.testing.patience import until
 
-PATIENCE_S = 45.0
-
 
 @pytest.fixture
 async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ServerProcess]:
@@ -40,7 +38,7 @@ async def until_run(client: httpx2.AsyncClient, run_id: str, *statuses: str) -> 
         found.update((await client.get(f"{P}/chat/runs/{run_id}")).json()["run"])
         return found["status"] in statuses
 
-    await until(is_there, within_s=PATIENCE_S)
+    await until(is_there)
     return found
 
 
@@ -78,7 +76,7 @@ async def test_a_call_that_ran_when_the_server_was_killed_is_not_made_again(serv
     await server.start()
     async with server.client("ann") as ann:
         run_id = await send(ann, '/tool stall {"text": "begun"}')
-        await until(lambda: notes(server) == ["begun"], within_s=PATIENCE_S)
+        await until(lambda: notes(server) == ["begun"])
     await server.kill()
     await server.start()
     async with server.client("ann") as ann:
@@ -97,7 +95,7 @@ async def test_an_answer_that_was_on_its_way_is_asked_for_again(server: ServerPr
         await server.start(agent_model="openai:m", agent_base_url=f"{provider.url}/v1", agent_key="sk-canary-77")
         async with server.client("ann") as ann:
             run_id = await send(ann, '/tool note {"text": "once"}')
-            await until(lambda: len(provider.requests) == 1, within_s=PATIENCE_S)
+            await until(lambda: len(provider.requests) == 1)
             assert (await until_run(ann, run_id, "running"))["steps"] == 0
         await server.kill()
         assert [request["key"] for request in provider.requests] == ["sk-canary-77"]

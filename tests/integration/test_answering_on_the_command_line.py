@@ -21,6 +21,7 @@ from tests.integration.programs import cli, here, line, lines_of, running
 
 import toolgate
 from toolgate.kernel.grant import Remember
+from toolgate.testing.patience import PATIENCE_S
 
 HOLD = """
 import json
@@ -47,7 +48,7 @@ def holding(database: Path, *to: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for(condition: Any) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < until, "it did not come true"
         time.sleep(0.01)
@@ -222,7 +223,7 @@ class Screen:
 
     def sees(self, *words: str) -> None:
         """Wait until words are on the screen, in what was drawn since the last time."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE_S
         drawn = ""
         while not all(word in drawn for word in words):
             assert time.monotonic() < until, (words, drawn[-3000:])
@@ -287,7 +288,7 @@ def test_the_inbox_is_live_and_answers_by_keys(database: Path, screen: Any) -> N
         inbox.press("ask her yourself\n")
         inbox.sees("The call is REJECTED", "Nothing waits")
         inbox.press("q")
-        assert inbox.process.wait(20) == 0
+        assert inbox.process.wait(PATIENCE_S) == 0
         assert lines_of(database, ".sent") == ["bob"]
 
 

@@ -18,6 +18,7 @@ from tests.integration.programs import cli, here, line, lines_of, run, running
 import toolgate
 from toolgate.adapters.stores.sealing import new_key
 from toolgate.adapters.stores.sqlite_file import HEAD
+from toolgate.testing.patience import PATIENCE_S
 
 PAY = 'with open_gate() as gate: print(gate.sync.call("pay", {"amount": 3}, call_id="c1").status)'
 
@@ -71,7 +72,9 @@ try:
 except SystemExit as end:
     print(json.dumps([end.code, sorted({name.partition(".")[0] for name in sys.modules})]), file=sys.stderr)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
     code, loaded = json.loads(done.stderr)
     assert code == 0
     heavy = {"sqlalchemy", "alembic", "pydantic", "cryptography", "jsonschema_rs"}

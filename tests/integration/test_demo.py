@@ -17,6 +17,7 @@ import pytest
 from tests.sandboxes import needs_sandbox
 
 from toolgate.interfaces.demo.story import SECRET
+from toolgate.testing.patience import PATIENCE_S
 
 DEMO = [sys.executable, "-m", "toolgate.interfaces.cli", "demo", "--json"]
 
@@ -49,7 +50,7 @@ def everybody(demo: subprocess.Popen[str]) -> list[psutil.Process]:
 
 def nothing_is_left(folder: Path, processes: list[psutil.Process]) -> bool:
     """Whether all of them end, and the folder they worked in is gone."""
-    psutil.wait_procs(processes, timeout=30)
+    psutil.wait_procs(processes, timeout=PATIENCE_S)
     alive = [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
     return not alive and list(folder.glob("toolgate-demo-*")) == []
 
@@ -57,7 +58,7 @@ def nothing_is_left(folder: Path, processes: list[psutil.Process]) -> bool:
 @needs_sandbox
 def test_it_decides_by_itself_and_everything_it_promises_holds(tmp_path: Path) -> None:
     with running(tmp_path, "--auto") as demo:
-        out, _ = demo.communicate(timeout=55)
+        out, _ = demo.communicate(timeout=PATIENCE_S)
     events = [json.loads(line) for line in out.splitlines()]
     assert demo.returncode == 0
     assert events[-1]["ok"]
@@ -77,5 +78,5 @@ def test_whatever_ends_it_nothing_is_left(tmp_path: Path, number: signal.Signals
             told(demo, "note", what="workspace")
         processes = everybody(demo)
         demo.send_signal(number)
-        assert demo.wait(40) == code
+        assert demo.wait(PATIENCE_S) == code
         assert nothing_is_left(tmp_path, processes)

@@ -13,6 +13,8 @@ from typing import Any
 from tests.integration.server_process import ROOT, P, ServerProcess
 from tests.unit.interfaces.server.house import execute
 
+from toolgate.testing.patience import PATIENCE_S
+
 PLACES = [Path(os.environ.get("TOOLGATE_SEEDS", "/nowhere")), ROOT.parent / "shared" / "seeds"]
 SEED = next((found for place in PLACES for found in place.glob("004_*.txt")), None)
 
@@ -27,7 +29,7 @@ class Client:
     async def until(self, **wanted: Any) -> dict[str, Any]:
         """Wait until the client did something like this and take it; what else it did is left for others to take."""
         assert self.process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 for line in self._left:
                     if wanted.items() <= line.items():

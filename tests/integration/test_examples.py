@@ -6,12 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from toolgate.testing.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_agent_that_edits_is_refused_approved_and_undone() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "agent_edits.py"], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, ROOT / "examples" / "agent_edits.py"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     told = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  tool.") or "approval." in line]
@@ -30,7 +36,7 @@ def test_the_agent_that_edits_is_refused_approved_and_undone() -> None:
 
 def printed_by(example: str) -> str:
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -6,13 +6,15 @@ import subprocess
 import sys
 import textwrap
 
+from toolgate.testing.patience import PATIENCE_S
+
 
 def run(program: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-X", "dev", "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ from tests.integration.programs import line, lines_of, run, running
 import toolgate
 from toolgate.kernel.call import Status
 from toolgate.ports.store import CallQuery
+from toolgate.testing.patience import PATIENCE_S
 
 DECIDE = """
 with toolgate.open(f"sqlite:///{sys.argv[1]}") as gate:
@@ -131,7 +132,7 @@ async def test_one_who_follows_sees_what_another_process_does(database: Path) ->
         following = asyncio.create_task(follow())
         program = 'with open_gate() as gate: gate.sync.call("pay", {"amount": 3})'
         await asyncio.to_thread(run, program, database)
-        await asyncio.wait_for(following, 10)
+        await asyncio.wait_for(following, PATIENCE_S)
         assert seen == ["tool.invoked", "tool.started", "tool.completed"]
 
 

@@ -54,7 +54,7 @@ async def ended(ann: httpx2.AsyncClient, tool_id: str) -> dict[str, Any]:
     async def is_over() -> bool:
         return (await record(ann, tool_id))["internal_status"] not in ("EXECUTING", "APPROVED", "PENDING")
 
-    await until(is_over, within_s=40)
+    await until(is_over)
     return await record(ann, tool_id)
 
 
@@ -105,7 +105,7 @@ async def test_a_call_whose_runner_froze_is_offered_to_another_and_the_late_resu
     await other.start()
     async with server.client("ann") as ann:
         await asked(ann, "peek", "p1", hold_s=0.5)
-        await until(lambda: runner.runs("p1") + other.runs("p1"), within_s=40)
+        await until(lambda: runner.runs("p1") + other.runs("p1"))
         frozen, free = (runner, other) if runner.runs("p1") else (other, runner)
         frozen.send(signal.SIGSTOP)
         peeked = await ended(ann, "p1")

@@ -16,7 +16,7 @@ from tests.integration.runner_process import HatchedServer, RunnerProcess
 from tests.integration.server_process import P
 from tests.unit.interfaces.server.house import execute
 
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 KILLS = 30
 FINAL = ("COMPLETED", "FAILED", "UNKNOWN", "CANCELLED", "DENIED")
@@ -32,7 +32,7 @@ class Work:
         self.is_over = False
 
     async def run(self) -> None:
-        async with httpx2.AsyncClient(timeout=10) as http:
+        async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
             for number in itertools.takewhile(lambda _number: not self.is_over, itertools.count()):
                 tool = random.choice(["mark", "mark", "peek"])
                 name = f"{tool}-{number}"
@@ -81,7 +81,7 @@ async def _ends(server: HatchedServer, work: Work) -> dict[str, str]:
                 ends[name] = (await ann.get(f"{P}/tools/{name}")).json()["internal_status"]
                 return ends[name] in FINAL
 
-            await until(is_over, within_s=120)
+            await until(is_over)
     return ends
 
 

@@ -78,7 +78,7 @@ async def test_a_result_is_taken_although_the_server_was_killed_meanwhile(server
     async with server.client("ann") as ann, listen(ann) as stream:
         await stream.ready()
         # The process that gave it out is dead, and its runner is not: nobody else may get the call.
-        await until(lambda: _owner_is_new(ann, asked["tool_id"]), within_s=20)
+        await until(lambda: _owner_is_new(ann, asked["tool_id"]))
         assert "tool.execution_signal" not in stream.names
         reported = await ann.post(f"{P}/tools/once/result", json={"status": "completed", "result": {"exit_code": 0}})
         assert reported.status_code == 200, reported.text
@@ -119,7 +119,7 @@ async def test_a_runner_that_dies_leaves_an_effect_unknown_and_a_read_to_another
             async def is_unknown() -> bool:
                 return await status_of(ann, effect["tool_id"]) == "UNKNOWN"
 
-            await until(is_unknown, within_s=20)
+            await until(is_unknown)
             late = await ann.post(f"{P}/tools/{effect['tool_id']}/result", json={"status": "completed"})
             assert late.status_code == 409
             shown = (await ann.get(f"{P}/tools/{effect['tool_id']}")).json()

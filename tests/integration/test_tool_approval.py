@@ -14,6 +14,7 @@ import pytest
 from tests.unit.tools.scene import PERSON, Shelf, Sink, act, answer, asked, echo
 
 from toolgate.errors import DecisionConflictError, NotAllowedError
+from toolgate.testing.patience import PATIENCE_S
 from toolgate.tools import (
     AdvancedToolExecutor,
     ApprovalDecision,
@@ -203,7 +204,7 @@ def test_a_decision_from_another_thread_wakes_the_waiter_at_once() -> None:
         asyncio.run(answer(True, service))
 
     async def main() -> ToolOutput:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             return await AdvancedToolExecutor([asking(shelf)]).execute(action)
 
     person = threading.Thread(target=decide)

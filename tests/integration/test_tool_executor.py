@@ -16,6 +16,7 @@ import toolgate
 from toolgate.errors import ConflictError, ToolUnknownOutcomeError
 from toolgate.kernel.context import PRIVATE
 from toolgate.kernel.policy import Default, Policy
+from toolgate.testing.patience import PATIENCE_S
 from toolgate.tools import (
     Action,
     AdvancedToolExecutor,
@@ -145,7 +146,7 @@ async def test_a_slow_handler_is_stopped_in_time() -> None:
     release = threading.Event()
 
     def stuck(_given: ToolInput) -> ToolOutput:
-        release.wait(30)
+        release.wait(PATIENCE_S)
         return ToolOutput.ok()
 
     tools = [

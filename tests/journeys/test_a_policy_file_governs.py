@@ -18,6 +18,7 @@ from toolgate.gate import keeper
 from toolgate.kernel.call import Status
 from toolgate.kernel.policy import Policy
 from toolgate.policy import load_policy
+from toolgate.testing.patience import PATIENCE_S
 
 
 @toolgate.tool
@@ -81,7 +82,7 @@ async def test_an_approval_given_under_weaker_terms_is_asked_for_again(open_gate
         stricter = load_policy(write(tmp_path, "tools: {pay: {decision: ask, approval: {separation: true}}}"))
         await gate.set_policy(stricter, by="ann")
         await gate.decide(approval.id, "approve", by="ann")
-        result = await asyncio.wait_for(_until_asked_again(gate, approval.id), 10)
+        result = await asyncio.wait_for(_until_asked_again(gate, approval.id), PATIENCE_S)
         assert result.terms.separation
 
 
@@ -133,7 +134,7 @@ def test_a_rate_holds_across_processes(tmp_path: Path) -> None:
     )
     toolgate.open(f"sqlite:///{tmp_path}/shared.db").close()
     started = [subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [process.communicate(timeout=50)[0] for process in started]
+    said = [process.communicate(timeout=PATIENCE_S)[0] for process in started]
     assert sum(int(text) for text in said) == 7
 
 

@@ -13,7 +13,7 @@ from toolgate import Gate, Principal, ToolDefinition, ToolInput, ToolOutput
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.ports.channel import Answer, Decision
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 async def write(_given: ToolInput) -> ToolOutput:
@@ -126,7 +126,7 @@ async def test_a_blocking_approver_does_not_hold_up_the_loop(open_gate: Open) ->
     answer = threading.Event()
 
     def blocking(_approval: Approval) -> bool:
-        return answer.wait(10)
+        return answer.wait(PATIENCE_S)
 
     async with open_gate(tools=[TOOL], approver=blocking) as gate:
         waiting = asyncio.ensure_future(gate.call("write"))

@@ -11,6 +11,7 @@ from toolgate import Result, ToolDefinition, ToolInput, ToolOutput, tool
 from toolgate.errors import ToolExecutionError, ToolInputError, ToolNotFoundError, ToolOutputError, UsageError
 from toolgate.kernel.call import Status
 from toolgate.kernel.canonical import Limits
+from toolgate.testing.patience import PATIENCE_S
 
 ran: list[str] = []
 
@@ -107,7 +108,7 @@ async def test_output_against_its_schema_fails_the_call(open_gate: Open) -> None
 
 async def _fails_with(open_gate: Open, handler: Any) -> Result:
     async with open_gate(tools=[ToolDefinition(name="broken", handler=handler)]) as gate:
-        return await asyncio.wait_for(gate.call("broken"), 10)
+        return await asyncio.wait_for(gate.call("broken"), PATIENCE_S)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from toolgate.errors import ConflictError, NotFoundError, ToolCancelledError
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.undo import UndoMetadata
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 class Work:
@@ -126,7 +126,7 @@ async def test_cancelling_a_running_plain_call_is_honest(open_gate: Open, effect
 
     def stuck(_given: ToolInput) -> ToolOutput:
         started.set()
-        release.wait(10)
+        release.wait(PATIENCE_S)
         return ToolOutput.ok()
 
     async with open_gate(tools=[ToolDefinition(name="stuck", handler=stuck, effects=effects)]) as gate:

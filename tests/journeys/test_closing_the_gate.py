@@ -12,7 +12,7 @@ from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import GateClosedError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
-from toolgate.testing.patience import until, until_sync
+from toolgate.testing.patience import PATIENCE_S, until, until_sync
 
 
 async def write(_given: ToolInput) -> ToolOutput:
@@ -51,7 +51,7 @@ def test_a_plain_thread_that_waits_is_told(open_gate: Open) -> None:
     waiting.start()
     until_sync(gate.sync.pending)
     gate.close()
-    waiting.join(10)
+    waiting.join(PATIENCE_S)
     assert [type(error) for error in raised] == [GateClosedError]
 
 
@@ -106,9 +106,9 @@ def test_a_call_that_runs_for_a_plain_thread_is_stopped_and_told(open_gate: Open
 
     calling = threading.Thread(target=call)
     calling.start()
-    assert started.wait(10)
+    assert started.wait(PATIENCE_S)
     gate.close()
-    calling.join(10)
+    calling.join(PATIENCE_S)
     assert ends in ([Status.CANCELLED], ["closed"])
 
 
@@ -154,7 +154,7 @@ async def test_an_approver_that_never_answers_is_let_go(open_gate: Open) -> None
     await park(gate, "write")
     await until(lambda: asked)
     await gate.aclose()
-    await until(lambda: not _tasks_named("toolgate"), within_s=2)
+    await until(lambda: not _tasks_named("toolgate"))
 
 
 def _tasks_named(prefix: str) -> list[str]:

@@ -13,7 +13,7 @@ from toolgate import Context, ToolDefinition, ToolInput, ToolOutput, tool
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify
 from toolgate.testing.conformance.rows import losers, race_tasks, race_threads, winners
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 TENANT: ContextVar[str] = ContextVar("tenant")
 
@@ -50,7 +50,7 @@ async def test_calls_from_many_threads_and_loops_form_one_history(open_gate: Ope
 
 
 async def test_a_plain_handler_does_not_hold_up_the_loop(open_gate: Open) -> None:
-    together = threading.Barrier(4, timeout=10)
+    together = threading.Barrier(4, timeout=PATIENCE_S)
 
     def meet(_given: ToolInput) -> ToolOutput:
         return ToolOutput.ok(together.wait())

@@ -14,7 +14,7 @@ import toolgate
 from toolgate import Context, ToolInput
 from toolgate.errors import DecisionConflictError, UsageError
 from toolgate.kernel.call import Status
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 async def test_lockdown_stops_what_runs_and_says_what_it_did(open_gate: Open) -> None:
@@ -29,7 +29,7 @@ async def test_lockdown_stops_what_runs_and_says_what_it_did(open_gate: Open) ->
     @toolgate.tool
     def stubborn() -> str:
         blocked.set()
-        release.wait(30)
+        release.wait(PATIENCE_S)
         return "done"
 
     @toolgate.tool(allowed_modes=("NORMAL", "LOCKDOWN"))
@@ -72,7 +72,7 @@ async def test_lockdown_set_elsewhere_stops_what_runs_here(tmp_path: Any) -> Non
         call = asyncio.create_task(here.call("slow"))
         await begun.wait()
         await there.set_mode("LOCKDOWN", by="ann")
-        assert (await asyncio.wait_for(call, 30)).status is Status.CANCELLED
+        assert (await asyncio.wait_for(call, PATIENCE_S)).status is Status.CANCELLED
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), MemoryError()])

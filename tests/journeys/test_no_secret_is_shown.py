@@ -16,7 +16,7 @@ from toolgate.kernel.policy import Score, Word
 from toolgate.kernel.tool import Prepared, Thresholds
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.ports.store import ApprovalQuery, CallQuery
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 CANARY = "canary-7f3a91c2e8"
 KEYED = "sw0rdfish-by-key-only"
@@ -171,7 +171,7 @@ async def test_settlements_are_masked(open_gate: Open, shown: Any) -> None:
     release = threading.Event()
 
     def stuck(_given: ToolInput) -> ToolOutput:
-        release.wait(10)
+        release.wait(PATIENCE_S)
         raise ValueError(CANARY)
 
     tool = ToolDefinition(name="stuck", handler=stuck, timeout_seconds=0.5)

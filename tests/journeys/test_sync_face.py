@@ -12,7 +12,7 @@ from toolgate.errors import GateClosedError, UsageError
 from toolgate.kernel.call import Status
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.ports.store import CallQuery
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 
 @tool
@@ -136,7 +136,7 @@ def test_a_client_reports_and_a_person_settles_from_plain_code() -> None:
     release = threading.Event()
 
     def stuck(_given: ToolInput) -> ToolOutput:
-        release.wait(10)
+        release.wait(PATIENCE_S)
         return ToolOutput.ok()
 
     with toolgate.open(tools=[ToolDefinition(name="stuck", handler=stuck, timeout_seconds=0.5)]) as gate:

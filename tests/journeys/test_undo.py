@@ -14,7 +14,7 @@ from toolgate.kernel.tool import Prepared
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.ports.store import CallQuery
 from toolgate.testing.conformance.rows import losers, race_tasks, race_threads, winners
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 SCHEMA = {"type": "object", "required": ["value"], "properties": {"value": {"type": "integer"}}}
 
@@ -296,7 +296,7 @@ async def test_an_undo_that_cannot_be_stopped_leaves_the_record_claimed(open_gat
 
     def stuck(_undo: UndoMetadata) -> None:
         started.set()
-        release.wait(10)
+        release.wait(PATIENCE_S)
 
     async with open_gate(tools=[register.tool(undo_handler=stuck)]) as gate:
         written = await write(gate)

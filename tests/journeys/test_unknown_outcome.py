@@ -16,7 +16,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.context import PrincipalKind
 from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import perform
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 SHORT_S = 0.5  # long enough for a busy machine to start a thread
 
@@ -30,7 +30,7 @@ class Stuck:
         self.told_to_stop = False
 
     def handler(self, given: ToolInput) -> ToolOutput:
-        self.release.wait(10)
+        self.release.wait(PATIENCE_S)
         self.told_to_stop = given.is_cancelled
         if self.error is not None:
             raise self.error
@@ -113,7 +113,7 @@ async def test_an_async_handler_that_refuses_to_stop_leaves_an_unknown_outcome(
         return ToolOutput.ok("after all")
 
     async with open_gate(tools=[ToolDefinition(name="stay", handler=stubborn, timeout_seconds=SHORT_S)]) as gate:
-        result = await asyncio.wait_for(gate.call("stay"), 5)
+        result = await asyncio.wait_for(gate.call("stay"), PATIENCE_S)
         assert result.status is Status.UNKNOWN
         release.set()
         await until(lambda: _ends_with(gate, result.call_id, "tool.late_result"))

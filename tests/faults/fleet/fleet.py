@@ -19,6 +19,7 @@ import toolgate
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify
 from toolgate.ports.store import CallQuery
+from toolgate.testing.patience import PATIENCE_S
 
 PROJECT = "fleet"
 LEASE_S = 2.0
@@ -99,11 +100,11 @@ class Fleet:
     def close(self) -> None:
         self._forge.close()
 
-    async def settle(self, within_s: float) -> None:
+    async def settle(self) -> None:
         """Let the rest of the fleet finish: no call runs or waits for anything but a person."""
         moving = frozenset({Status.PENDING, Status.APPROVED, Status.EXECUTING})
         async with toolgate.open(self.url, tools=TOOLS, policy=str(self.folder / "toolgate.yaml")) as gate:
-            deadline = time.monotonic() + within_s
+            deadline = time.monotonic() + PATIENCE_S
             while left := await gate.calls(CallQuery(project=PROJECT, statuses=moving, limit=5)):
                 assert time.monotonic() < deadline, [(call.id, call.status, call.runner, call.due_at) for call in left]
                 await asyncio.sleep(0.2)

@@ -15,6 +15,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from toolgate.testing.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -56,7 +58,7 @@ class Forge:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=PATIENCE_S)
         self._process.stdout.close()
 
 

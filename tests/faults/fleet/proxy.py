@@ -7,6 +7,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from toolgate.testing.patience import PATIENCE_S
+
 
 class Proxy:
     """Passes bytes on to a port of this machine. `delay_s` slows them; `cut` ends all connections and takes none."""
@@ -77,9 +79,9 @@ def proxy_to(port: int) -> Iterator[Proxy]:
     proxy, ready = Proxy(port), threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(proxy.run(ready)), name="proxy", daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE_S)
     try:
         yield proxy
     finally:
         proxy.stop()
-        thread.join(10)
+        thread.join(PATIENCE_S)

@@ -19,6 +19,7 @@ from toolgate.gate import Gate
 from toolgate.kernel.context import Context
 from toolgate.ports.agent import Turn
 from toolgate.ports.threads import Run, RunStatus, Threads
+from toolgate.testing.patience import PATIENCE_S
 
 Answer = Reply | Exception | Callable[[Question], Reply]
 
@@ -73,7 +74,7 @@ class Ears:
 
     async def next(self, name: str, **wanted: Any) -> dict[str, Any]:
         """Wait for a message of this name and these fields, and take it."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 for at, (one, data) in enumerate(self.heard):
                     if one == name and wanted.items() <= data.items():

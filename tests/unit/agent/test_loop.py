@@ -17,7 +17,7 @@ from toolgate.errors import ConflictError, ModelError
 from toolgate.kernel.masking import Masker
 from toolgate.ports.store import CallQuery
 from toolgate.ports.threads import RunStatus, Usage
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 SECRET = "tulip-9-forest"
 
@@ -186,7 +186,7 @@ async def test_independent_calls_run_together_and_dependent_ones_in_order() -> N
 
     @toolgate.tool(effects="read")
     async def meet(name: str) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await together.wait()
 
     @toolgate.tool

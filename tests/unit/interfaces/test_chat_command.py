@@ -27,7 +27,7 @@ async def answer_when_asked(house: House, *, yes: bool) -> None:
         async def is_asked() -> bool:
             return bool((await bob.approvals(status="pending")).approvals)
 
-        await until(is_asked, within_s=30)
+        await until(is_asked)
         waiting = (await bob.approvals(status="pending")).approvals[0].approval_id
         await (bob.approve(waiting) if yes else bob.reject(waiting, "too much"))
 

@@ -171,10 +171,10 @@ def test_tagged_tree_is_checked_and_explained_quickly_at_full_depth(tag: str) ->
     value: Any = {tag: "k5", "left": 7}
     for _ in range(60):
         value = {"left": value, "right": {tag: "k0"}, tag: "k19"}
-    started = time.perf_counter()
+    started = time.process_time()
     assert not compiled.is_valid({"x": value})
     [violation] = compiled.violations({"x": value})
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert violation.location == "/x" + "/left" * 61
 
 
@@ -217,10 +217,10 @@ def test_large_arguments_take_linear_time() -> None:
     ]
     for schema in schemas:
         compiled = compile_schema({"properties": {"a": schema}})
-        started = time.perf_counter()
+        started = time.process_time()
         compiled.is_valid(big)
         compiled.violations(big)
-        assert time.perf_counter() - started < 20
+        assert time.process_time() - started < 20
 
 
 NAMES = st.sampled_from(["a", "b"])

@@ -9,7 +9,7 @@ import pytest
 
 from toolgate.errors import GateClosedError
 from toolgate.pipeline.background import Background
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_it_runs_coroutines_on_its_own_thread(background: Background) -> None:
     async def where() -> tuple[str, bool]:
         return threading.current_thread().name, background.is_current
 
-    assert background.submit(where()).result(5) == ("toolgate-test", True)
+    assert background.submit(where()).result(PATIENCE_S) == ("toolgate-test", True)
 
 
 def test_what_spawned_work_raises_is_logged_by_name(background: Background, caplog: pytest.LogCaptureFixture) -> None:
@@ -49,7 +49,7 @@ def test_spawned_work_that_ends_well_says_nothing(background: Background, caplog
         done.set()
 
     background.spawn(fine())
-    assert done.wait(5)
+    assert done.wait(PATIENCE_S)
     background.close()
     assert caplog.records == []
 
@@ -65,7 +65,7 @@ def test_closing_cancels_what_runs(background: Background, caplog: pytest.LogCap
             ended.set()
 
     background.spawn(wait())
-    assert started.wait(5)
+    assert started.wait(PATIENCE_S)
     background.close()
     assert ended.is_set()
     assert caplog.records == []
@@ -93,13 +93,13 @@ def test_work_offered_while_it_closes_is_done_or_refused_and_never_lost(caplog: 
     for _ in range(20):
         background = Background("toolgate-test")
         ends: list[str] = []
-        background.submit(asyncio.sleep(0)).result(5)
+        background.submit(asyncio.sleep(0)).result(PATIENCE_S)
         closing = threading.Event()
 
         def work(background: Background = background, ends: list[str] = ends) -> None:
             try:
                 while True:
-                    background.submit(asyncio.sleep(0)).result(5)
+                    background.submit(asyncio.sleep(0)).result(PATIENCE_S)
             except (GateClosedError, concurrent.futures.CancelledError) as error:
                 ends.append(type(error).__name__)
 
@@ -109,6 +109,6 @@ def test_work_offered_while_it_closes_is_done_or_refused_and_never_lost(caplog: 
         closing.wait(0.002)
         background.close()
         for thread in threads:
-            thread.join(10)
+            thread.join(PATIENCE_S)
         assert len(ends) == 4
     assert caplog.records == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from toolgate.pipeline import eager
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 WHO: ContextVar[str] = ContextVar("who")
 
@@ -246,7 +246,7 @@ async def test_a_future_that_is_done_before_the_task_steps_is_seen() -> None:
 
 async def test_timeouts_and_task_groups_work_inside() -> None:
     async def work() -> list[int]:
-        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             tasks = [group.create_task(value(number)) for number in range(3)]
             await asyncio.sleep(0)
         return [task.result() for task in tasks]

@@ -20,7 +20,7 @@ from toolgate.pipeline import perform
 from toolgate.pipeline.execute import interrupted
 from toolgate.ports.runner import Job
 from toolgate.testing.conformance.rows import a_call, commit, insert, step
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ async def test_a_plain_handler_that_had_not_begun_was_stopped(rig: Rig) -> None:
 
     def hold(_given: ToolInput) -> ToolOutput:
         busy.set()
-        release.wait(10)
+        release.wait(PATIENCE_S)
         return ToolOutput.ok()
 
     narrow = InlineRunner(max_threads=1)

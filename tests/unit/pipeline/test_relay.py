@@ -15,6 +15,7 @@ from toolgate.kernel.change import Change
 from toolgate.pipeline import relay as relays
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.relay import LOOK_S, Relay, as_it_is
+from toolgate.testing.patience import PATIENCE_S
 
 
 class Sink:
@@ -76,7 +77,7 @@ async def test_a_rendering_chooses_names_and_what_is_told() -> None:
 async def test_nobody_needs_to_ask_for_what_waits(background: Background) -> None:
     sink = Sink()
     Relay(sink, background.spawn).take(change("a"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not sink.told:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0)
 
@@ -144,7 +145,7 @@ async def test_a_change_made_elsewhere_is_told_on_the_loop_that_uses_the_sink(ba
         relay.take(change("b"))
 
     await asyncio.to_thread(asyncio.run, elsewhere())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(sink.told) < 2:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0)
     assert sink.loops == {asyncio.get_running_loop()}
@@ -226,7 +227,7 @@ def test_what_an_ending_loop_leaves_is_passed_on_by_the_gate(
             await one()
 
     run(use())
-    assert told.wait(10)
+    assert told.wait(PATIENCE_S)
     assert asyncio.run(relay.flush())
     gc.collect()  # what was dropped without a word would be told here
 
@@ -240,7 +241,7 @@ def test_a_sink_that_failed_is_not_told_again_by_the_gate_at_once(background: Ba
         await nothing()
 
     asyncio.run(use())
-    background.submit(asyncio.sleep(2 * LOOK_S)).result(10)
+    background.submit(asyncio.sleep(2 * LOOK_S)).result(PATIENCE_S)
     assert sink.told == []
     assert asyncio.run(relay.flush())
 

@@ -19,7 +19,7 @@ from toolgate.pipeline import approve, clockwork
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.testing.clock import NOON
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 
 def a_tool(name: str, **options: Any) -> ToolDefinition:
@@ -141,7 +141,7 @@ def test_the_clockwork_sweeps_when_something_is_due() -> None:
         work.wind(NOON + timedelta(hours=1))
         work.wind(NOON + timedelta(hours=2))
         work.wind(NOON)
-        assert broom.swept.wait(5)
+        assert broom.swept.wait(PATIENCE_S)
         until_sync(lambda: broom.sweeps == 1)
     finally:
         background.close()
@@ -166,7 +166,7 @@ def test_a_timer_set_after_the_bell_rang_does_nothing() -> None:
     background, broom = Background("toolgate-clock"), Broom()
     work = Clockwork(background, broom, lambda: NOON)  # type: ignore[arg-type]
     try:
-        background.submit(_call(work._set)).result(5)
+        background.submit(_call(work._set)).result(PATIENCE_S)
         assert work._timer is None
     finally:
         background.close()
@@ -184,7 +184,7 @@ def test_the_clockwork_looks_now_and_then_although_the_deadline_is_far() -> None
 def test_winding_after_the_end_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
     background = Background("toolgate-clock")
     work = Clockwork(background, Broom(), lambda: NOON)  # type: ignore[arg-type]
-    background.submit(_call(int)).result(5)
+    background.submit(_call(int)).result(PATIENCE_S)
     background.close()
     work.wind(NOON + timedelta(hours=2))
     monkeypatch.setattr(background, "is_closed", False)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
+from toolgate.testing.patience import PATIENCE_S
 from toolgate.tools import Action, ApprovalRequest, ApprovalService, ToolInput, ToolOutput, get_approval_service
 
 PERSON = uuid4()
@@ -59,7 +60,7 @@ def act(type: str, **payload: Any) -> Action:
 async def asked(service: ApprovalService | None = None) -> ApprovalRequest:
     """Wait until somebody is asked something, and return the question."""
     service = service if service is not None else get_approval_service()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not (pending := await service.list_pending()):  # noqa: ASYNC110  # whoever asks tells nobody here
             await asyncio.sleep(0.001)
         return pending[0]

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from tests.unit.tools.scene import Shelf, Sink, act, echo
 
+from toolgate.testing.patience import PATIENCE_S
 from toolgate.tools import (
     AdvancedToolExecutor,
     ToolDefinition,
@@ -303,7 +304,7 @@ async def test_who_waits_for_an_undo_may_go_away() -> None:
     with pytest.raises(asyncio.CancelledError):
         await undoing
     go_on.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while shelf.state != "old":  # noqa: ASYNC110  # nobody waits for this undo any more
             await asyncio.sleep(0.001)
     assert await executor.undo_action(action.id) is False

@@ -8,7 +8,7 @@ import pytest
 
 from toolgate.kernel.call import Status
 from toolgate.ports.bus import Bus, Hint
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 HINT = Hint("default", "c1", Status.APPROVED)
 
@@ -47,7 +47,7 @@ class BusConformance:
         until_sync(lambda: len(heard) == 50)
         assert sorted(heard) == sorted(hints)
 
-    @pytest.mark.timeout(30)
+    @pytest.mark.timeout(2 * PATIENCE_S)
     def test_a_listener_may_leave_while_it_is_told(self, bus: Bus) -> None:
         heard: list[Hint] = []
 

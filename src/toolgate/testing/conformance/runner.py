@@ -13,7 +13,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.ports.runner import Job, Runner
 from toolgate.testing.conformance.rows import a_call
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 WHERE: ContextVar[str] = ContextVar("where", default="nowhere")
 
@@ -40,7 +40,7 @@ class RunnerConformance:
         meanwhile = threading.Event()
 
         def wait(a: int, *, b: int) -> int:
-            assert meanwhile.wait(10)
+            assert meanwhile.wait(PATIENCE_S)
             return a + b
 
         running = asyncio.ensure_future(runner.run(a_job(wait, 1, b=2)))
@@ -72,7 +72,7 @@ class RunnerConformance:
             next(iter(()))
 
         with pytest.raises(RuntimeError):
-            await asyncio.wait_for(_as_coroutine(runner.run(a_job(exhausted))), 5)
+            await asyncio.wait_for(_as_coroutine(runner.run(a_job(exhausted))), PATIENCE_S)
 
     async def test_contextvars_of_the_caller_are_visible(self, runner: Runner) -> None:
         async def look_async() -> str:
@@ -113,7 +113,7 @@ class RunnerConformance:
 
         def wait() -> None:
             started.set()
-            release.wait(10)
+            release.wait(PATIENCE_S)
             if error is not None:
                 raise error
 
@@ -131,7 +131,7 @@ class RunnerConformance:
         assert late == [error]
 
     async def test_many_plain_hooks_run_side_by_side(self, runner: Runner) -> None:
-        together = threading.Barrier(8, timeout=10)
+        together = threading.Barrier(8, timeout=PATIENCE_S)
         numbers = await asyncio.gather(*(runner.run(a_job(together.wait)) for _ in range(8)))
         assert sorted(numbers) == list(range(8))  # type: ignore[type-var]  # the barrier gives each a number
 

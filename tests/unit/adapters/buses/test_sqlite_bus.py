@@ -15,7 +15,7 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.ports.bus import Hint
 from toolgate.testing.conformance.rows import a_call, a_fact, commit, insert, step
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 
 class Paper:
@@ -117,7 +117,7 @@ def test_nobody_is_watched_before_somebody_listens(paper: Paper) -> None:
 def test_a_listener_may_close_the_bus(bus: SqliteBus, paper: Paper) -> None:
     bus.subscribe(lambda _hint: bus.close())
     paper.print(("p", "c1", "APPROVED"))
-    assert paper.closed.wait(5)
+    assert paper.closed.wait(PATIENCE_S)
 
 
 def test_listeners_that_come_and_go_on_many_threads_are_not_lost(bus: SqliteBus) -> None:

@@ -17,7 +17,7 @@ from toolgate.adapters.channels.terminal import TerminalChannel
 from toolgate.kernel.approval import Approval
 from toolgate.ports.channel import Answer, Decision
 from toolgate.testing.conformance.rows import an_approval
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 class Person:
@@ -53,7 +53,7 @@ class Person:
         self.writer.close()
         self.reader.close()
         os.close(self._terminal)
-        self._watcher.join(2)
+        self._watcher.join(PATIENCE_S)
         os.close(self.hand)
 
 
@@ -70,7 +70,7 @@ def channel(person: Person) -> TerminalChannel:
 
 async def ask(person: Person, *lines: str, **fields: Any) -> Answer | None:
     person.types(*lines)
-    return await asyncio.wait_for(channel(person).ask(an_approval(**fields)), 10)
+    return await asyncio.wait_for(channel(person).ask(an_approval(**fields)), PATIENCE_S)
 
 
 async def test_a_yes_is_theirs(person: Person) -> None:
@@ -100,7 +100,7 @@ async def test_a_skipped_question_is_left_to_others(person: Person) -> None:
 
 async def test_a_person_who_leaves_answers_nothing(person: Person) -> None:
     person.leaves()
-    assert await asyncio.wait_for(channel(person).ask(an_approval()), 10) is None
+    assert await asyncio.wait_for(channel(person).ask(an_approval()), PATIENCE_S) is None
 
 
 async def test_where_there_is_no_terminal_nobody_is_asked() -> None:

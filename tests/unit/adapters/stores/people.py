@@ -7,6 +7,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from toolgate.testing.patience import PATIENCE_S
+
 PRELUDE = """
 import atexit, os, pwd
 from pathlib import Path
@@ -30,6 +32,8 @@ if os.geteuid() == 0:
 def as_nobody(folder: Path, program: str) -> str:
     """Run a program that knows `folder`, without root's rights; return what it printed."""
     source = PRELUDE.format(folder=str(folder)) + textwrap.dedent(program)
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -17,7 +17,7 @@ from toolgate.client import Client, EventStream, StreamEvent
 from toolgate.errors import BadAnswerError, NotSignedInError, ServerError, ServerUnreachableError
 from toolgate.interfaces.client.backoff import delays
 from toolgate.interfaces.client.sse import Parser
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nConnection: close\r\n\r\nretry: 40\n\n"
 
@@ -32,7 +32,7 @@ def client(url: str, **options: Any) -> Client:
 
 
 async def take(stream: EventStream, count: int) -> list[tuple[str, int | None]]:
-    async with stream, asyncio.timeout(20):
+    async with stream, asyncio.timeout(PATIENCE_S):
         return [(event.name, event.id) for event in [await anext(stream) for _ in range(count)]]
 
 

@@ -11,7 +11,7 @@ from tests.unit.interfaces.server.house import House
 
 from toolgate.client import StreamEvent, SyncClient
 from toolgate.errors import NotFoundError, UsageError
-from toolgate.testing.patience import until_sync
+from toolgate.testing.patience import PATIENCE_S, until_sync
 
 
 def made(house: House, who: str = "ann") -> SyncClient:
@@ -56,7 +56,7 @@ async def test_a_stream_in_a_thread_is_closed_by_another(house: House) -> None:
             until_sync(lambda: (stream.last_id or 0) >= 3)
             with stream:
                 pass
-            reading.join(10)
+            reading.join(PATIENCE_S)
             assert not reading.is_alive()
         return [event.name for event in heard]
 

@@ -21,6 +21,7 @@ from toolgate.interfaces.demo.tools import TOOLS
 from toolgate.policy import load_policy
 from toolgate.policy.explain import explain, question_of
 from toolgate.policy.profiles import commands
+from toolgate.testing.patience import PATIENCE_S
 
 
 def test_the_policy_of_the_story_says_what_the_story_tells(tmp_path: Path) -> None:
@@ -115,6 +116,6 @@ def test_the_janitor_ends_what_it_was_told_of_and_removes_its_folder(tmp_path: P
         child.stdout.readline()
         gone.wait()
         said = f"folder {folder}\nfolder {other}\npid {child.pid}\npid {gone.pid}\nnonsense\n"
-        subprocess.run([sys.executable, janitor.__file__], input=said, text=True, check=True, timeout=30)
-        assert child.wait(10) == -9
+        subprocess.run([sys.executable, janitor.__file__], input=said, text=True, check=True, timeout=PATIENCE_S)
+        assert child.wait(PATIENCE_S) == -9
     assert (folder.exists(), other.exists()) == (False, True)

@@ -121,7 +121,7 @@ class AnyServer:
 
     async def result(self, count: int = 1) -> dict[str, Any]:
         """Return the last report once there are so many."""
-        await until(lambda: len(self.results) >= count, within_s=20)
+        await until(lambda: len(self.results) >= count)
         return self.results[-1]
 
 
@@ -177,7 +177,7 @@ class Notes:
         return [one for one in self.notices if one.kind is kind and tool_id in (None, one.tool_id)]
 
     async def saw(self, kind: Kind, count: int = 1, *, tool_id: str | None = None) -> Notice:
-        await until(lambda: len(self.of(kind, tool_id)) >= count, within_s=20)
+        await until(lambda: len(self.of(kind, tool_id)) >= count)
         return self.of(kind, tool_id)[count - 1]
 
 
@@ -233,7 +233,7 @@ class Stage:
                 try:
                     runner = Runner(options, self.notes, client, self.local, ledger)
                     running = asyncio.ensure_future(runner.run())
-                    await until(_either(self.notes, connected if connects else -1, running), within_s=20)
+                    await until(_either(self.notes, connected if connects else -1, running))
                     try:
                         yield runner
                     finally:

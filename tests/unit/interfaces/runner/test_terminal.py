@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.unit.interfaces.runner.stage import Stage
 
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -38,7 +38,7 @@ class Terminal:
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._drawn.decode(errors="replace"))
 
     async def shows(self, text: str, times: int = 1) -> None:
-        await until(lambda: self.text.count(text) >= times, within_s=50)
+        await until(lambda: self.text.count(text) >= times)
 
     def type(self, keys: str) -> None:
         os.write(self._descriptor, keys.encode())
@@ -75,7 +75,7 @@ async def test_a_person_says_yes_and_no_and_goes_away(stage: Stage) -> None:
     stage.server.run("t3", "read_file", {"path": "a.txt"})
     await terminal.shows("[s]kip >", 3)
     process.send_signal(signal.SIGINT)
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE_S):
         assert await process.wait() == 0
     handed_back = await stage.server.result(3)
     assert (handed_back["tool_id"], handed_back["status"]) == ("t3", "failed")

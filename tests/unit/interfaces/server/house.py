@@ -23,6 +23,7 @@ from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.tokens import new_token
 from toolgate.kernel.context import PrincipalKind
 from toolgate.ports.directory import Account, Directory
+from toolgate.testing.patience import PATIENCE_S
 
 P = "/my/projects/demo"
 SECRET = "correct-horse-battery-9"
@@ -92,7 +93,7 @@ class House:
         """A client that shows this account's token."""
         if who is not None:
             headers["Authorization"] = f"Bearer {self.tokens[who]}"
-        client = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=20)
+        client = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=PATIENCE_S)
         self.clients.append(client)
         return client
 
@@ -148,7 +149,7 @@ class Listening:
             self._news.set()
 
     async def until(self, holds: Any) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not holds():
                 self._news.clear()
                 await self._news.wait()
@@ -193,7 +194,7 @@ async def open_house(
     server.capture_signals = _no_signals  # type: ignore[method-assign]  # the test keeps its own
     house = House(gate, directory, app, server)
     serving = asyncio.create_task(server.serve())
-    house.url = await asyncio.wait_for(serves, 20)
+    house.url = await asyncio.wait_for(serves, PATIENCE_S)
     await house.add("ann", "person")
     await house.add("bob", "person")
     await house.add("bot", "agent", acts_for="ann")

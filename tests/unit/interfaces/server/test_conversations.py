@@ -14,6 +14,7 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.server.serve import agent_of, build
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.ports.agent import ResidentAgent
+from toolgate.testing.patience import PATIENCE_S
 
 
 async def send(client: httpx2.AsyncClient, content: str, session: str = "s1") -> Any:
@@ -23,7 +24,7 @@ async def send(client: httpx2.AsyncClient, content: str, session: str = "s1") ->
 
 
 async def ended(client: httpx2.AsyncClient, run_id: str) -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             run = (await client.get(f"{P}/chat/runs/{run_id}")).json()["run"]
             if run["ended_at"] is not None:
@@ -32,7 +33,7 @@ async def ended(client: httpx2.AsyncClient, run_id: str) -> Any:
 
 
 async def waits(client: httpx2.AsyncClient, run_id: str) -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             run = (await client.get(f"{P}/chat/runs/{run_id}")).json()["run"]
             if run["status"] == "waiting":
@@ -55,7 +56,7 @@ async def test_a_conversation_over_http() -> None:
             assert (await waits(ann, sent["run_id"]))["waiting_for"] == [asked["tool_id"]]
             approved = await ann.post(f"{P}/approvals/{asked['approval_id']}/approve", json={})
             assert approved.status_code == 200
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 while (told := await own.next("chat.message"))["final"] is False:
                     continue
             assert [one["status"] for one in told["tool_results"]] == ["completed", "completed"]
@@ -116,7 +117,7 @@ async def test_an_agent_that_works_for_somebody_has_conversations_of_its_own() -
             asked = await own.next("tool.approval_request")
             approved = await ann.post(f"{P}/approvals/{asked['approval_id']}/approve", json={})
             assert approved.status_code == 200, "its calls are still ann's, too"
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 while (told := await own.next("chat.message"))["final"] is False:
                     continue
         assert told["status"] == "completed"

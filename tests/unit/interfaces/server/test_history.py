@@ -13,6 +13,7 @@ from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_h
 
 from toolgate.interfaces.server import chains, timelines
 from toolgate.kernel.event import EVENTS
+from toolgate.testing.patience import PATIENCE_S
 
 
 async def asked(house: House, tool: str, params: dict[str, Any], id: str) -> str:
@@ -177,7 +178,7 @@ async def test_a_chain_that_was_tampered_with_is_noticed(tmp_path: Path) -> None
 
 
 def tamper(file: Path, sql: str) -> None:
-    connection = sqlite3.connect(file, timeout=10)
+    connection = sqlite3.connect(file, timeout=PATIENCE_S)
     with connection:
         assert connection.execute(sql).rowcount
     connection.close()

@@ -18,6 +18,7 @@ from tests.unit.interfaces.server.house import House, P, execute
 from toolgate.interfaces.server.openapi import document
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.routes import OPERATIONS
+from toolgate.testing.patience import PATIENCE_S
 
 DOCUMENT = document(OPERATIONS)
 
@@ -113,7 +114,7 @@ async def test_whatever_is_sent_the_answer_is_one_of_those_described(house: Hous
         path = re.sub(r"\{\w+\}", quote(id, safe="").replace(".", "%2E"), path)
         content = body if operation.body is not None else None
         asking = client.request(operation.method, path, params=query, content=content)
-        answer = asyncio.run_coroutine_threadsafe(asking, loop).result(20)
+        answer = asyncio.run_coroutine_threadsafe(asking, loop).result(PATIENCE_S)
         assert answer.status_code < 500 or answer.status_code == 501, answer.text
         check = validator(operation, answer.status_code) if answer.status_code != 405 else None
         if check is not None:

@@ -24,7 +24,7 @@ from toolgate.interfaces.worker.crew import Worker
 from toolgate.interfaces.worker.views import JsonLines, Lines, Live
 from toolgate.kernel.call import Status
 from toolgate.ports.dispatcher import Order
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 async def _letter(given: toolgate.ToolInput) -> toolgate.ToolOutput:
@@ -54,7 +54,7 @@ async def host(database: Path) -> AsyncIterator[Gate]:
 
 async def ended(working: asyncio.Task[None]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
-    await asyncio.wait_for(working, 20)
+    await asyncio.wait_for(working, PATIENCE_S)
 
 
 @pytest.mark.parametrize("view", [Lines, JsonLines])
