@@ -41,8 +41,9 @@ bench-scale: bootstrap ## measure how cost grows with stores, servers, workers, 
 	@$(PYTHON) tools/components.py
 	$(BIN)/python -m benchmarks.scale.suite $(SCALE)
 
-soak: bootstrap ## the long campaigns, with many more generated examples
-	HYPOTHESIS_PROFILE=soak $(BIN)/pytest -n 2 -m soak --timeout 3600
+soak: bootstrap ## the long campaigns, with many more generated examples (SOAK=10: ten times as long)
+	@$(PYTHON) tools/components.py
+	SOAK=$(or $(SOAK),1) HYPOTHESIS_PROFILE=soak $(BIN)/pytest -v -n 2 -m soak --timeout 36000
 
 lock: bootstrap ## write requirements.lock anew (UPGRADE=1 takes newer versions)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \

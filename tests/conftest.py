@@ -7,6 +7,7 @@ import inspect
 import os
 import shutil
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 from tests.postgres import KEY, Cluster
 from tests.redis_server import RedisServer
+from tests.soak import Figures, kept, times
 
 from toolgate.adapters.stores.sealing import load
 from toolgate.adapters.stores.sqlite_file import prepare
@@ -24,11 +26,12 @@ IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 # No deadlines: a slow machine is not a defect. CI is the same run each time; soak looks for new cases.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
-settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
+settings.register_profile("soak", deadline=None, print_blob=True, max_examples=times(1000))
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default")
 settings.load_profile(PROFILE)
 
 skipped: set[str] = set()
+figures = Figures()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -40,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    figures.hear(report)
     if report.skipped and not hasattr(report, "wasxfail"):
         skipped.add(report.nodeid)
 
@@ -55,10 +59,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in figures.lines():
+        terminalreporter.line(line)
     if IN_CI and skipped:
         terminalreporter.section("skipped tests fail CI", red=True)
         for nodeid in sorted(skipped):
             terminalreporter.line(nodeid)
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Iterator[Counter[str]]:
+    """What a campaign counts: kills, calls, effects. The run ends with the sums."""
+    tally: Counter[str] = Counter()
+    yield tally
+    request.node.user_properties.extend(kept(tally))
 
 
 def toolgate_threads() -> set[threading.Thread]:

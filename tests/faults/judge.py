@@ -42,6 +42,12 @@ class Findings:
     effects: Counter[str]
     undos: Counter[str]
 
+    def count(self, tally: Counter[str]) -> None:
+        """Add them to a campaign's figures."""
+        tally["calls"] += len(self.rows)
+        tally["effects"] += self.effects.total() + self.undos.total()
+        tally["decisions"] += sum(status != "pending" for status, _ in self.approvals.values())
+
 
 def judge(file: Path, ledger: Ledger) -> Findings:
     """Return what is there; AssertionError where a promise is broken."""

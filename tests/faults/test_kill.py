@@ -7,6 +7,7 @@ that each run tries each point early, in the middle and late, and several runs t
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -34,12 +35,17 @@ campaigns = pytest.mark.parametrize("passages", [some, pytest.param(every, marks
 @campaigns
 @pytest.mark.parametrize("point", [*IN_A_COMMIT, *AROUND_A_RUN, *AROUND_HOOKS, *AROUND_ANSWERS])
 async def test_a_process_may_die_at_any_passage_of(
-    point: str, passages: Callable[[], Iterable[int]], nursery: Nursery, new_world: Callable[[], World]
+    point: str,
+    passages: Callable[[], Iterable[int]],
+    nursery: Nursery,
+    new_world: Callable[[], World],
+    tally: Counter[str],
 ) -> None:
     for nth in passages():
         world = new_world()
         death = nursery.live(Life("tour", str(world.folder), point=point, nth=nth))
-        await aftermath(world, TOUR)
+        (await aftermath(world, TOUR)).count(tally)
+        tally["kills"] += death.killed
         if not death.killed:
             assert nth > 1, f"a tour never passes {point}"
             return
@@ -50,13 +56,19 @@ async def test_a_process_may_die_at_any_passage_of(
 @pytest.mark.parametrize("acted", [0, 1], ids=["before-effects", "after-effects"])
 @pytest.mark.parametrize("point", [*IN_RECOVERY, *IN_A_COMMIT, *AROUND_A_RUN])
 async def test_who_recovers_may_die_at_any_passage_of(
-    point: str, acted: int, passages: Callable[[], Iterable[int]], nursery: Nursery, new_world: Callable[[], World]
+    point: str,
+    acted: int,
+    passages: Callable[[], Iterable[int]],
+    nursery: Nursery,
+    new_world: Callable[[], World],
+    tally: Counter[str],
 ) -> None:
     for nth in passages():
         world = new_world()
         assert nursery.live(Life("burst", str(world.folder), seed=acted)).killed
         death = nursery.live(Life("recovery", str(world.folder), point=point, nth=nth))
-        await aftermath(world, {f"{tool}-1": tool for tool in RUNNING})
+        (await aftermath(world, {f"{tool}-1": tool for tool in RUNNING})).count(tally)
+        tally["kills"] += 1 + death.killed
         if not death.killed:
             assert nth > 1, f"recovery never passes {point}"
             return

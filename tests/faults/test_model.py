@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 from tests.faults.clock import ring, set_clock
 from tests.faults.judge import judge
 from tests.faults.world import World, copy_of
+from tests.soak import times
 
 from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
 from toolgate.bootstrap import open as open_gate
@@ -297,5 +298,5 @@ def test_the_gate_does_what_the_model_does_for_long(
 ) -> None:
     run_state_machine_as_test(
         lambda: make(shelf, template),  # type: ignore[arg-type]  # anything that makes a machine will do
-        settings=settings(max_examples=1000, stateful_step_count=40),
+        settings=settings(max_examples=times(300), stateful_step_count=40),
     )

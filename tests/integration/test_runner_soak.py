@@ -14,11 +14,12 @@ import httpx2
 import pytest
 from tests.integration.runner_process import HatchedServer, RunnerProcess
 from tests.integration.server_process import P
+from tests.soak import times
 from tests.unit.interfaces.server.house import execute
 
 from toolgate.testing.patience import PATIENCE_S, until
 
-KILLS = 30
+KILLS = times(30)
 FINAL = ("COMPLETED", "FAILED", "UNKNOWN", "CANCELLED", "DENIED")
 
 
@@ -46,7 +47,7 @@ class Work:
 
 
 @pytest.mark.soak
-async def test_whoever_is_killed_nothing_runs_twice_and_every_end_is_true(tmp_path: Path) -> None:
+async def test_whoever_is_killed_nothing_runs_twice_and_every_end_is_true(tmp_path: Path, tally: Counter[str]) -> None:
     (tmp_path / "server").mkdir()
     server = HatchedServer(tmp_path / "server")
     for account, kind in (("ann", "person"), ("box", "runner")):
@@ -69,7 +70,9 @@ async def test_whoever_is_killed_nothing_runs_twice_and_every_end_is_true(tmp_pa
     for runner in runners:
         await runner.stop()
     await server.stop()
-    _judge(work, runners, ends)
+    tally["kills"] += KILLS
+    tally["calls"] += len(ends)
+    tally["effects"] += _judge(work, runners, ends)
 
 
 async def _ends(server: HatchedServer, work: Work) -> dict[str, str]:
@@ -85,7 +88,8 @@ async def _ends(server: HatchedServer, work: Work) -> dict[str, str]:
     return ends
 
 
-def _judge(work: Work, runners: list[RunnerProcess], ends: dict[str, str]) -> None:
+def _judge(work: Work, runners: list[RunnerProcess], ends: dict[str, str]) -> int:
+    """Hold the ends against what ran; return how many effects there were."""
     ran: Counter[str] = Counter()
     for runner in runners:
         ran.update(runner.effects.read_text(encoding="utf-8").split())
@@ -101,3 +105,4 @@ def _judge(work: Work, runners: list[RunnerProcess], ends: dict[str, str]) -> No
             assert ran[name] >= 1
     tally = Counter(ends.values())
     assert tally["COMPLETED"] > len(ends) // 3, dict(tally)
+    return ran.total()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.soak import times
 
 from toolgate.errors import UsageError
 from toolgate.kernel import diff_align
@@ -165,7 +166,7 @@ def test_the_counts_and_the_lines_fit_both_texts(old: str, new: str) -> None:
 @pytest.mark.soak
 def test_patch_applies_a_thousand_random_differences(tmp_path: Path) -> None:
     rng = random.Random()
-    for _ in range(1000):
+    for _ in range(times(1000)):
         old, new = random_pair(rng, 60)
         if old != new:
             assert patched(tmp_path, old, diff_text(old, new).diff_output) == new
