@@ -42,8 +42,10 @@ async def close_storage(storage: Any) -> None:
 class SharedBuckets:
     """What `Buckets` does, for all servers on one Redis together."""
 
-    def __init__(self, name: str, storage: Any, per_second: float, burst: int) -> None:
-        self._name = name
+    def __init__(
+        self, name: str, storage: Any, per_second: float, burst: int, *, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._name, self._patience_s = name, patience_s
         self._own = Buckets(per_second, burst)
         self._item = RateLimitItemPerSecond(burst, max(1, math.ceil(burst / per_second)))
         self._limiter = SlidingWindowCounterRateLimiter(storage)
@@ -55,7 +57,7 @@ class SharedBuckets:
         if wait or (self._lost_at is not None and monotonic() - self._lost_at < AGAIN_S):
             return wait
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._patience_s):
                 if await self._limiter.hit(self._item, self._name, key):
                     self._lost_at = None
                     return 0.0

@@ -156,7 +156,7 @@ async def test_a_shutdown_closes_sockets(house: House) -> None:
 
 
 async def test_a_socket_that_talks_too_much_is_told_to_wait() -> None:
-    async with open_house(requests_per_second=1, request_burst=2) as house, talk(house, "ann", "") as ann:
+    async with open_house(requests_per_second=0.001, request_burst=2) as house, talk(house, "ann", "") as ann:
         for _ in range(3):
             await ann.say(type="ping")
         assert (await ann.next("error"))["status"] == 429
