@@ -17,6 +17,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.masking import Masker
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.spelling import spelled
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
@@ -46,6 +47,7 @@ _SCHEMES = ("memory", "sqlite", "postgresql")
 _POSTGRES = ("postgresql", "postgres")
 
 
+@spelled
 def open(  # `toolgate.open` is the name users type
     url: str = "memory://",
     *,

@@ -36,6 +36,7 @@
     |   |-- ServerBusyError              too many requests for now
     |   `-- BadAnswerError               what came is not an answer of Toolgate's
     `-- UsageError                       the API was called in a way it cannot serve
+        `-- UnknownKeywordError          a keyword that there is not
 
 `code` is what programs compare; the text is for people and may change.
 """
@@ -413,3 +414,9 @@ class UsageError(ToolgateError):
     """The API was called in a way it cannot serve; the text says how to call it."""
 
     code = "usage"
+
+
+class UnknownKeywordError(UsageError, TypeError):
+    """A function or class was given a keyword that it does not have; the text names the nearest one."""
+
+    code = "unknown_keyword"

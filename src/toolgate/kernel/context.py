@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from toolgate.kernel.record import Record
+from toolgate.kernel.spelling import spelled_fields
 
 
 class Mode(StrEnum):
@@ -79,6 +80,7 @@ class Caller(NamedTuple):
     action: Any
 
 
+@spelled_fields
 @dataclass(frozen=True, kw_only=True)
 class Context(Record):
     """Who asks, on whose behalf and where. `host` is the caller's own object, or a Caller, kept in process only.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import types
@@ -11,15 +12,21 @@ from typing import Any, Literal, NamedTuple, Union, overload
 
 import orjson
 
-from toolgate.errors import DefinitionError
+from toolgate.errors import DefinitionError, UnknownKeywordError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.lazy_pattern import lazy_pattern
 from toolgate.kernel.plain_schema import Field, plain_schema
+from toolgate.kernel.spelling import unknown_name
 from toolgate.kernel.tool import Hook, Injections, ToolDefinition, unwrapped
 
 Function = Callable[..., Any]
 Bind = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+_OWN = ("name", "handler", "function", "bind", "inject")
+"""What is read off the function."""
+_OPTIONS = tuple(item.name for item in dataclasses.fields(ToolDefinition) if item.init and item.name not in _OWN)
 
 
 class Derived(NamedTuple):
@@ -47,6 +54,9 @@ def tool(
     itself (progress, cancellation) and is not part of the schema; `Context` receives the context.
     What a partial has bound is not part of the schema either.
     """
+    for option in options:
+        if option not in _OPTIONS:
+            raise UnknownKeywordError(unknown_name("tool", option, _OPTIONS))
     if function is None:
         return lambda decorated: _define(decorated, name, options)
     return _define(function, name, options)

@@ -16,6 +16,7 @@ from toolgate.errors import DefinitionError, ToolInputError
 from toolgate.kernel.canonical import canonical
 from toolgate.kernel.context import Mode
 from toolgate.kernel.schema import Schema, compile_schema
+from toolgate.kernel.spelling import spelled_fields
 
 DEFAULT_QUEUE = "default"
 QUEUE_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.\-]{0,47}\Z")
@@ -55,6 +56,7 @@ class Placement(StrEnum):
     WORKER = "worker"
 
 
+@spelled_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
     """Confidence needed to run without asking (`auto`) and with a quick question (`quick`)."""
@@ -67,6 +69,7 @@ class Thresholds:
             raise DefinitionError("Thresholds must satisfy 0 <= quick <= auto <= 100.")
 
 
+@spelled_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """What a `prepare` hook found out, without changing anything.
@@ -85,6 +88,7 @@ Injections = tuple[tuple[str, str], ...]
 """Parameters the gate fills, each with what it gets: its `input` or its `context`."""
 
 
+@spelled_fields
 @dataclass(frozen=True)
 class ToolDefinition:
     """A tool.

@@ -1,0 +1,60 @@
+"""Say which name was meant where one is unknown: a misspelt keyword is told with the nearest one there is."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, ParamSpec, TypeVar, cast
+
+from toolgate.errors import UnknownKeywordError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_ALIKE = 0.6
+"""How alike two names are that may be meant for one another, from 0 to 1."""
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that was probably meant: one that begins or ends with it, else the most similar."""
+    parts = [one for one in known if one.startswith(f"{name}_") or one.endswith(f"_{name}")]
+    if parts:
+        return min(parts, key=len)
+    from difflib import SequenceMatcher  # here: only a mistake needs it
+
+    ranked = sorted(((SequenceMatcher(None, name, one).ratio(), one) for one in known), reverse=True)
+    return ranked[0][1] if ranked and ranked[0][0] >= _ALIKE else None
+
+
+def unknown_name(what: str, name: str, known: Collection[str]) -> str:
+    """Say that `what` takes no such name, and which one was meant or which there are."""
+    meant = nearest(name, known)
+    hint = f"Did you mean `{meant}`?" if meant is not None else f"It takes: {', '.join(known)}."
+    return f"`{what}` takes no `{name[:64]}`. {hint}"
+
+
+def spelled(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function say which keyword was meant where one is unknown, in the place of Python's bare TypeError."""
+    return _checked(function, function.__name__)
+
+
+def spelled_fields(cls: type[T]) -> type[T]:
+    """Have a class say which field was meant where one is unknown."""
+    init = cast(Callable[..., Any], cls.__init__)  # type: ignore[misc]  # of this class, not of a subclass
+    setattr(cls, "__init__", _checked(init, cls.__name__))  # noqa: B010  # mypy refuses the assignment
+    return cls
+
+
+def _checked(function: Callable[P, T], what: str) -> Callable[P, T]:
+    parameters = inspect.signature(function).parameters.values()
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    known = [one.name for one in parameters if one.kind in named and one.name != "self"]
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownKeywordError(unknown_name(what, name, known))
+        return function(*args, **kwargs)
+
+    return checked
