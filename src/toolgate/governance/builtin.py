@@ -28,17 +28,24 @@ class BuiltinRegistry(ToolRegistry):
 
     def __init__(self, workspace: str | Path | None = None) -> None:
         super().__init__()
-        self._edges = Edges(workspace=Workspace(str(workspace or Path.cwd())))
+        self._workspace = None if workspace is None else Path(workspace)
+        self._edges = Edges(workspace=Workspace(str(self._workspace or Path.cwd())))
         for tool in built_in_tools(lambda: self._edges):
             self.register(tool)
 
-    def govern(self, governance: object) -> None:
-        assert isinstance(governance, GovernanceConfig)
+    def placed(self, governance: GovernanceConfig) -> GovernanceConfig:
+        return governance if self._workspace is None else governance.at(self._workspace)
+
+    def govern(self, governance: GovernanceConfig) -> None:
         self._edges = governance.file.edges()
 
 
 def builtin_registry(workspace: str | Path | None = None) -> ToolRegistry:
-    """Return a new registry with every built-in tool; paths begin at `workspace`, the current directory by default."""
+    """Return a new registry with every built-in tool.
+
+    Paths begin at `workspace`, which the governance file of a layer follows; without one, at the workspace of the
+    governance file, the current directory by default.
+    """
     return BuiltinRegistry(workspace)
 
 

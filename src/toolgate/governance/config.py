@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from toolgate.errors import UsageError
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Verdict, Word
@@ -16,7 +19,7 @@ from toolgate.kernel.tool import ToolDefinition as Tool
 from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy
 from toolgate.policy.edge import EdgeRule
-from toolgate.policy.loader import find_policy, load_policy, read_policy, surroundings_of
+from toolgate.policy.loader import find_policy, load_policy, read_policy, revise_policy, surroundings_of
 from toolgate.policy.rules.sizes import SizesRule
 from toolgate.policy.targets import declares_paths
 from toolgate.policy.values import Surroundings
@@ -31,10 +34,33 @@ _ESCAPED = 2
 class GovernanceConfig:
     """One governance file. `tools["write_file"]["allowed_paths"]` is what it says, with `$HOME` filled in."""
 
-    def __init__(self, policy: FilePolicy, tools: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        policy: FilePolicy,
+        tools: Mapping[str, Mapping[str, Any]],
+        *,
+        at: Callable[[str | Path], GovernanceConfig] | None = None,
+    ) -> None:
+        """`at` reads the same again for another workspace; None where the workspace was chosen already."""
         self.file = policy
         self.policy = GovernedPolicy(revision=policy.revision, file=policy)
         self.tools = tools
+        self._at = at
+
+    def at(self, workspace: str | Path) -> GovernanceConfig:
+        """Return what the file says with paths that begin at `workspace`.
+
+        Raises UsageError where it was loaded for another workspace.
+        """
+        own = self.file.surroundings.workspace
+        if os.path.realpath(own) == os.path.realpath(workspace):
+            return self
+        if self._at is None:
+            raise UsageError(
+                f"The registry's workspace is {workspace}, and the governance file was loaded for {own}. "
+                "Give both the same workspace, or give it to one of them only."
+            )
+        return self._at(workspace)
 
     @property
     def revision(self) -> str:
@@ -93,21 +119,48 @@ def load_governance(
 
     Raises PolicyError naming line and column of everything that is wrong.
     """
-    around = surroundings_of(workspace, home)
     if isinstance(source, Mapping):
-        source = orjson.dumps(source)  # JSON is YAML
+        source = _as_text(source)
     if isinstance(source, bytes) or (isinstance(source, str) and _is_text(source)):
+        texts: list[str | bytes] = [source]
         policy = read_policy(source, workspace=workspace, home=home)
-        return GovernanceConfig(policy, _entries([source], around))
-    path = Path(source if source is not None else ".")
-    paths = find_policy(path) if path.is_dir() else (path,)
-    policy = load_policy(path, workspace=workspace, home=home)
-    return GovernanceConfig(policy, _entries([one.read_bytes() for one in paths], around))
+    elif isinstance(source, str | Path | None):
+        path = Path(source if source is not None else ".")
+        policy = load_policy(path, workspace=workspace, home=home)
+        texts = [one.read_bytes() for one in (find_policy(path) if path.is_dir() else (path,))]
+    else:
+        raise UsageError(
+            f"Governance is a file, its text or a mapping, not {type(source).__name__}; "
+            "write load_governance('config/governance/tools.yaml')."
+        )
+    return _config(policy, texts, is_placed=workspace is not None)
+
+
+def _config(policy: FilePolicy, texts: list[str | bytes], *, is_placed: bool) -> GovernanceConfig:
+    def at(workspace: str | Path) -> GovernanceConfig:
+        around = surroundings_of(workspace, policy.surroundings.home)
+        said = {document.name: document.text for document in policy.documents}
+        moved = revise_policy(replace(policy, surroundings=around), said)  # what was read, not what the file is by now
+        return _config(moved, texts, is_placed=True)
+
+    return GovernanceConfig(policy, _entries(texts, policy.surroundings), at=None if is_placed else at)
+
+
+def _as_text(source: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(source)  # JSON is YAML
+    except TypeError as error:
+        raise UsageError(f"Governance as a mapping holds only what YAML can say: {error}.") from None
 
 
 def _is_text(source: str) -> bool:
-    """A path has no line break and does not end like a mapping's key."""
-    return "\n" in source or source.lstrip().startswith("{") or source.rstrip().endswith(":") or not source.strip()
+    """Whether this is a file's content and not its name: a name has no line break and no `key: value` in it."""
+    said = source.strip()
+    return not said or "\n" in source or said.startswith("{") or said.endswith(":") or _ENTRY.search(said) is not None
+
+
+_ENTRY = re.compile(r"^[^\s/\\]+\s*:\s")
+"""How a text of one line begins: a key, which holds no separator of paths, a colon and a space."""
 
 
 def _entries(texts: list[str | bytes], around: Surroundings) -> dict[str, dict[str, Any]]:

@@ -46,8 +46,9 @@ class ToolExecutionLayer:
     ) -> None:
         """Without a `gate`, calls are kept in memory; give one to keep them in its store, in a project of their own."""
         self.registry = registry
-        self.governance = governance if isinstance(governance, GovernanceConfig) else load_governance(governance)
-        self.registry.govern(self.governance)
+        loaded = governance if isinstance(governance, GovernanceConfig) else load_governance(governance)
+        self.governance = registry.placed(loaded)
+        registry.govern(self.governance)
         self.mode_manager = mode_manager
         self._principal = principal
         self._is_own = gate is None

@@ -36,6 +36,7 @@ def check_permissions(
     claimed, and only then.
     """
     registry = registry if registry is not None else builtin_registry()
+    governance_config = registry.placed(governance_config)
     found = registry.get_tool(tool_name)
     tool = registry.find(tool_name)
     if found is None or tool is None:
@@ -66,6 +67,7 @@ def validate_arguments(
 ) -> ValidationResult:
     """Say whether arguments fit the tool's parameters and the bounds the governance file sets."""
     registry = registry if registry is not None else builtin_registry()
+    governance_config = registry.placed(governance_config)
     found = registry.get_tool(tool_name)
     tool = registry.find(tool_name)
     if found is None or tool is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolgate.errors import DefinitionError
+from toolgate.governance.config import GovernanceConfig
 from toolgate.governance.definitions import Executor, ToolDefinition, definition_of, tool_of
 from toolgate.governance.modes import read_mode
 from toolgate.kernel.context import Mode
@@ -40,7 +41,11 @@ class ToolRegistry(Registry):
         super().discard(name)
         self._given.pop(name, None)
 
-    def govern(self, _governance: object) -> None:
+    def placed(self, governance: GovernanceConfig) -> GovernanceConfig:
+        """Return the governance file as it holds where this registry's tools work."""
+        return governance
+
+    def govern(self, _governance: GovernanceConfig) -> None:
         """Told which governance file its tools answer to; those that look at files, commands or hosts follow it."""
 
     def get_tool(self, name: str) -> tuple[ToolDefinition, Executor] | None:

@@ -47,6 +47,43 @@ def test_an_orchestrator_reads_writes_and_is_told_what_it_may_not(
     assert told[-1] == "tool_call_blocked"
 
 
+def test_the_workspace_of_the_registry_is_where_paths_begin(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("alpha")
+    registry = governance.builtin_registry(workspace=tmp_path)
+    for config in ("tools: {}", {"tools": {}}, governance.load_governance(FILE)):
+        with ToolExecutionLayer(registry, config, ModeManager()) as made:
+            result = made.execute_tool("read_file", {"path": "a.txt"})
+            listed = made.execute_tool("list_directory", {"path": "."})
+            outside = made.execute_tool("read_file", {"path": "/etc/hostname"})
+        assert (result.success, "alpha" in str(result.output)) == (True, True), result.error
+        assert "a.txt" in str(listed.output)
+        assert not outside.success
+
+
+def test_the_governance_file_follows_the_workspace_of_the_registry(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    file = tmp_path / "rules.yaml"
+    file.write_text(FILE)
+    registry = governance.builtin_registry(tmp_path)
+    loaded = governance.load_governance(file)
+    file.write_text("tools: {}")  # what was loaded holds, not what the file says by now
+    with ToolExecutionLayer(registry, loaded, ModeManager()) as made:
+        assert made.execute_tool("write_file", {"path": "notes/b.txt", "content": "beta"}).success
+        assert not made.execute_tool("write_file", {"path": "b.txt", "content": "beta"}).success
+        assert made.governance.tools["write_file"]["allowed_paths"] == [f"{tmp_path}/notes/**"]
+    given = {"path": "notes/a", "content": "x"}
+    assert governance.check_permissions("write_file", given, "NORMAL", loaded, registry=registry).allowed
+    assert governance.validate_arguments("write_file", given, loaded, registry=registry).valid
+
+
+def test_two_workspaces_that_differ_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    config = governance.load_governance("tools: {}", workspace=other)
+    with pytest.raises(UsageError, match="Give both the same workspace"):
+        ToolExecutionLayer(governance.builtin_registry(tmp_path), config, ModeManager())
+
+
 def test_what_leads_out_of_the_workspace_is_refused(layer: ToolExecutionLayer, tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc")
     for path in ("../x", "/etc/passwd", "out/passwd"):

@@ -200,3 +200,24 @@ def test_arguments_by_themselves(tmp_path: Path) -> None:
     assert "does" in (fits("read_file", {}).error or "") or not fits("read_file", {}).valid
     assert fits("none", {}).error == "Tool none not found"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["tools: {}", "tools : {}", "{}", "", "tools: {x: {category: read_only}}"])
+def test_a_text_of_one_line_is_read_as_text(text: str) -> None:
+    assert isinstance(governance.load_governance(text).tools, dict)
+
+
+def test_a_name_of_a_file_is_read_as_one(tmp_path: Path) -> None:
+    file = tmp_path / "rules: of mine.yaml"
+    file.write_text("tools: {}")
+    assert governance.load_governance(str(file)).tools == {}
+    for missing in ("tools.yaml", str(tmp_path / "no: such.yaml")):
+        with pytest.raises(PolicyError, match="cannot be read"):
+            governance.load_governance(missing)
+
+
+def test_governance_that_is_neither_a_file_nor_a_text_is_refused() -> None:
+    with pytest.raises(UsageError, match="a file, its text or a mapping, not int"):
+        governance.load_governance(5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="only what YAML can say"):
+        governance.load_governance({"tools": {"a": object()}})
