@@ -35,6 +35,7 @@ class Asked:
     """Lets a channel answer and then has the current mode looked up, for time passed while it was asked.
 
     In LOCKDOWN nothing is decided, so the call ends instead: whoever waits for it is not left to wait for the brake.
+    So it is where the channel fails or the mode cannot be told: nobody else answers for a layer.
     """
 
     def __init__(self, channel: Channel, gate: Gate, current_mode: Callable[[], Awaitable[Mode]]) -> None:
@@ -43,11 +44,21 @@ class Asked:
         self._current_mode = current_mode
 
     async def ask(self, approval: Approval) -> Answer | None:
-        answer = await self._channel.ask(approval)
-        if answer is not None and await self._current_mode() is Mode.LOCKDOWN:
-            await self._gate.cancel(approval.call_id, reason=BRAKE, project=approval.project, wait=False)
+        try:
+            answer = await self._channel.ask(approval)
+        except Exception as error:  # noqa: BLE001  # whatever it raises, it did not say yes
+            log.warning("the approver failed with %s on approval %s", type(error).__name__, approval.id)
+            return await self._end(approval, f"the approver failed with {type(error).__name__}")
+        if answer is None:
             return None
-        return answer
+        try:
+            mode = await self._current_mode()
+        except Exception as error:  # noqa: BLE001  # without a mode nothing may run
+            return await self._end(approval, str(error))
+        return await self._end(approval, BRAKE) if mode is Mode.LOCKDOWN else answer
+
+    async def _end(self, approval: Approval, reason: str) -> None:
+        await self._gate.cancel(approval.call_id, reason=reason, project=approval.project, wait=False)
 
 
 class AskFunction:

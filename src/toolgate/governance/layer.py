@@ -5,7 +5,8 @@ A layer never raises for what happens to a call: it says so in the result. Its w
 
 from __future__ import annotations
 
-import re
+import asyncio
+import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,20 +16,18 @@ from uuid import uuid4
 
 from toolgate.adapters.telemetry.logs import write_log
 from toolgate.bootstrap import open as open_gate
-from toolgate.errors import ConflictError
+from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.governance.approving import Approver, Asked, AskNobody, channel_of
 from toolgate.governance.config import GovernanceConfig, load_governance
 from toolgate.governance.definitions import ToolResult
 from toolgate.governance.modes import ModeSource, read_mode
 from toolgate.governance.registry import ToolRegistry
+from toolgate.governance.results import NoModeError, not_run, told
 from toolgate.governance.trace import TraceContext
-from toolgate.kernel.call import Status
 from toolgate.kernel.context import PRIVATE, Context, Mode
-from toolgate.kernel.output import Result
 
 OPERATOR = "mode-manager"
-_DENIED = re.compile(r"Tool `[^`]*` was denied: (.*) \(rule `[^`]*`\)\.\Z", re.DOTALL)
 
 
 class ToolExecutionLayer:
@@ -52,6 +51,7 @@ class ToolExecutionLayer:
         self.mode_manager = mode_manager
         self._principal = principal
         self._is_own = gate is None
+        self._is_closed = False
         self.gate = gate if gate is not None else open_gate("memory://", limits=self.governance.limits)
         self.project = f"{PRIVATE}{uuid4()}"
         asked = AskNobody(self.gate) if approver is None else channel_of(approver)
@@ -65,58 +65,87 @@ class ToolExecutionLayer:
         project = self.project
         self._unwatch = self.gate.watch(lambda change: write_log(change) if change.project == project else None)
         if self._is_own:
-            self._finalizer = weakref.finalize(self, _close, self.gate)
+            self._finalizer = weakref.finalize(self, _let_go, self.gate)
+            self._finalizer.atexit = False  # what is in memory ends with the program, and no thread starts then
 
     def execute_tool(
         self, tool_name: str, arguments: Mapping[str, Any] | None = None, trace_ctx: TraceContext | None = None
     ) -> ToolResult:
-        """Run a tool and return what came of it; blocks until then."""
-        given, context = self._ready(tool_name, arguments, trace_ctx)
-        mode = read_mode(self.mode_manager.get_current_mode())
-        if mode is not self.gate.mode:
-            self.gate.sync.set_mode(mode, by=OPERATOR)
+        """Run a tool and return what came of it; blocks until then. Never raises an Exception."""
         try:
+            given, context = self._ready(tool_name, arguments, trace_ctx)
+            mode = self._mode()
+            if mode is not self.gate.mode:
+                self.gate.sync.set_mode(mode, by=OPERATOR)
             result = self.gate.sync.call(tool_name, given, context=context, own=True)
-        except ConflictError as error:
-            return ToolResult(tool_name=tool_name, success=False, error=str(error))
-        return told(result, context)
+            return told(result, context)
+        except Exception as error:  # noqa: BLE001  # the edge: whatever fails is told, and nothing runs for it
+            return not_run(tool_name, error, self._text_of(error))
 
     async def aexecute_tool(
         self, tool_name: str, arguments: Mapping[str, Any] | None = None, trace_ctx: TraceContext | None = None
     ) -> ToolResult:
-        """Do the same without blocking the event loop."""
-        given, context = self._ready(tool_name, arguments, trace_ctx)
-        await self._follow_mode()
+        """Do the same without blocking the event loop; cancelling this cancels the call."""
         try:
+            given, context = self._ready(tool_name, arguments, trace_ctx)
+            await self._follow_mode()
             result = await self.gate.call(tool_name, given, context=context, own=True)
-        except ConflictError as error:
-            return ToolResult(tool_name=tool_name, success=False, error=str(error))
-        return told(result, context)
+            return told(result, context)
+        except Exception as error:  # noqa: BLE001  # as above
+            return not_run(tool_name, error, self._text_of(error))
+
+    def _text_of(self, error: Exception) -> str:
+        return self.gate.masker.text(str(error) or type(error).__name__)
+
+    def _mode(self) -> Mode:
+        """Return the manager's mode; NoModeError where it fails or answers something else."""
+        try:
+            return read_mode(self.mode_manager.get_current_mode())
+        except Exception as error:  # somebody else's object: whatever it raises, it named no mode
+            why = str(error) if isinstance(error, UsageError) else f"it failed with {type(error).__name__}"
+            raise NoModeError(f"the mode manager did not say which mode holds ({why.rstrip('.')})") from error
 
     def _ready(
         self, tool_name: str, arguments: Mapping[str, Any] | None, trace_ctx: TraceContext | None
     ) -> tuple[Any, Context]:
+        if not isinstance(tool_name, str):
+            raise UsageError(f"A tool is named by text, not by {type(tool_name).__name__}.")
         trace = trace_ctx if trace_ctx is not None else TraceContext.new_trace()
+        if not hasattr(trace, "new_span") or not hasattr(trace, "trace_id"):
+            raise UsageError(f"trace_ctx is a TraceContext, not {type(trace).__name__}; leave it out for a new trace.")
         _, span_id = trace.new_span()
         context = Context(
             principal=self._principal, project=self.project, trace_id=str(trace.trace_id), span_id=str(span_id)
         )
         given = {} if arguments is None else arguments
-        found = self.registry.get_tool(tool_name) if isinstance(tool_name, str) else None
+        found = self.registry.get_tool(tool_name)
         return given if found is None else found[0].with_defaults(given), context
 
     async def _follow_mode(self) -> Mode:
         """Have the gate know the manager's mode, before a call and again after a person answered."""
-        mode = read_mode(self.mode_manager.get_current_mode())
+        mode = self._mode()
         if mode is not self.gate.mode:
             await self.gate.set_mode(mode, by=OPERATOR)
         return mode
 
     def close(self) -> None:
-        """Close the layer's own gate; one that was given stays open."""
-        self._unwatch()
+        """Close the layer's own gate; one that was given stays open. In a coroutine, use `aclose`."""
         if self._is_own:
-            self._finalizer()
+            self.gate.close()
+            self._finalizer.detach()
+        self._stop_watching()
+
+    async def aclose(self) -> None:
+        """Do the same in a coroutine."""
+        if self._is_own:
+            await self.gate.aclose()
+            self._finalizer.detach()
+        self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._unwatch()
 
     def __enter__(self) -> ToolExecutionLayer:
         return self
@@ -126,72 +155,20 @@ class ToolExecutionLayer:
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> ToolExecutionLayer:
+        return self
 
-def _close(gate: Gate) -> None:
-    gate.close()
-
-
-_CATEGORIES: dict[str, str] = {
-    "tool_not_found": "not_found",
-    "invalid_arguments": "validation",
-    "timeout": "timeout",
-    "resource_exhausted": "resources",
-    "unknown": "unknown",
-}
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
 
-def told(result: Result, context: Context) -> ToolResult:
-    """Return a result in document 003's words; `metadata` tells its category and ids."""
-    about: dict[str, Any] = {
-        "call_id": result.call_id,
-        "trace_id": context.trace_id,
-        "span_id": context.span_id,
-        "status": result.status.value,
-    }
-    if result.success:
-        return ToolResult(
-            tool_name=result.tool_name,
-            success=True,
-            output={} if result.data is None else result.data,
-            latency_ms=result.duration_ms or 0.0,
-            metadata=about,
-        )
-    about["category"] = category_of(result)
-    if about["category"] == "validation":
-        about["suggestion"] = "Correct the arguments that are named and call again."
-    return ToolResult(
-        tool_name=result.tool_name,
-        success=False,
-        output={},
-        error=error_of(result),
-        latency_ms=result.duration_ms or 0.0,
-        metadata=about,
-    )
-
-
-def category_of(result: Result) -> str:
-    """Which kind of failure this is: permission, validation, timeout, exception, resources, and some rarer ones."""
-    known = _CATEGORIES.get(result.error_code or "")
-    if known is not None:
-        return known
-    ran = result.status in (Status.FAILED, Status.UNKNOWN) and result.duration_ms is not None
-    return "exception" if ran else "permission"
-
-
-def error_of(result: Result) -> str:
-    """Say why a call did not succeed."""
-    if result.error_code == "tool_not_found":
-        return f"Tool {result.tool_name} not found"
-    if category_of(result) not in ("permission", "validation"):
-        return result.error or "the tool failed"
-    return f"Permission denied: {_reason(result)}"
-
-
-def _reason(result: Result) -> str:
-    if result.status is Status.REJECTED:
-        said = (result.error or "").partition(": ")[2]
-        return "Approval denied by user" + (f": {said}" if said else "")
-    if result.status is Status.TIMEOUT:
-        return "Approval denied by user: nobody answered in time"
-    found = _DENIED.match(result.error or "")
-    return found[1] if found else result.error or "refused"
+def _let_go(gate: Gate) -> None:
+    """Close the gate of a layer that nobody holds any more, wherever the last one let it go."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        gate.close()
+    else:  # closing waits, and a coroutine must not
+        threading.Thread(target=gate.close, name="toolgate-closing", daemon=True).start()
