@@ -49,6 +49,7 @@ async def wait_for(gate: toolgate.Gate, name: str) -> None:
 async def several_people(gate: toolgate.Gate) -> None:
     (grant,) = await gate.grants(GrantQuery())
     await gate.revoke(grant.id, by="ann", reason="enough")
+    await gate.call("no_such_tool", context=toolgate.Context(run_id="r1"))
     await gate.undo_run("r1")
     await gate.set_policy(toolgate.Policy(terms=ApprovalTerms(quorum=2), revision="several"), by="ann")
     asked = await gate.call("change", {"value": 7}, wait=False)

@@ -200,6 +200,7 @@ def test_a_call_and_a_run_are_undone_with_their_tools(
     with toolgate.open(f"sqlite:///{database}", tools=[module.put_tool]) as gate:
         for id in ("c1", "c2"):
             gate.sync.call("put", call_id=id, context=toolgate.Context(run_id="r1"))
+        gate.sync.call("no_such_tool", context=toolgate.Context(run_id="r2"))
     assert here("undo", database, "c1").code == 1
     assert here("undo", database, "c1", "--tools", "no_such_module").code == 1
     assert "was undone" in here("undo", database, "c1", "--tools", name, "--by", "bob").out
@@ -207,7 +208,10 @@ def test_a_call_and_a_run_are_undone_with_their_tools(
     assert [step["step"] for step in preview["steps"]] == ["undoable", "nothing"]
     assert "undone" in here("undo-run", database, "r1", "--tools", name).out
     assert here("undo", database, "c2", "--tools", name, "--json").json["undone"] is False
-    assert "no call that did anything" in here("undo-run", database, "r9").out
+    assert "no call that did anything" in here("undo-run", database, "r2").out
+    unknown = here("undo-run", database, "r9")
+    assert unknown.code == 1
+    assert "There is no run 'r9' in project `default`; its latest runs are: r" in unknown.err
 
 
 class Screen:

@@ -9,6 +9,7 @@ import pytest
 from tests.journeys.scene import Open
 
 from toolgate import Context, Gate, Policy, ToolDefinition, ToolInput, ToolOutput
+from toolgate.errors import NotFoundError, UsageError
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.undoing import Step
 from toolgate.testing.patience import until
@@ -156,3 +157,32 @@ async def test_a_run_is_gone_through_page_by_page(
             await write(gate, name)
         assert (await gate.undo_run("r1")).success
         assert world.order == list("edcba")
+
+
+@pytest.mark.parametrize("preview", [True, False])
+async def test_a_run_that_there_is_not_is_said_to_be_unknown(open_gate: Open, world: World, preview: bool) -> None:
+    async with open_gate(tools=world.tools()) as gate:
+        with pytest.raises(NotFoundError, match=r"There is no run 'r9' in project `default`; it has no runs\."):
+            await gate.undo_run("r9", preview=preview)
+        await write(gate, "a")
+        await gate.call("read", context=RUN.evolve(run_id="r2"))
+        await gate.call("read", context=RUN.evolve(run_id=None))
+        with pytest.raises(NotFoundError, match=r"its latest runs are: r2, r1\."):
+            await gate.undo_run("r9", preview=preview)
+        assert not [event for event in await gate.events() if event.type == "run.undone"]
+
+
+@pytest.mark.parametrize("run", [None, "", 7])
+async def test_no_run_at_all_does_not_stand_for_every_run(open_gate: Open, world: World, run: Any) -> None:
+    async with open_gate(tools=world.tools()) as gate:
+        await write(gate, "a")
+        with pytest.raises(UsageError, match="named by its id"):
+            await gate.undo_run(run)
+        assert world.values == {"a": 1}
+
+
+async def test_a_run_whose_calls_did_nothing_has_nothing_to_undo(open_gate: Open, world: World) -> None:
+    async with open_gate(tools=world.tools()) as gate:
+        await gate.call("no_such_tool", context=RUN)
+        report = await gate.undo_run("r1")
+        assert (report.steps, report.success) == ((), True)

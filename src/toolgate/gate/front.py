@@ -293,7 +293,7 @@ class Gate(People, Elsewhere, Outlook):
         """Undo what a run did, last effect first, and report on every call of it.
 
         It stops at the first effect that cannot be taken back, unless told to skip it. `preview` changes nothing and
-        says what would happen.
+        says what would happen. Raises NotFoundError for a run that made no call.
         """
         self._check_open()
         one = None if preview else self.undo

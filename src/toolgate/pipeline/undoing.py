@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from toolgate.errors import ConflictError, NotAllowedError
+from toolgate.errors import ConflictError, NotAllowedError, NotFoundError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
@@ -24,6 +24,8 @@ from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
 
 PAGE = 500
+SHOWN = 5
+"""How many runs are named where one is unknown."""
 
 
 class Step(StrEnum):
@@ -180,11 +182,16 @@ class Undoing:
         """Undo the calls of a run, last effect first; without `undo_one` only say what would happen.
 
         Where one cannot be undone, the earlier ones are left alone unless failures are to be skipped: what was done
-        before it may be what it stands on.
+        before it may be what it stands on. Raises NotFoundError for a run that made no call.
         """
+        if not isinstance(run_id, str) or not run_id:  # none would stand for any run
+            raise UsageError("A run is named by its id, a text that is not empty.")
+        calls = await self._calls_of(context.project, run_id)
+        if not calls:
+            await self._check_known(context.project, run_id)
         steps: list[UndoStep] = []
         is_stopped = False
-        for call in await self._calls_of(context.project, run_id):
+        for call in calls:
             step = await self._look(call, force=force)
             if is_stopped and step.step is Step.UNDOABLE:
                 step = step._replace(step=Step.LEFT, reason="an effect after it could not be taken back")
@@ -196,6 +203,16 @@ class Undoing:
         if undo_one is not None:
             await self._tell(report, context)
         return report
+
+    async def _check_known(self, project: str, run_id: str) -> None:
+        """Raise NotFoundError, with the runs there are, where nothing was ever called for this one."""
+        store = self._driver.store
+        if await store.calls(CallQuery(project=project, run_id=run_id, limit=1)):
+            return
+        latest = await store.calls(CallQuery(project=project, newest_first=True, limit=PAGE))
+        runs = list(dict.fromkeys(call.context.run_id for call in latest if call.context.run_id is not None))
+        known = f"its latest runs are: {', '.join(run[:64] for run in runs[:SHOWN])}" if runs else "it has no runs"
+        raise NotFoundError(f"There is no run {run_id[:64]!r} in project `{project}`; {known}.")
 
     async def _look(self, call: Call, *, force: bool) -> UndoStep:
         """Say whether one call of a run can be undone now."""

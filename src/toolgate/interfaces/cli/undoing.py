@@ -46,7 +46,7 @@ def undo_run(
     project: InProject = "default",
     json: Json = False,
 ) -> None:
-    """Take back what a run did, last effect first. Exit code 1 where an effect is left."""
+    """Take back what a run did, last effect first. Exit code 1 where an effect is left or there is no such run."""
     with desk_on(database, project=project, by=by, tools=tools) as desk:
         report = desk.undo_run(run_id, force=force, skip_failures=skip, preview=preview)
     steps = [
