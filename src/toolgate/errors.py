@@ -9,9 +9,10 @@
     |   |-- ToolApprovalTimeoutError     nobody answered in time
     |   |-- ToolCancelledError           the call was cancelled
     |   |-- ToolExecutionError           the handler failed
-    |   |   |-- ToolTimeoutError         it ran longer than allowed and was stopped
+    |   |   |-- ToolTimeoutError         it timed out
     |   |   `-- ToolOutputError          what it returned is not usable
     |   |-- ToolUnknownOutcomeError      it may or may not have happened
+    |   |   `-- ToolUnknownTimeoutError  it timed out, could not be stopped, and may have happened
     |   `-- ToolUndoError                an undo was refused or failed
     |-- DefinitionError                  a tool, schema or registration is wrong
     |   `-- NotAsyncError                a plain function where only an async one will do
@@ -193,7 +194,7 @@ class ToolExecutionError(ToolError):
 
 class ToolTimeoutError(ToolExecutionError):
     code = "timeout"
-    default_text = "the handler ran longer than allowed and was stopped"
+    default_text = "the handler timed out and was stopped"
 
 
 class ToolOutputError(ToolExecutionError):
@@ -208,6 +209,13 @@ class ToolUnknownOutcomeError(ToolError):
 
     code = "unknown"
     default_text = "the outcome is unknown"
+
+
+class ToolUnknownTimeoutError(ToolUnknownOutcomeError, ToolTimeoutError):
+    """The handler timed out and could not be stopped: a timeout whose effect may have happened, or yet happen."""
+
+    code = "unknown_timeout"
+    default_text = "the handler timed out and could not be stopped; the outcome is unknown"
 
 
 class ToolUndoError(_ReasonedToolError):

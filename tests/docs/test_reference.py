@@ -74,7 +74,7 @@ def all_errors() -> list[type[ToolgateError]]:
     found, todo = [], [ToolgateError]
     for kind in todo:
         found.append(kind)
-        todo += kind.__subclasses__()
+        todo += [other for other in kind.__subclasses__() if other not in todo]
     return [kind for kind in found if not kind.__name__.startswith("_") and kind.__module__.startswith("toolgate")]
 
 

@@ -28,7 +28,9 @@ _BY_CODE = {
     "invalid_arguments": "The arguments do not fit the tool's schema. Correct them and call again.",
     "tool_not_found": "There is no such tool. Use one of the tools you were given.",
     "rate_limited": "A limit is used up for now. Do without, or tell the person when it can be tried again.",
-    "timeout": "It took too long and was stopped. Try less at once.",
+    "timeout": "It timed out and was stopped. Try less at once.",
+    "unknown_timeout": "It timed out, and it is not known whether it took effect. Do not repeat it. Look at the "
+    "current state first, and tell the person.",
     "no_runner": "Nobody is connected who could run this. Tell the person to connect a runner.",
 }
 _FAILED = "The tool failed. Read the error; correct the call or go another way."

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolgate.errors import ToolExecutionError
+from toolgate.errors import ToolExecutionError, ToolTimeoutError
 from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
@@ -238,8 +238,10 @@ def result_of(finished: Finished) -> dict[str, Any]:
 
 
 def _ended(finished: Finished, what: str) -> dict[str, Any]:
+    if finished.ending == "timeout":
+        raise ToolTimeoutError(f"{what} timed out and was stopped.")
     if finished.ending != "exited":
-        reason = {"timeout": "it took too long", "memory": "it used too much memory"}.get(finished.ending, "stopped")
+        reason = {"memory": "it used too much memory"}.get(finished.ending, "stopped")
         raise ToolExecutionError(f"{what} was stopped: {reason}.")
     return result_of(finished)
 

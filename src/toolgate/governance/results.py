@@ -33,6 +33,7 @@ _CATEGORIES: dict[str, str] = {
     "tool_not_found": "not_found",
     "invalid_arguments": "validation",
     "timeout": "timeout",
+    "unknown_timeout": "timeout",
     "resource_exhausted": "resources",
     "unknown": "unknown",
 }

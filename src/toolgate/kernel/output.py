@@ -116,6 +116,7 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
         errors.ToolOutputError,
         errors.ToolUndoError,
         errors.ToolUnknownOutcomeError,
+        errors.ToolUnknownTimeoutError,
     )
 }
 _ERRORS["undo_conflict"] = errors.ToolUndoError

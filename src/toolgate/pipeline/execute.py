@@ -176,17 +176,26 @@ def interrupted(tool: ToolDefinition, *, why: str, stopped: bool, detail: str | 
     One that stopped, or that only reads, failed or was cancelled. One with effects that could not be
     stopped may still be at work: nobody knows.
     """
+    if why == "timeout":
+        return _timed_out(tool, stopped=stopped)
     reason = _WHY[why] if detail is None else f"{_WHY[why]} ({detail})"
     if not stopped and tool.has_effects:
         text = f"The handler of `{tool.name}` could not be stopped: {reason}. Whether its effect happened is unknown."
         return Outcome(Status.UNKNOWN, error=text, code="unknown")
-    status = Status.FAILED if why == "timeout" else Status.CANCELLED
-    return Outcome(status, error=f"The handler of `{tool.name}` was stopped: {reason}.", code=_CODES[why])
+    return Outcome(Status.CANCELLED, error=f"The handler of `{tool.name}` was stopped: {reason}.", code="cancelled")
 
 
 _WHY = {
-    "timeout": "it ran longer than allowed",
     "cancelled": "the call was cancelled",
     "shutdown": "the gate or its event loop was shut down",
 }
-_CODES = {"timeout": "timeout", "cancelled": "cancelled", "shutdown": "cancelled"}
+
+
+def _timed_out(tool: ToolDefinition, *, stopped: bool) -> Outcome:
+    """A timeout is told as one, also where nobody knows what the handler did or still does."""
+    text = f"The handler of `{tool.name}` timed out after {tool.timeout_seconds:g} s"
+    if not stopped and tool.has_effects:
+        text = f"{text} and could not be stopped. Whether its effect happened is unknown."
+        return Outcome(Status.UNKNOWN, error=text, code="unknown_timeout")
+    left = "was stopped" if stopped else "could not be stopped, but it only reads"
+    return Outcome(Status.FAILED, error=f"{text} and {left}.", code="timeout")

@@ -223,10 +223,10 @@ class Leases:
             error = f"Nobody was there to run `{call.tool_name}` in time; nothing was sent and nothing ran."
             return record.failed(call, now=now, status=Status.FAILED, code="no_runner", error=error)
         if _is_repeatable(call):
-            error = "Nobody reported a result in time."
+            error = "The call timed out: nobody reported a result in time."
             return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error)
-        error = "Nobody reported a result in time; whether the effect happened is unknown."
-        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
+        error = "The call timed out: nobody reported a result in time. Whether the effect happened is unknown."
+        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown_timeout", error=error)
 
     def can_offer_again(self, call: Call) -> bool:
         """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""

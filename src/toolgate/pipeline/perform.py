@@ -16,7 +16,15 @@ from typing import Any
 
 import orjson
 
-from toolgate.errors import ConflictError, StoreError, ToolDeniedError, ToolOutputError, UsageError
+from toolgate.errors import (
+    ConflictError,
+    StoreError,
+    ToolDeniedError,
+    ToolOutputError,
+    ToolTimeoutError,
+    ToolUnknownOutcomeError,
+    UsageError,
+)
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
@@ -427,4 +435,6 @@ def _code_of(call: Call, error: BaseException) -> str:
         return "undo_failed"
     if isinstance(error, ToolDeniedError):
         return "denied"  # a guard refused what the handler was about to touch
+    if isinstance(error, ToolTimeoutError) and not isinstance(error, ToolUnknownOutcomeError):
+        return "timeout"  # what the handler started was given a time, and ended with it
     return "resource_exhausted" if is_exhaustion(error) else "execution_failed"

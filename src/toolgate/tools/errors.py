@@ -17,6 +17,7 @@ from toolgate.errors import (
     ToolTimeoutError,
     ToolUndoError,
     ToolUnknownOutcomeError,
+    ToolUnknownTimeoutError,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "ToolTimeoutError",
     "ToolUndoError",
     "ToolUnknownOutcomeError",
+    "ToolUnknownTimeoutError",
 ]

@@ -257,7 +257,8 @@ def test_an_executor_that_takes_too_long_is_a_timeout(world: World) -> None:
     result = world.layer().execute_tool("sleep", {}, TraceContext())
     stop.set()
     assert not result.success
-    assert result.metadata["category"] in ("timeout", "unknown")
+    assert (result.metadata["category"], result.metadata["status"]) == ("timeout", "UNKNOWN")
+    assert "timed out after 1 s" in str(result.error)
 
 
 def test_a_rate_is_really_kept(world: World) -> None:

@@ -251,7 +251,9 @@ async def test_a_lease_that_ends_leaves_effects_unknown(rig: Rig) -> None:
     await leased(rig)
     rig.clock.advance(11)
     await rig.sweeper.sweep()
-    assert (await rig.driver.read("default", "c1")).status is Status.UNKNOWN
+    call = await rig.driver.read("default", "c1")
+    assert (call.status, call.error_code) == (Status.UNKNOWN, "unknown_timeout")
+    assert "timed out" in str(call.error)
 
 
 async def test_a_read_whose_runner_was_lost_is_offered_again_with_another_fence(rig: Rig) -> None:

@@ -109,7 +109,7 @@ async def _ran_at_client(gate: Gate, event: Event) -> bool:
         call = await gate.record(event.call_id or "", project=event.project)
     except NotFoundError:
         return False
-    return call.runner is not None and call.error_code not in ("timeout", "no_runner", "unknown")
+    return call.runner is not None and call.error_code not in ("timeout", "no_runner", "unknown", "unknown_timeout")
 
 
 def _plain(event: Event, data: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from toolgate.adapters.runners.sandbox.backend import OnOutput
 from toolgate.adapters.runners.sandbox.child import BOOT, carried
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import is_readable
-from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError
+from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError, ToolTimeoutError
 from toolgate.guards.descriptor import Descriptor, pipe
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
@@ -266,6 +266,9 @@ class _Report:
     def outcome(self, job: Job, finished: Finished) -> object:
         """Return the callable's value, or raise what it raised; the child's words are data, nothing more."""
         told = self._last
+        if finished.ending == "timeout":
+            text = f"The handler of `{job.tool.name}` timed out in the sandbox and was stopped."
+            raise ToolTimeoutError(text, tool=job.tool.name)
         if finished.ending != "exited":
             raise ToolExecutionError(
                 f"The handler of `{job.tool.name}` was stopped in the sandbox ({finished.ending})."

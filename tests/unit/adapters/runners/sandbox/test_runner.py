@@ -55,7 +55,8 @@ async def test_what_a_handler_raises_is_its_failure(gate: toolgate.Gate) -> None
 
 async def test_a_handler_that_takes_too_long_is_stopped(gate: toolgate.Gate) -> None:
     result = await gate.call("sleep", {"seconds": 60})
-    assert result.status == "FAILED"
+    assert (result.status, result.error_code) == ("FAILED", "timeout")
+    assert "timed out" in str(result.error)
 
 
 async def test_a_cancelled_call_stops_its_handler(gate: toolgate.Gate) -> None:
