@@ -19,7 +19,8 @@ from tests.sandboxes import needs_sandbox
 from toolgate.interfaces.demo.story import SECRET
 from toolgate.testing.patience import PATIENCE_S
 
-DEMO = [sys.executable, "-m", "toolgate.interfaces.cli", "demo", "--json"]
+IGNORING = ["sh", "-c", """trap '' INT TERM; exec "$@" """, "sh"]  # as a script's background jobs begin, and worse
+DEMO = [*IGNORING, sys.executable, "-m", "toolgate.interfaces.cli", "demo", "--json"]
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.integration.programs import Ended, here
@@ -30,17 +31,18 @@ class Person:
         more = ("--server", self._url, "--token-file", self._file, "--project", "demo")
         return await asyncio.to_thread(here, *words, *more)
 
-    def sits_down(self, *words: object) -> Seat:
+    def sits_down(self, *words: object, after: Sequence[str] = ()) -> Seat:
         """The same in a process of its own, at a terminal."""
-        return Seat([*map(str, words), "--server", self._url, "--token-file", str(self._file), "--project", "demo"])
+        more = ["--server", self._url, "--token-file", str(self._file), "--project", "demo"]
+        return Seat([*map(str, words), *more], after=after)
 
 
 class Seat:
-    """A command at a pseudo-terminal."""
+    """A command at a pseudo-terminal; `after` is what a shell does before it."""
 
-    def __init__(self, words: list[str]) -> None:
-        self._hand, terminal = pty.openpty()
-        command = [sys.executable, "-m", "toolgate.interfaces.cli", *words]
+    def __init__(self, words: Sequence[str], *, after: Sequence[str] = ()) -> None:
+        self.hand, terminal = pty.openpty()
+        command = [*after, sys.executable, "-m", "toolgate.interfaces.cli", *words]
         self.process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True)
         os.close(terminal)
 
@@ -51,18 +53,24 @@ class Seat:
     def _sees(self, words: tuple[str, ...]) -> str:
         until, drawn = time.monotonic() + PATIENCE_S, ""
         while not all(word in drawn for word in words):
-            assert time.monotonic() < until, (words, drawn[-3000:])
-            if select.select([self._hand], [], [], 0.1)[0]:
-                drawn += os.read(self._hand, 65536).decode(errors="replace")
+            if time.monotonic() > until:
+                self._ends()
+                raise AssertionError(f"not seen: {words}; seen: {drawn[-3000:]!r}")
+            if select.select([self.hand], [], [], 0.1)[0]:
+                drawn += os.read(self.hand, 65536).decode(errors="replace")
         return drawn
 
     def types(self, keys: str) -> None:
-        os.write(self._hand, keys.encode())
+        os.write(self.hand, keys.encode())
 
     async def leaves(self) -> int:
         """Wait for the command's end; return its exit code."""
         try:
-            return await asyncio.to_thread(self.process.wait, 20)
+            return await asyncio.to_thread(self.process.wait, 40)
         finally:
-            self.process.kill()
-            os.close(self._hand)
+            self._ends()
+
+    def _ends(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.hand)

@@ -7,7 +7,17 @@ from typing import NoReturn
 
 
 def main() -> None:
-    """Run the command line; an error of ours, or an extra that is missing, is one line on stderr and exit code 1."""
+    """Run the command line; an error of ours, or an extra that is missing, is one line on stderr and exit code 1.
+
+    Ctrl-C and SIGTERM end every command, whatever the process that started it ignores.
+    """
+    from toolgate.interfaces.cli.signals import heeded
+
+    with heeded():
+        _run()
+
+
+def _run() -> None:
     from toolgate.errors import ToolgateError
     from toolgate.interfaces.cli.app import app
 
