@@ -14,8 +14,10 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.integration.programs import here
 from tests.sandboxes import needs_sandbox
 
+from toolgate.interfaces.demo import scene, story
 from toolgate.interfaces.demo.story import SECRET
 from toolgate.testing.patience import PATIENCE_S
 
@@ -68,6 +70,23 @@ def test_it_decides_by_itself_and_everything_it_promises_holds(tmp_path: Path) -
     assert [one["status"] for one in events if one["event"] == "call" and one["about"] == ".env"] == ["denied"]
     assert SECRET not in out
     assert os.listdir(tmp_path) == []
+
+
+@needs_sandbox
+def test_a_step_that_fails_is_named_and_the_exit_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene, "policy", lambda _port: story.policy(1))  # which allows another port than the page's
+    ended = here("demo", "--auto", "--json")
+    last = json.loads(ended.out.splitlines()[-1])
+    assert (ended.code, last["event"], last["ok"]) == (1, "end", False)
+    assert [one["step"].split()[0] for one in last["failed"]] == ["fetch_url"]
+    assert "denied" in last["failed"][0]["why"]
+
+
+def test_nobody_at_the_keyboard_is_said_in_a_line(tmp_path: Path) -> None:
+    with running(tmp_path, "--terminal") as demo:
+        out, _ = demo.communicate("", timeout=120)
+    assert demo.returncode == 1
+    assert "nobody at the keyboard" in json.loads(out.splitlines()[-1])["failed"][0]["why"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 130)])

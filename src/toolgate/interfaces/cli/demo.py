@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.errors import UsageError
+from toolgate.errors import ToolgateError, UsageError
 
 if TYPE_CHECKING:
     from toolgate.interfaces.client.client import Client
     from toolgate.interfaces.demo.deciding import Decider
     from toolgate.interfaces.demo.narrator import Narrator
     from toolgate.interfaces.demo.scene import Scene
+
+FAILED = "The demo did not go as it should:"
 
 
 def demo(
@@ -29,23 +31,45 @@ def demo(
     """Run a server, a runner and an agent in a temporary folder, and see what a gate does for them.
 
     The agent edits a file, runs tests, fetches a page, writes to customers and deletes; you approve, edit, reject
-    and undo. Nothing leaves this machine, and nothing is left when it ends.
+    and undo. Nothing leaves this machine, and nothing is left when it ends. Exit code 1 where a step failed.
     """
     if auto and terminal:
         raise UsageError("--auto decides by itself and --terminal asks you; give one of them.")
+    from toolgate.interfaces.demo.narrator import JsonLines, Terminal
+
+    narrator: Narrator = JsonLines() if json else Terminal()
     try:
-        asyncio.run(_demo(auto=auto, terminal=terminal, opens=not (no_open or auto or terminal), port=port, json=json))
+        is_good = _play(narrator, auto=auto, terminal=terminal, opens=not (no_open or auto or terminal), port=port)
     except (KeyboardInterrupt, asyncio.CancelledError):
         typer.echo("\ntoolgate: the demo was ended early; nothing is left of it.", err=True)
         raise typer.Exit(130) from None
-    except EOFError:
-        raise UsageError("There is nobody at the keyboard; try --auto.") from None
+    if not is_good:
+        raise typer.Exit(1)
 
 
-async def _demo(*, auto: bool, terminal: bool, opens: bool, port: int, json: bool) -> None:
+def _play(narrator: Narrator, *, auto: bool, terminal: bool, opens: bool, port: int) -> bool:
+    """Play it; say whether every step was good. What cut it short is told at its end."""
+    from toolgate.interfaces.demo.checking import Failure
+
+    why = ""
+    try:
+        return asyncio.run(_demo(narrator, auto=auto, terminal=terminal, opens=opens, port=port))
+    except* EOFError:
+        why = "There is nobody at the keyboard; try --auto."
+    except* ToolgateError as errors:
+        why = str(_first(errors))
+    narrator.end(FAILED, failed=[Failure(step="the demo", why=why)])
+    return False
+
+
+def _first(errors: BaseException) -> BaseException:
+    return _first(errors.exceptions[0]) if isinstance(errors, BaseExceptionGroup) else errors
+
+
+async def _demo(narrator: Narrator, *, auto: bool, terminal: bool, opens: bool, port: int) -> bool:
     from toolgate.interfaces.client.client import Client
-    from toolgate.interfaces.demo.narrator import JsonLines, Terminal
-    from toolgate.interfaces.demo.play import Play, check
+    from toolgate.interfaces.demo.checking import broken
+    from toolgate.interfaces.demo.play import BY_ITSELF_S, RUN_S, Play
     from toolgate.interfaces.demo.scene import open_scene
     from toolgate.interfaces.demo.story import PROJECT
 
@@ -53,7 +77,6 @@ async def _demo(*, auto: bool, terminal: bool, opens: bool, port: int, json: boo
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    narrator: Narrator = JsonLines() if json else Terminal()
     narrator.chapter(1, "A shop on the eve of a release, in a folder of its own.")
     async with (
         open_scene(narrator.note, port=port) as scene,
@@ -63,16 +86,18 @@ async def _demo(*, auto: bool, terminal: bool, opens: bool, port: int, json: boo
             await _show_console(scene, narrator, opens=opens)
         decider = _decider(client, narrator, auto=auto, terminal=terminal)
         play = Play(scene, client, narrator, decider)
-        await play.perform()
+        await play.perform(within_s=BY_ITSELF_S if auto else RUN_S)
         await decider.leave()
-        if auto:
-            check(play, scene)
+        record = play.record
+        failed = play.failures() if auto else broken(record)
         narrator.end(
-            "That was it. The same with your own tools: docs/tutorials/first-governed-call.md",
-            answers=play.answers,
-            undone=play.undone,
-            verified=play.verified,
+            FAILED if failed else "That was it. The same with your own tools: docs/tutorials/first-governed-call.md",
+            failed=failed,
+            answers=record.answers,
+            undone=record.undone,
+            verified=record.verified,
         )
+        return not failed
 
 
 def _decider(client: Client, narrator: Narrator, *, auto: bool, terminal: bool) -> Decider:

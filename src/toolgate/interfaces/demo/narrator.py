@@ -8,6 +8,7 @@ from typing import Any, Protocol, TextIO
 
 import orjson
 
+from toolgate.interfaces.demo.checking import Failure
 from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer
 from toolgate.kernel.rendering import reveal
 
@@ -43,8 +44,8 @@ class Narrator(Protocol):
         """What became of one call when its run was undone."""
         ...
 
-    def end(self, text: str, **data: Any) -> None:
-        """All went as it should."""
+    def end(self, text: str, *, failed: Sequence[Failure], **data: Any) -> None:
+        """It is over; `failed` are the steps that did not end as they should."""
         ...
 
 
@@ -90,13 +91,15 @@ class Terminal:
     def step(self, what: str, step: str, reason: str) -> None:
         self._line(f"    {'✓' if step == 'undone' else '·'} {what}: {step}" + (f". {reason}" if reason else ""))
 
-    def end(self, text: str, **_data: Any) -> None:
+    def end(self, text: str, *, failed: Sequence[Failure], **_data: Any) -> None:
         self._line()
-        self._line(text, "bold green")
+        self._line(text, "bold red" if failed else "bold green")
+        for one in failed:
+            self._line(f"    ✗ {one.step}: {one.why}", "red")
 
 
 class JsonLines:
-    """One JSON object for each thing that happens; the last one says `ok`."""
+    """One JSON object for each thing that happens; the last one says whether all is `ok`, and what `failed`."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -126,8 +129,9 @@ class JsonLines:
     def step(self, what: str, step: str, reason: str) -> None:
         self._say("undo", what=what, step=step, reason=reason)
 
-    def end(self, text: str, **data: Any) -> None:
-        self._say("end", ok=True, text=text, **data)
+    def end(self, text: str, *, failed: Sequence[Failure], **data: Any) -> None:
+        told = [{"step": one.step, "why": one.why} for one in failed]
+        self._say("end", ok=not failed, text=text, failed=told, **data)
 
 
 def plain(text: str) -> str:

@@ -7,10 +7,11 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from toolgate.errors import ConflictError, UsageError
+from toolgate.errors import ConflictError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.interfaces.demo import story
+from toolgate.interfaces.demo.checking import Ended, Failure, Record, unkept
 from toolgate.interfaces.demo.deciding import Decider
 from toolgate.interfaces.demo.narrator import Narrator, plain
 from toolgate.interfaces.demo.scene import Scene
@@ -18,6 +19,8 @@ from toolgate.interfaces.demo.scene import Scene
 PASSING = frozenset({"pending", "awaiting_approval", "approved", "executing"})
 RUN_S = 3600.0
 """How long people may take; each question expires long before."""
+BY_ITSELF_S = 600.0
+"""How long it may take where nobody is asked, on a busy machine."""
 ABOUT = ("path", "url", "subject")
 
 
@@ -31,31 +34,50 @@ class Play:
         self._decider = decider
         self._about: dict[str, str] = {}
         self._ended: set[str] = set()
-        self.answers: dict[str, str] = {}
-        """What was decided, by tool and what it was about."""
-        self.undone: dict[str, str] = {}
-        """What became of each call of the run when it was undone."""
-        self.verified = 0
+        self.record = Record()
 
-    async def perform(self) -> None:
-        """Play everything. UsageError where the chain of events does not hold."""
+    async def perform(self, *, within_s: float = RUN_S) -> None:
+        """Play everything; what goes wrong is in the record. One that does not end in time is cut short there."""
+        try:
+            async with asyncio.timeout(within_s), self._client.stream() as events, asyncio.TaskGroup() as tasks:
+                await self._perform(events, tasks)
+        except TimeoutError:
+            self._failed("the demo", f"it did not end within {within_s:.0f} s")
+
+    def failures(self) -> list[Failure]:
+        """What is not as the demo promises where it decided by itself."""
+        scene = self._scene
+        return unkept(
+            self.record,
+            sandbox=scene.has_sandbox,
+            page=self._page,
+            letters=[one["to"] for one in scene.office.letters],
+            files=scene.files(),
+        )
+
+    @property
+    def _page(self) -> str:
+        return f"{self._scene.office.url}/"
+
+    def _failed(self, step: str, why: str) -> None:
+        self.record.problems.append(Failure(step=step, why=plain(why)))
+
+    async def _perform(self, events: EventStream, tasks: asyncio.TaskGroup) -> None:
         scene, narrator = self._scene, self._narrator
-        async with asyncio.timeout(RUN_S), self._client.stream() as events, asyncio.TaskGroup() as tasks:
-            await _ready(events)
-            narrator.chapter(2, "The agent looks around. The policy lets it, but not everywhere.")
-            if not scene.has_sandbox:
-                narrator.note("no sandbox", f"{scene.sandbox}; so nothing is run or fetched in this demo")
-            page = f"{scene.office.url}/"
-            await self._ask(events, tasks, story.look_around(page, sandbox=scene.has_sandbox))
-            narrator.chapter(3, "The agent wants to change things. Now a person is asked.")
-            run_id = await self._ask(events, tasks, story.release())
-            narrator.note("", f"{len(scene.office.letters)} of {len(story.CUSTOMERS)} letters went out.")
-            narrator.chapter(4, "The agent checks its work.")
-            await self._ask(events, tasks, story.check(sandbox=scene.has_sandbox))
-            narrator.chapter(5, "Second thoughts: the run is undone, last call first.")
-            await self._undo(run_id)
-            narrator.chapter(6, "Everything is in the record, each event chained to the one before.")
-            await self._verify()
+        await _ready(events)
+        narrator.chapter(2, "The agent looks around. The policy lets it, but not everywhere.")
+        if not scene.has_sandbox:
+            narrator.note("no sandbox", f"{scene.sandbox}; so nothing is run or fetched in this demo")
+        await self._ask(events, tasks, story.look_around(self._page, sandbox=scene.has_sandbox))
+        narrator.chapter(3, "The agent wants to change things. Now a person is asked.")
+        run_id = await self._ask(events, tasks, story.release())
+        narrator.note("", f"{len(scene.office.letters)} of {len(story.CUSTOMERS)} letters went out.")
+        narrator.chapter(4, "The agent checks its work.")
+        await self._ask(events, tasks, story.check(sandbox=scene.has_sandbox))
+        narrator.chapter(5, "Second thoughts: the run is undone, last call first.")
+        await self._undo(run_id)
+        narrator.chapter(6, "Everything is in the record, each event chained to the one before.")
+        await self._verify()
 
     async def _ask(self, events: EventStream, tasks: asyncio.TaskGroup, lines: Sequence[str]) -> str:
         """Ask the agent for something and see its run through; returns the run's id."""
@@ -72,6 +94,9 @@ class Play:
                 self._decided(data)
             elif event.name == "chat.tool" and data["status"] not in PASSING:
                 self._call_ended(data)
+            elif event.name == "chat.error" and data.get("run_id") == sent.run_id:
+                self._failed("the agent", str(data["error"]))
+                break
             elif event.name == "chat.message" and data["run_id"] == sent.run_id:
                 break
         return sent.run_id
@@ -83,23 +108,29 @@ class Play:
                 await self._decider.decide(artifact)
 
     def _decided(self, data: dict[str, Any]) -> None:
-        what = f"{data['tool_name']} {self._about.get(data['tool_id'], '')}"
+        what = self._step(data["tool_name"], data["tool_id"])
         if "edited_by" in data:
             word, by = "edited", data["edited_by"]
-        elif what in self.answers:  # the yes that belongs to an edit
+        elif what in self.record.answers:  # the yes that belongs to an edit
             return
         else:
             word = "approved" if data["decision"] == "approved" else "rejected"
             by = data["decided_by"]
-        self.answers[what] = word
+        self.record.answers[what] = word
         self._narrator.answer(what, word, str(by), plain(data["reason"] or ""))
 
     def _call_ended(self, data: dict[str, Any]) -> None:
         if data["tool_id"] in self._ended:
             return
         self._ended.add(data["tool_id"])
-        about = self._about.get(data["tool_id"], "")
-        self._narrator.call(data["tool_name"], about, data["status"], _outcome(data["result"]))
+        outcome = _outcome(data["result"])
+        step = self._step(data["tool_name"], data["tool_id"])
+        self.record.calls.append(Ended(step=step, status=data["status"], outcome=outcome))
+        self._narrator.call(data["tool_name"], self._about.get(data["tool_id"], ""), data["status"], outcome)
+
+    def _step(self, tool: str, tool_id: str) -> str:
+        """What a step is called: its tool, and what it is about."""
+        return f"{tool} {self._about.get(tool_id, '')}".strip()
 
     async def _undo(self, run_id: str) -> None:
         if not await self._decider.wants_undo():
@@ -107,8 +138,8 @@ class Play:
             return
         undone = await self._client.undo_run(run_id, skip_failures=True)
         for step in undone.steps:
-            what = f"{step.tool_name} {self._about.get(step.tool_id, '')}"
-            self.undone[what] = step.step
+            what = self._step(step.tool_name, step.tool_id)
+            self.record.undone[what] = step.step
             self._narrator.step(what, step.step, plain(step.reason))
 
     async def _verify(self) -> None:
@@ -116,23 +147,10 @@ class Play:
         while not found.is_whole and found.problem is None:
             found = await self._client.verify()
         if found.problem is not None:
-            raise UsageError(f"The chain of events does not hold: {found.problem}")
-        self.verified = found.verified
+            self._failed("audit", f"the chain of events does not hold: {found.problem}")
+            return
+        self.record.verified = found.verified
         self._narrator.note("verified", f"{found.verified} events; the last hash is {found.head_hash}")
-
-
-def check(play: Play, scene: Scene) -> None:
-    """Hold the performance that decides by itself to its promises; UsageError says which is broken."""
-    words = set(play.answers.values())
-    promises = {
-        "one call was approved, one edited, one rejected": words == {"approved", "edited", "rejected"},
-        "only those letters were sent that the edit left": [one["to"] for one in scene.office.letters] == story.PILOT,
-        "undoing the run brought every file back": scene.files() == story.FILES,
-        "events were verified": play.verified > 0,
-    }
-    broken = [promise for promise, is_kept in promises.items() if not is_kept]
-    if broken:
-        raise UsageError(f"The demo did not keep this: {'; '.join(broken)}.")
 
 
 async def _ready(events: EventStream) -> None:

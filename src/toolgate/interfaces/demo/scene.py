@@ -195,8 +195,11 @@ async def _start(
 async def _line(process: asyncio.subprocess.Process, scene: Scene, what: str) -> str:
     """The next line a process prints; UsageError with its last words where it ended instead."""
     assert process.stdout is not None
-    async with asyncio.timeout(START_S):
-        line = (await process.stdout.readline()).decode()
+    try:
+        async with asyncio.timeout(START_S):
+            line = (await process.stdout.readline()).decode()
+    except TimeoutError:
+        raise UsageError(f"`toolgate {what}` did not begin within {START_S:.0f} s; is this machine busy?") from None
     if not line:
         said = (scene.folder / f"{what}.log").read_text(encoding="utf-8", errors="replace").strip()
         raise UsageError(f"`toolgate {what}` ended: {said.splitlines()[-1] if said else 'without a word'}")

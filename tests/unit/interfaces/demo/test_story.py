@@ -13,10 +13,9 @@ from toolgate.agent.requests import understand
 from toolgate.catalog.client import client_tools
 from toolgate.errors import ToolExecutionError
 from toolgate.interfaces.demo import janitor, story
-from toolgate.interfaces.demo.narrator import JsonLines, Terminal, plain
-from toolgate.interfaces.demo.play import Play, check
+from toolgate.interfaces.demo.checking import Failure
+from toolgate.interfaces.demo.narrator import JsonLines, plain
 from toolgate.interfaces.demo.post_office import PostOffice
-from toolgate.interfaces.demo.scene import Scene
 from toolgate.interfaces.demo.tools import TOOLS
 from toolgate.policy import load_policy
 from toolgate.policy.explain import explain, question_of
@@ -80,13 +79,6 @@ def test_letters_end_at_the_post_office(monkeypatch: pytest.MonkeyPatch) -> None
             sender.handler(given)  # type: ignore[misc]  # it has one
 
 
-def test_a_promise_that_is_broken_is_named(tmp_path: Path) -> None:
-    with PostOffice() as office:
-        scene = Scene(folder=tmp_path, office=office)
-        with pytest.raises(toolgate.errors.UsageError, match=r"one call was approved.*; only those letters.*; undoing"):
-            check(Play(scene, None, Terminal(), None), scene)  # type: ignore[arg-type]  # it was never played
-
-
 def test_what_others_say_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in plain("\x1b[2J gone\n")
 
@@ -95,11 +87,13 @@ def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     narrator = JsonLines()
     narrator.chapter(1, "a")
     narrator.step("edit_file x", "undone", "")
-    narrator.end("b", verified=3)
+    narrator.end("b", failed=[], verified=3)
+    narrator.end("c", failed=[Failure(step="fetch_url", why="failed: gone")])
     assert capsys.readouterr().out.splitlines() == [
         '{"event":"chapter","number":1,"title":"a"}',
         '{"event":"undo","what":"edit_file x","step":"undone","reason":""}',
-        '{"event":"end","ok":true,"text":"b","verified":3}',
+        '{"event":"end","ok":true,"text":"b","failed":[],"verified":3}',
+        '{"event":"end","ok":false,"text":"c","failed":[{"step":"fetch_url","why":"failed: gone"}]}',
     ]
 
 
