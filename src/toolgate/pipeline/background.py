@@ -24,6 +24,8 @@ class Background:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._spawned: set[concurrent.futures.Future[Any]] = set()
+        """What runs here and nobody else holds: an event loop keeps no task alive that waits for something."""
         self.is_closed = False
 
     @property
@@ -61,7 +63,17 @@ class Background:
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         """Run a coroutine here; what it raises is logged. Once closed, nothing is run any more."""
         with contextlib.suppress(GateClosedError):
-            self.submit(coroutine).add_done_callback(_report)
+            future = self.submit(coroutine)
+            self._spawned.add(future)
+            future.add_done_callback(self._report)
+
+    def _report(self, future: concurrent.futures.Future[Any]) -> None:
+        self._spawned.discard(future)
+        if future.cancelled():
+            return
+        error = future.exception()
+        if error is not None:
+            log.error("background work failed: %s", type(error).__name__)
 
     def close(self) -> None:
         """Stop the loop and wait for the thread, unless called on it."""
@@ -83,11 +95,3 @@ async def _drain() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-
-
-def _report(future: concurrent.futures.Future[Any]) -> None:
-    if future.cancelled():
-        return
-    error = future.exception()
-    if error is not None:
-        log.error("background work failed: %s", type(error).__name__)

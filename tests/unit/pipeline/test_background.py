@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -66,6 +67,8 @@ def test_closing_cancels_what_runs(background: Background, caplog: pytest.LogCap
 
     background.spawn(wait())
     assert started.wait(PATIENCE_S)
+    gc.collect()  # nobody but the background holds it
+    assert not ended.is_set()
     background.close()
     assert ended.is_set()
     assert caplog.records == []
