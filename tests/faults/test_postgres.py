@@ -186,7 +186,10 @@ async def test_the_calls_of_a_dead_server_are_found_and_those_of_a_live_one_are_
     for owner in ("alive", "dead", None):
         await commit(looking, insert(a_call(str(owner), status=Status.EXECUTING, owner=owner)))
         await commit(looking, insert(a_call(f"w{owner}", status=Status.AWAITING_APPROVAL, owner=owner)))
+        await commit(looking, insert(a_call(f"y{owner}", status=Status.APPROVED, owner=owner)))
     assert [call.id for call in await looking.orphans()] == ["dead", "None"]
+    for _ in range(2):
+        assert [call.id for call in await looking.orphans(status=Status.APPROVED)] == ["ydead", "yNone"]
     waiting = Status.AWAITING_APPROVAL
     assert [call.id for call in await looking.orphans(status=waiting)] == ["wdead"]
     assert await looking.orphans(status=waiting) == []  # looked once; nobody died since

@@ -15,6 +15,7 @@ from tests.integration.server_process import P, ServerProcess
 from tests.unit.interfaces.server.house import Listening, execute
 from typer.testing import CliRunner
 
+import toolgate
 from toolgate.interfaces.cli import token
 from toolgate.testing.patience import until
 
@@ -65,6 +66,22 @@ async def test_a_question_survives_a_kill_and_is_answered_afterwards(server: Ser
         assert answer.status_code == 200
         signal_sent = await stream.next("tool.execution_signal")
         await ann.post(f"{P}/tools/{signal_sent['tool_id']}/result", json={"status": "completed", "result": 1})
+        assert await status_of(ann, asked["tool_id"]) == "COMPLETED"
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+async def test_a_yes_given_while_no_server_was_alive_counts_once_one_is(server: ServerProcess, end: str) -> None:
+    async with server.client("ann") as ann:
+        asked = await started(ann, "ask")
+    await getattr(server, end)()
+    async with toolgate.open(f"sqlite:///{server.database}") as desk:
+        await desk.decide(asked["approval_id"], "approve", by="bob")
+        assert (await desk.get(asked["tool_id"], project="demo")).status == "APPROVED"
+    await server.start()
+    async with server.client("ann") as ann, listen(ann) as stream:
+        offered = await stream.next("tool.execution_signal")
+        assert (offered["tool_id"], offered["attempt"]) == (asked["tool_id"], 1)
+        await ann.post(f"{P}/tools/{offered['tool_id']}/result", json={"status": "completed", "result": 1})
         assert await status_of(ann, asked["tool_id"]) == "COMPLETED"
 
 

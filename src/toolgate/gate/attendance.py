@@ -59,7 +59,8 @@ class Attendance:
                 if call.is_final:
                     self._homes.pop(key, None)
                     return result_of(call, data=decode(call.result))
-                if call.status is Status.APPROVED and call.tool_name in driver.realm(call.project).registry:
+                is_here = call.tool_name in driver.realm(call.project).registry
+                if call.status is Status.APPROVED and is_here and driver.is_free(call):
                     result = await self._walk.resume(call)
                     if result.is_final:
                         self._homes.pop(key, None)
@@ -116,8 +117,10 @@ class Attendance:
         return hint.tool_name is None or hint.tool_name in self._driver.realm(hint.project).registry
 
     def offer(self, call: Call) -> None:
+        """Take up a call here, unless somebody waits for it and will: an approved one wakes them."""
         key = (call.project, call.id)
-        if key not in self._waiters and call.tool_name in self._driver.realm(call.project).registry:
+        is_waited_for = call.status is Status.APPROVED and key in self._waiters
+        if not is_waited_for and self._driver.can_run(call):
             self._dispatch(key)
 
     def _dispatch(self, key: Key) -> None:
@@ -130,10 +133,10 @@ class Attendance:
                 home.call_soon_threadsafe(self._start_at_home, home, key)
             self._background.spawn(self._look_after(home, key))
         else:
-            self._background.spawn(self._run_approved(key))
+            self._background.spawn(self._take_up(key))
 
     def _start_at_home(self, home: asyncio.AbstractEventLoop, key: Key) -> None:
-        task = home.create_task(self._run_approved(key), name=f"toolgate-call-{key[1]}")
+        task = home.create_task(self._take_up(key), name=f"toolgate-call-{key[1]}")
         self._strays.add(task)
         task.add_done_callback(self._strays.discard)
 
@@ -145,16 +148,18 @@ class Attendance:
                 return
             await asyncio.sleep(LOOK_AFTER_S)
         if not await self._performer.bury(*key):
-            await self._run_approved(key)
+            await self._take_up(key)
 
-    async def _run_approved(self, key: Key) -> None:
+    async def _take_up(self, key: Key) -> None:
         if key in self._resuming:
             return  # told twice; the claim would let only one through anyway
         self._resuming.add(key)
         try:
             call = await self._driver.read(*key)
-            if call.status is Status.APPROVED:
+            if call.status is Status.APPROVED and self._driver.is_free(call):
                 await self._walk.resume(call)
+            elif call.status is Status.PENDING and call.owner == self._driver.owner:
+                await self._walk.restart(call)
         except StoreError:
             if not self.is_closed:  # then it stays approved, for whoever opens the store next
                 raise

@@ -100,7 +100,7 @@ class Gate(People, Elsewhere, Outlook):
         self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
-        self._recovery = Recovery(self._driver, self._performer)
+        self._recovery = Recovery(self._driver, self._performer, self._attendance.offer)
         self._leases = Leases(self._driver, self._performer)
         self._work = Work(self._driver, self._performer, self._leases)
         self._lockdown = Lockdown(self._driver, self._performer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -60,6 +61,8 @@ class Ownership:
         try:
             await self._wait_for_row(key, started)
             await self._cancel(call_id, reason=REASON, project=project)
+            if isinstance(started, asyncio.Task):  # what still makes it ready has nothing to make ready any more
+                _stop(started)
         except NotFoundError:
             log.debug("call %s was given up before it was made", call_id)
         except ConflictError as error:
@@ -75,9 +78,15 @@ class Ownership:
         left = PATIENCE_S
         while not started.done() and await self._driver.store.call(*key) is None:
             if left <= 0:
-                started.get_loop().call_soon_threadsafe(started.cancel)
+                _stop(started)
             await asyncio.sleep(0.01)
             left -= 0.01
+
+
+def _stop(making: asyncio.Task[Result]) -> None:
+    """Cancel from another thread what makes a call, unless its event loop is gone."""
+    with contextlib.suppress(RuntimeError):
+        making.get_loop().call_soon_threadsafe(making.cancel)
 
 
 def _is_joined(started: Result | asyncio.Task[Result]) -> bool:

@@ -38,7 +38,8 @@ class Note(NamedTuple):
 class Approval(Record):
     """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
 
-    What is asked never changes. Who is asked, how long, and what has been said so far may.
+    What is asked never changes. Who is asked, how long, and what has been said so far may. A `silent` one
+    was not put to anybody by a channel: it waits for people who look.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Approval(Record):
     votes: tuple[Note, ...] = ()
     comments: tuple[Note, ...] = ()
     edited_from: str | None = None
+    silent: bool = False
     difference: Any = None
     status: ApprovalStatus = ApprovalStatus.PENDING
     decided_by: str | None = None
@@ -91,6 +93,11 @@ class Approval(Record):
     def due_at(self) -> datetime:
         """When time next has something to do: escalate, warn or expire."""
         return min(at for at in (self.escalate_at, self.warn_at, self.expires_at) if at is not None)
+
+    def allows(self, digest: str) -> bool:
+        """Whether this is a yes, given before it expired, to what has this digest."""
+        in_time = self.decided_at is not None and self.decided_at < self.expires_at
+        return self.status is ApprovalStatus.APPROVED and in_time and digest == self.digest
 
     def check_open(self, *, at: datetime | None) -> None:
         """Raise DecisionConflictError where it is decided, or, if the time matters, its time is over."""

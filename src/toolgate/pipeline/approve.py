@@ -41,14 +41,17 @@ def request(
     first: tuple[Draft, ...],
     terms: ApprovalTerms = NO_TERMS,
     undo_ttl_s: float | None = None,
-    owner: str | None = None,
+    owner: str = "",
+    silent: bool = False,
 ) -> Change:
     """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run.
 
-    `owner` is who puts the question to people; where it dies before they answer, somebody else must.
+    `owner` is who runs it once it is approved; where it dies before, somebody else does. Unless the
+    question is `silent`, it also puts it to people by its channels, and then somebody else must do that too.
     """
-    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, owner=owner)
+    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, approved_at=None, owner=owner)
     approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
+    approval = approval.evolve(silent=True) if silent else approval
     return Change.make(
         project=call.project,
         at=now,

@@ -156,6 +156,17 @@ class Driver:
             return own
         return _NOBODYS if project.startswith(PRIVATE) else self.home
 
+    def is_free(self, call: Call) -> bool:
+        """Whether a call may be taken up here: it is this process's own, or nobody's and can run here.
+
+        One of a dead process is taken over first, by recovery; one of a live process is left to it.
+        """
+        return call.owner == self.owner or (call.owner is None and self.can_run(call))
+
+    def can_run(self, call: Call) -> bool:
+        """Whether this process has what it takes to run a call: its tool, and a runner for its placement."""
+        return call.tool_name in self.realm(call.project).registry and call.placement in self.runners
+
     def grace_s(self, project: str) -> float:
         """How long an approved call waits before it is offered again: long, if nobody here could run it."""
         return LONG_GRACE_S if self.realm(project) is _NOBODYS else DISPATCH_GRACE_S

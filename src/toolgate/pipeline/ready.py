@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError
 from toolgate.kernel.call import Call
+from toolgate.kernel.event import Draft
 from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -14,6 +17,51 @@ from toolgate.pipeline import record
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import decode
+
+PENDING_AFTER_S = 0.05
+"""How long preparing a new call may take before it is stored, so that it is seen and outlives its process."""
+
+
+class Made(NamedTuple):
+    """A new call and how preparing it went. `first` are the events its next change must tell."""
+
+    call: Call
+    first: tuple[Draft, ...]
+    undo: UndoRecord | None = None
+    error: ToolError | None = None
+
+
+async def prepare_new(
+    driver: Driver,
+    call: Call,
+    tool: ToolDefinition,
+    now: datetime,
+    first: tuple[Draft, ...],
+    go_on: Callable[[], Coroutine[Any, Any, None]],
+) -> Made:
+    """Have the tool prepare a new call; where that takes time, the call is stored as PENDING meanwhile.
+
+    Who is cancelled then leaves the call behind, and `go_on` is run for it. Raises ConflictError where its id is taken.
+    """
+    preparing = asyncio.get_running_loop().create_task(prepare(driver, call, tool, now))
+    is_storing = False
+    try:
+        await asyncio.wait({preparing}, timeout=PENDING_AFTER_S)
+        if is_storing := not preparing.done():
+            call = call.stay(owner=driver.owner)
+            await driver.commit(record.pending(call, now=now, first=first))
+            first = ()
+            await asyncio.wait({preparing})
+        ready, undo = preparing.result()
+    except ToolError as error:
+        return Made(call, first, error=error)
+    except asyncio.CancelledError:
+        if is_storing:
+            driver.spawn(go_on())
+        raise
+    finally:
+        preparing.cancel()
+    return Made(call.evolve(preview=ready.preview, preconditions=ready.preconditions), first, undo)
 
 
 async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:

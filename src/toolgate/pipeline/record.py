@@ -48,6 +48,11 @@ def completed(
     return change if undo is None else change.evolve(undo=undo)
 
 
+def pending(call: Call, *, now: datetime, first: tuple[Draft, ...]) -> Change:
+    """A new call is stored before it is asked about or claimed, since making it ready takes time."""
+    return step(call, None, now, first, _COMMITTED, None)
+
+
 def failed(
     call: Call,
     *,

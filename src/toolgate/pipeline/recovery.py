@@ -2,7 +2,8 @@
 
 A call that was executing when its process died becomes UNKNOWN if it may have had an effect; its
 `reconcile` handler, or a person, says what happened. One that only reads, or is idempotent, is tried
-again on the same call.
+again on the same call. One that nobody had begun to run, approved or still being prepared, is taken over by one
+process that can run it, and goes on there as it would have: judged again before it runs.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ log = logging.getLogger("toolgate.recovery")
 class Recovery:
     """Looks after the calls of dead owners. Several processes may do so at once: the first commit wins."""
 
-    def __init__(self, driver: Driver, performer: Performer) -> None:
+    def __init__(self, driver: Driver, performer: Performer, offer: Callable[[Call], None]) -> None:
         self._driver = driver
         self._performer = performer
+        self._offer = offer
         self._reconciling: dict[tuple[str, str], Future[None]] = {}
         """Every call whose tool was asked here what happened, done when it has answered."""
 
@@ -46,6 +48,8 @@ class Recovery:
         """Settle what can be settled about every orphaned or unknown call this process knows the tool of."""
         await self._performer.record_again()
         await self._look_after(Status.EXECUTING, self._take_over)
+        for status in (Status.PENDING, Status.APPROVED):
+            await self._look_after(status, self._inherit)
         if self._driver.on_asked is not None:
             await self._look_after(Status.AWAITING_APPROVAL, self._ask_again)
         realms = (self._driver.home, *self._driver.realms.values())
@@ -66,15 +70,27 @@ class Recovery:
             if len(fresh) < BATCH:
                 return
 
+    async def _inherit(self, call: Call) -> None:
+        """Take over a call of a dead process that nobody began to run, where it can run here."""
+        if self._driver.can_run(call):
+            self._offer(await self._own(call, self._driver.owner))
+
+    async def _own(self, call: Call, owner: str | None) -> Call:
+        """Give a call to another owner; the commit lets one process do so."""
+        taken = call.stay(owner=owner)
+        change = Change.make(project=call.project, at=self._driver.now(), call=taken, expect=call.version)
+        await self._driver.commit(change.evolve(durability=Durability.COMMITTED))
+        return taken
+
     async def _ask_again(self, call: Call) -> None:
-        """Put the question of a dead process to this one's channels; the commit lets one process do so."""
+        """Put the question of a dead process to this one's channels; one that no channel carried is left to itself."""
         driver = self._driver
         found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
-        taken = call.stay(owner=driver.owner)
-        change = Change.make(project=call.project, at=driver.now(), call=taken, expect=call.version)
-        await driver.commit(change.evolve(durability=Durability.COMMITTED))
+        is_silent = found[0].silent
+        await self._own(call, None if is_silent else driver.owner)
         assert driver.on_asked is not None
-        driver.on_asked(found[0])
+        if not is_silent:
+            driver.on_asked(found[0])
 
     async def _take_over(self, call: Call) -> None:
         driver = self._driver

@@ -13,7 +13,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.pipeline import approve
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.leasing import Leases
+from toolgate.pipeline.leasing import MOST_BETWEEN_S, Leases
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.recovery import Recovery
 from toolgate.ports.store import ApprovalQuery
@@ -77,6 +77,8 @@ class Sweeper:
         except ConflictError:
             log.debug("call %s moved on before its deadline was handled", call.id)
             return
+        if call.status is Status.APPROVED and self._driver.is_free(call):
+            self._offer(call)  # after the commit, or the row it takes up would change under it
         if change.events and change.events[0][0] == "approval.escalated" and self._driver.on_asked is not None:
             self._driver.on_asked(change.approvals[0])  # the channels carry it to the people who are asked now
 
@@ -85,10 +87,20 @@ class Sweeper:
             return await self._approval(call)
         now = self._driver.now()
         if call.status is Status.APPROVED:
-            self._offer(call)
-            later = now + timedelta(seconds=self._driver.grace_s(call.project))
-            return Change.make(project=call.project, at=now, call=call.stay(due_at=later), expect=call.version)
+            return self._again(call, now)
         return self._leases.ended(call)
+
+    def _again(self, call: Call, now: datetime) -> Change:
+        """Announce an approved call nobody runs once more, less often the longer it waits.
+
+        One that is this process's own and cannot run here is given up, for whoever can.
+        """
+        driver = self._driver
+        waited_s = (now - (call.approved_at or call.created_at)).total_seconds()
+        later = now + timedelta(seconds=max(driver.grace_s(call.project), min(waited_s, MOST_BETWEEN_S)))
+        owner = None if call.owner == driver.owner and not driver.can_run(call) else call.owner
+        waiting = call.stay(due_at=later, owner=owner)
+        return Change.make(project=call.project, at=now, call=waiting, expect=call.version)
 
     async def _approval(self, call: Call) -> Change:
         found = await self._driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))

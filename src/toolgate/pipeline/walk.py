@@ -39,7 +39,7 @@ from toolgate.pipeline.eager import finish
 from toolgate.pipeline.execute import claim, claim_at_birth, decode, offer_s
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.permit import rule_on
-from toolgate.pipeline.ready import not_undone, prepare, refresh
+from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh
 from toolgate.pipeline.resolve import resolve
 from toolgate.pipeline.route import Route, assessed
 from toolgate.pipeline.validate import revalidate, validate
@@ -113,11 +113,42 @@ class Walk:
         # What the rules deny is not prepared: the hook may look at what the call may not.
         if ruling is not None and ruling.denial is not None:
             return await self._deny(call, ruling, first)
+        return await self._prepare(call, route, now, first)
+
+    async def _prepare(self, call: Call, route: Route, now: datetime, first: tuple[Draft, ...]) -> Result:
+        """Have the tool of a new call prepare it, and go on."""
+        driver, gone = self._driver, lambda: self._go_on(call.project, call.id)
         try:
-            call, prepared = await prepare(driver, call, tool, now)
+            made = await prepare_new(driver, call, route.tool, now, first, gone)
+        except ConflictError:
+            return await self._existing(call)
+        if made.error is not None:
+            return await self._refuse(made.call, made.error, made.first)
+        return await self._proceed(made.call, route, driver.now(), made.first, made.undo)
+
+    async def _go_on(self, project: str, call_id: str) -> None:
+        call = await self._driver.store.call(project, call_id)
+        if call is not None and call.status is Status.PENDING:
+            await self.restart(call)
+
+    async def restart(self, call: Call) -> Result:
+        """Take up a call that was stored and neither asked about nor claimed: nothing of what led there has effects."""
+        driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
+        tool = driver.realm(call.project).registry.find(call.tool_name)
+        if tool is None or tool.hash != call.definition_hash:
+            why = f"`{call.tool_name}` is not the tool it was made for any more; nothing ran"
+            return await self._end(call, Status.FAILED, "prepare_failed", f"{why}. Make the call again.", ())
+        route = driver.route(tool, call.project)
+        call, ruling = self._rule(call, route, decode(call.arguments), driver.store.mode, driver.now())
+        if ruling.denial is not None:
+            return await self._deny(call, ruling, ())
+        try:
+            ready, undo = await refresh(driver, call, tool)
         except ToolError as error:
-            return await self._refuse(call, error, first)
-        return await self._proceed(call, route, driver.now(), first, prepared)
+            return await self._refuse(call, error, ())
+        return await self._proceed(ready, route, driver.now(), (), undo)
 
     def _ready(self, call: Call, route: Route, ruling: Ruling | None) -> Call | None:
         """Return a new call as it is claimed at birth, if it may run at once; without a ruling it already is."""
@@ -143,7 +174,7 @@ class Walk:
         if tool is None:
             return result_of(call)  # another process holds the tool
         approval = await self._approval_of(call)
-        if approval is None or digest_of(call, nonce=approval.nonce) != approval.digest:
+        if approval is None or not approval.allows(digest_of(call, nonce=approval.nonce)):
             reason = "what would run is not what was approved"
             return await self._end(call, Status.DENIED, "approval_mismatch", reason, ())
         try:
@@ -348,7 +379,8 @@ class Walk:
             first=first,
             terms=assessment.terms,
             undo_ttl_s=tool.undo_ttl_seconds or route.stance.undo_ttl_s or driver.undo_ttl_s,
-            owner=None if driver.on_asked is None else driver.owner,
+            owner=driver.owner,
+            silent=driver.on_asked is None,
         )
         await driver.commit(change.evolve(mode_seen=mode))
         relay = driver.relay(call.project)

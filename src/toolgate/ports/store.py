@@ -134,7 +134,9 @@ class Store(Protocol):
         ...
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
-        """Return calls in this status whose owner is no longer alive; executing ones also where they have none."""
+        """Return calls in this status whose owner is no longer alive; also where they have none, unless they wait for
+        a person: such a question is nobody's to put.
+        """
         ...
 
     async def close(self) -> None: ...

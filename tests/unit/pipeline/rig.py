@@ -74,7 +74,7 @@ class Rig:
         self.answers = Answers(self.driver, self.performer)
         self.deciding = Deciding(self.driver, self.walk)
         self.undoing = Undoing(self.driver, self.walk)
-        self.recovery = Recovery(self.driver, self.performer)
+        self.recovery = Recovery(self.driver, self.performer, self.offered.append)
         self.leases = Leases(self.driver, self.performer)
         self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery, self.leases)
 

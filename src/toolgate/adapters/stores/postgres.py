@@ -180,7 +180,7 @@ class PostgresStore:
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         if not self._lease.trusts_others:
             return []
-        if status is not Status.EXECUTING:
+        if status is Status.AWAITING_APPROVAL:
             # There may be very many; they are searched when this store opens, and when somebody died.
             if self._has_looked and not await self.link.do(self._reader.has_dead()):
                 return []

@@ -150,8 +150,9 @@ class Reader:
         return Due(self._calls(found), next_at), Mode(mode or Mode.NORMAL)
 
     async def orphans(self, owner: str, status: Status, limit: int) -> list[Call]:
-        """The oldest calls in this status whose owner is dead; executing ones also where they have none."""
-        lost = f"(owner IS NULL OR {_DEAD})" if status is Status.EXECUTING else f"owner IS NOT NULL AND {_DEAD}"
+        """The oldest calls in this status whose owner is dead; also where they have none, unless a person is asked."""
+        asked = status is Status.AWAITING_APPROVAL
+        lost = f"owner IS NOT NULL AND {_DEAD}" if asked else f"(owner IS NULL OR {_DEAD})"
         sql = f"{_CALL} WHERE status=$1 AND owner IS DISTINCT FROM $2 AND {lost} ORDER BY created_at LIMIT $4"
         return self._calls(await self._link.fetch(sql, status.value, owner, LEASE_S, limit, projects=EVERYTHING))
 

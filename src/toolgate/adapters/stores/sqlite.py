@@ -272,7 +272,7 @@ class SqliteStore:
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         others = self._reading.owners_elsewhere(self.owner, status)
-        if status is not Status.EXECUTING:
+        if status is Status.AWAITING_APPROVAL:
             others = [owner for owner in others if owner is not None]
         dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
         return self._reading.owned_by(dead, status, limit) if dead else []

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.unit.pipeline.rig import Rig
+
+from toolgate import ToolDefinition, ToolInput, ToolOutput
+from toolgate.errors import ToolDeniedError
+from toolgate.kernel.call import Status
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
+from toolgate.kernel.tool import Prepared
+from toolgate.pipeline import ready
+from toolgate.testing.patience import until
+
+
+class Bench:
+    """A tool whose preparation goes on for as long as the test likes."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.go_on = asyncio.Event()
+        self.error: Exception | None = None
+        self.ran: list[str] = []
+        self.rig = Rig(
+            ToolDefinition(name="write", handler=self.run, prepare=self.prepare),
+            ToolDefinition(name="quick", handler=self.run, prepare=lambda _given: Prepared(preview="soon")),
+            ToolDefinition(name="ask", handler=self.run, prepare=self.prepare, requires_approval=True),
+        )
+
+    async def prepare(self, _given: ToolInput) -> Prepared:
+        self.begun += 1
+        await self.go_on.wait()
+        if self.error is not None:
+            raise self.error
+        return Prepared(preview="ready", preconditions={"at": 1})
+
+    async def run(self, given: ToolInput) -> ToolOutput:
+        self.ran.append(str(given.action_id))
+        return ToolOutput.ok("done")
+
+    def submit(self, tool: str, context: Context = DEFAULT_CONTEXT) -> asyncio.Task[Any]:
+        return asyncio.ensure_future(self.rig.walk.submit(tool, {}, context, call_id="c1"))
+
+    async def status(self) -> Status | None:
+        call = await self.rig.store.call("default", "c1")
+        return None if call is None else call.status
+
+    async def is_pending(self) -> bool:
+        return await self.status() is Status.PENDING
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.go_on.set()
+    while bench.rig.spawned:
+        await asyncio.gather(*bench.rig.spawned)
+    await bench.rig.close()
+
+
+async def test_a_call_is_stored_as_pending_while_its_preparation_takes_time(bench: Bench) -> None:
+    made = bench.submit("write")
+    await until(bench.is_pending)
+    assert await bench.rig.names("c1") == ["tool.invoked"]
+    bench.go_on.set()
+    assert (await made).status is Status.COMPLETED
+    call = await bench.rig.driver.read("default", "c1")
+    assert (call.preview, call.version, bench.ran) == ("ready", 3, ["c1"])
+    assert await bench.rig.names("c1") == ["tool.invoked", "tool.started", "tool.completed"]
+
+
+async def test_a_call_that_is_prepared_quickly_begins_with_its_claim(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ready, "PENDING_AFTER_S", 60)
+    assert (await bench.submit("quick")).status is Status.COMPLETED
+    call = await bench.rig.driver.read("default", "c1")
+    assert (call.preview, call.version) == ("soon", 2)
+
+
+async def test_a_question_follows_a_slow_preparation(bench: Bench) -> None:
+    made = bench.submit("ask")
+    await until(bench.is_pending)
+    bench.go_on.set()
+    assert (await made).status is Status.AWAITING_APPROVAL
+
+
+async def test_a_slow_preparation_that_fails_ends_the_stored_call(bench: Bench) -> None:
+    bench.error = ValueError("no such file")
+    made = bench.submit("write")
+    await until(bench.is_pending)
+    bench.go_on.set()
+    result = await made
+    assert (result.status, result.error_code, bench.ran) == (Status.FAILED, "prepare_failed", [])
+    assert await bench.rig.names("c1") == ["tool.invoked", "tool.failed"]
+
+
+async def test_the_same_call_made_twice_while_it_is_prepared_is_one_call(bench: Bench) -> None:
+    first = bench.submit("write")
+    await until(bench.is_pending)
+    second = await bench.submit("write")
+    assert (second.joined, second.status) == (True, Status.PENDING)
+    bench.go_on.set()
+    await first
+    assert bench.ran == ["c1"]
+
+
+async def test_who_goes_away_before_the_call_is_stored_leaves_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ready, "PENDING_AFTER_S", 60)
+    made = bench.submit("write")
+    await until(lambda: bench.begun == 1)
+    made.cancel()
+    await asyncio.wait({made})
+    assert (made.cancelled(), await bench.status()) == (True, None)
+
+
+async def test_a_stored_call_goes_on_without_whoever_waited_for_it(bench: Bench) -> None:
+    made = bench.submit("write")
+    await until(bench.is_pending)
+    made.cancel()
+    await asyncio.wait({made})
+    assert made.cancelled()
+    bench.go_on.set()
+    await until(lambda: bench.ran == ["c1"])
+    assert bench.begun == 2
+
+
+async def test_a_call_that_ended_meanwhile_does_not_go_on(bench: Bench) -> None:
+    made = bench.submit("write")
+    await until(bench.is_pending)
+    await bench.rig.answers.cancel("default", "c1", reason="enough")
+    made.cancel()
+    await asyncio.wait({made})
+    bench.go_on.set()
+    while bench.rig.spawned:
+        await asyncio.gather(*bench.rig.spawned)
+    assert (await bench.status(), bench.ran) == (Status.CANCELLED, [])
+
+
+async def _stored(bench: Bench) -> None:
+    """Leave a call behind as PENDING, as a process does that dies."""
+    made = bench.submit("write")
+    await until(bench.is_pending)
+    bench.rig.driver.spawn = lambda coroutine: coroutine.close()
+    made.cancel()
+    await asyncio.wait({made})
+    bench.go_on.set()
+
+
+async def test_a_restarted_call_is_prepared_again_and_runs(bench: Bench) -> None:
+    await _stored(bench)
+    looked: list[int] = []
+
+    async def refresh() -> None:
+        looked.append(1)
+
+    bench.rig.driver.refresh = refresh
+    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    assert (result.status, bench.ran, bench.begun, looked) == (Status.COMPLETED, ["c1"], 2, [1])
+
+
+async def test_a_restarted_call_whose_tool_is_another_now_ends(bench: Bench) -> None:
+    await _stored(bench)
+    bench.rig.driver.registry.add(ToolDefinition(name="write", handler=bench.run, effects="irreversible"))
+    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    assert (result.status, result.error_code, bench.ran) == (Status.FAILED, "prepare_failed", [])
+
+
+async def test_a_restarted_call_is_judged_by_the_rules_of_now(bench: Bench) -> None:
+    await _stored(bench)
+    bench.rig.store._inner.mode = Mode.LOCKDOWN  # type: ignore[attr-defined]  # as another process would
+    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    assert (result.status, bench.begun) == (Status.DENIED, 1)
+
+
+async def test_a_restarted_call_that_cannot_be_prepared_ends(bench: Bench) -> None:
+    await _stored(bench)
+    bench.error = ToolDeniedError("outside", tool="write")
+    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    assert (result.status, bench.ran) == (Status.DENIED, [])
