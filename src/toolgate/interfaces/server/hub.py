@@ -7,9 +7,10 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from toolgate.gate import Gate
 from toolgate.interfaces.server.feed import Feed
@@ -17,7 +18,7 @@ from toolgate.interfaces.server.frames import Encoder, mode_frame
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.settings import ServerSettings
-from toolgate.ports.directory import Directory, TokenUse
+from toolgate.ports.directory import Account, Directory, TokenUse
 
 CHECK_S = 10.0
 """How often those who are connected are looked up again."""
@@ -45,6 +46,10 @@ class Connection(Protocol):
         """Send the new mode, if this connection wants to know."""
         ...
 
+    def renew(self, caller: Caller) -> None:
+        """Go on as what the caller is now, and end what they may no longer hear."""
+        ...
+
     def cut(self) -> None:
         """End now, whatever is unsent."""
         ...
@@ -52,6 +57,23 @@ class Connection(Protocol):
     def finish(self) -> None:
         """End as soon as what is there is sent."""
         ...
+
+
+class _Standing(NamedTuple):
+    """What an account is now, and which of its bearer tokens are valid."""
+
+    account: Account | None
+    valid: frozenset[str]
+
+    def caller(self, was: Caller) -> Caller | None:
+        token = was.token
+        # What hangs on no bearer token, such as a ticket made with a JWT, ends with its account alone.
+        is_signed_in = (
+            token is None
+            or (token.use is not TokenUse.BEARER and token.parent is None)
+            or (token.parent or token.id) in self.valid
+        )
+        return replace(was, account=self.account) if is_signed_in and self.account is not None else None
 
 
 class Hub:
@@ -129,24 +151,27 @@ class Hub:
                 await self._check_callers()
 
     async def _check_callers(self) -> None:
-        """End the connections of callers whose token ended or who no longer belong to the project."""
+        """Renew every connection, and end those of callers whose token or account ended."""
         by_account: dict[str, list[Connection]] = {}
         for connection in tuple(self.connections):
             by_account.setdefault(connection.caller.account.name, []).append(connection)
         for name, connections in by_account.items():
-            account = await self._directory.account(name)
-            valid = {token.id for token in await self._directory.tokens(account=name) if token.is_valid(self._now())}
+            now = await self._standing(name)
             for connection in connections:
-                token = connection.caller.token
-                # What hangs on no bearer token, such as a ticket made with a JWT, ends with its account alone.
-                is_signed_in = (
-                    token is None
-                    or (token.use is not TokenUse.BEARER and token.parent is None)
-                    or (token.parent or token.id) in valid
-                )
-                is_member = account is not None and bool(account.abilities_in(connection.project))
-                if not is_signed_in or not is_member:
+                caller = now.caller(connection.caller)
+                if caller is None:
                     connection.finish()
+                else:
+                    connection.renew(caller)
+
+    async def renewed(self, caller: Caller) -> Caller | None:
+        """Return a caller with the rights of now; None where their token or account ended."""
+        return (await self._standing(caller.account.name)).caller(caller)
+
+    async def _standing(self, name: str) -> _Standing:
+        account = await self._directory.account(name)
+        tokens = await self._directory.tokens(account=name)
+        return _Standing(account, frozenset(token.id for token in tokens if token.is_valid(self._now())))
 
     async def _let_go(self, now: float) -> None:
         for key, feed in tuple(self._feeds.items()):

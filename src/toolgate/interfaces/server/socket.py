@@ -101,6 +101,14 @@ class Line:
     def note_mode(self, frame: bytes) -> None:
         """So is the mode."""
 
+    def renew(self, caller: Caller) -> None:
+        """Leave the projects the caller no longer belongs to; a socket of no project goes on, and may come to one."""
+        self.caller = caller
+        for project in tuple(self._places):
+            if Ability.READ not in caller.abilities_in(project):
+                self._leave(project)
+                self.say({**not_found().content, "type": "error", "project_id": project})
+
     def finish(self) -> None:
         self._is_closed = True
         self._news.set()
@@ -147,6 +155,11 @@ class Line:
                 self.say({**problem_of(error).content, "type": "error"})
 
     async def _take(self, message: Message) -> None:
+        caller = await self._services.hub.renewed(self.caller)
+        if caller is None:
+            self.finish()
+            return
+        self.renew(caller)
         if isinstance(message, Decide):
             await self._decide(message)
         elif isinstance(message, Subscribe):

@@ -114,6 +114,11 @@ class Stream:
         self._is_silent = True
         self._listener.wake()
 
+    def renew(self, caller: Caller) -> None:
+        """End where the caller may do something else than when it began: their client comes back with that."""
+        if caller.abilities_in(self.project) != self.caller.abilities_in(self.project):
+            self.finish()
+
     def finish(self) -> None:
         self._listener.close()
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from tests.unit.interfaces.server.house import House, P, execute, open_house
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from toolgate.kernel.context import PrincipalKind
+from toolgate.ports.directory import Account
 
 
 class Talk:
@@ -145,6 +149,50 @@ async def test_a_ticket_opens_one_socket(house: House) -> None:
     with pytest.raises((InvalidStatus, ConnectionClosed)):
         async with connect(url, proxy=None) as connection:
             await connection.recv()
+
+
+async def test_a_socket_of_somebody_in_a_named_project_stays_open(house: House) -> None:
+    async with talk(house, "ann") as ann, talk(house, "bob", "") as bob:
+        await ann.next("subscribed")
+        await house.services.hub._check_callers()
+        for person in (ann, bob):
+            await person.say(type="ping")
+            await person.next("pong")
+        asked = await ask(house)
+        assert (await ann.next("approval.requested"))["request_id"] == asked["approval_id"]
+
+
+async def test_a_socket_leaves_a_project_its_person_left(house: House) -> None:
+    async with talk(house, "ann") as ann:
+        await ann.next("subscribed")
+        await house.directory.put_account(Account(name="ann", kind=PrincipalKind.PERSON, roles={"other": frozenset()}))
+        await house.services.hub._check_callers()
+        assert (await ann.next("error"))["project_id"] == "demo"
+        await ask(house)
+        await ann.say(type="subscribe", project_id="other")
+        assert (await ann.next("subscribed"))["project_id"] == "other"
+        assert ann.heard == []
+
+
+async def test_rights_are_those_of_the_moment_a_message_comes(house: House) -> None:
+    async with talk(house, "ann") as ann:
+        await ann.next("subscribed")
+        asked = await ask(house)
+        viewer = Account(name="ann", kind=PrincipalKind.PERSON, roles={"demo": frozenset({"viewer"})})
+        await house.directory.put_account(viewer)
+        await ann.say(type="approval.decide", request_id=asked["approval_id"], decision="approve")
+        assert (await ann.next("error"))["status"] == 403
+        assert len(await house.gate.pending(project="demo")) == 1
+
+
+async def test_a_socket_ends_with_the_token_it_was_opened_with(house: House) -> None:
+    async with talk(house, "ann") as ann:
+        await ann.next("subscribed")
+        [token] = await house.directory.tokens(account="ann")
+        await house.directory.revoke(token.id, now=datetime.now(UTC))
+        await ann.say(type="ping")
+        with pytest.raises(ConnectionClosed):
+            await ann.next("pong")
 
 
 async def test_a_shutdown_closes_sockets(house: House) -> None:
