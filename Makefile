@@ -6,7 +6,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real check bench bench-scale soak lock clean bootstrap
+.PHONY: help demo test test-real test-debian check bench bench-scale soak lock clean bootstrap
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -25,6 +25,9 @@ test: check ## everything that must hold before a commit: check, tests, coverage
 test-real: bootstrap ## what needs environments of its own: installs of the wheel, pages as printed (a missing program fails)
 	@$(PYTHON) tools/components.py
 	CI=true $(BIN)/pytest -n 2 -m real --timeout 1800
+
+test-debian: ## the demo on a bare Debian 12 and 13, as root and not, with and without bubblewrap (root; DEBIAN="--job demo test")
+	@$(PYTHON) tools/bare_debian.py $(DEBIAN)
 
 check: bootstrap ## lint, format, types, import law, file sizes and names
 	$(BIN)/ruff check
