@@ -63,7 +63,7 @@ async def begun(gate: Gate, fleet: Fleet, tool: str, call_id: str, **payload: fl
 async def test_what_a_killed_worker_had_is_unknown_or_runs_at_another(gate: Gate, fleet: Fleet) -> None:
     victim = fleet.start("worker")
     effect = await begun(gate, fleet, "send", "effect", before_s=20)
-    read = await begun(gate, fleet, "look", "read", before_s=0.5)
+    read = await begun(gate, fleet, "look", "read", before_s=LEASE_S)
     victim.kill()
     assert (await effect).status is Status.UNKNOWN
     fleet.start("worker")
@@ -75,7 +75,7 @@ async def test_what_a_killed_worker_had_is_unknown_or_runs_at_another(gate: Gate
 
 async def test_a_worker_that_froze_past_its_lease_reports_in_vain(gate: Gate, fleet: Fleet) -> None:
     frozen = fleet.start("worker")
-    waiting = await begun(gate, fleet, "send", "effect", before_s=LEASE_S / 4)
+    waiting = await begun(gate, fleet, "send", "effect", before_s=LEASE_S)  # frozen before it acts
     frozen.signal(signal.SIGSTOP)
     assert (await waiting).status is Status.UNKNOWN
     frozen.signal(signal.SIGCONT)
