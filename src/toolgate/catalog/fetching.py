@@ -92,7 +92,7 @@ class _Exchange:
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
             raise ToolExecutionError(f"Fetching from '{self._target.host}' took too long.")
-        if self._socket is not None:
+        if self._socket is not None and self._socket.fileno() >= 0:  # 3.13 closes it once the answer was read
             self._socket.settimeout(seconds)
         return seconds
 
