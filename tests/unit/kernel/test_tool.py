@@ -86,7 +86,7 @@ def test_every_public_field_is_explained_in_the_docstring() -> None:
     internal = {"function", "bind", "inject"}
     for field in dataclasses.fields(ToolDefinition):
         if field.init and field.name not in internal:
-            assert f"\n    {field.name}: " in (ToolDefinition.__doc__ or ""), field.name
+            assert f"\n{field.name}: " in (inspect.getdoc(ToolDefinition) or ""), field.name
 
 
 def test_a_schema_changed_afterwards_changes_nothing() -> None:

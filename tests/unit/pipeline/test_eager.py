@@ -16,8 +16,19 @@ from toolgate.testing.patience import PATIENCE_S, until
 WHO: ContextVar[str] = ContextVar("who")
 
 
+STARTS = [eager._start_spare] if eager.start is eager._start_spare else [eager._start_spare, eager._start_native]
+"""The way of this Python, and the other one as far as it works here."""
+way = STARTS[0]
+
+
+@pytest.fixture(autouse=True, params=STARTS, ids=lambda way: way.__name__)
+def _each_way(request: pytest.FixtureRequest) -> None:
+    global way
+    way = request.param
+
+
 def start(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return eager.start(coroutine)
+    return way(coroutine)
 
 
 async def value(number: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -40,9 +41,9 @@ def test_a_definition_is_frozen_and_explains_its_fields() -> None:
     tool = ToolDefinition("t", {}, echo)
     with pytest.raises(dataclasses.FrozenInstanceError):
         tool.name = "other"  # type: ignore[misc]  # that is the point
-    told = ToolDefinition.__doc__ or ""
+    told = inspect.getdoc(ToolDefinition) or ""
     given = [item.name for item in dataclasses.fields(ToolDefinition) if item.init and item.repr]
-    assert [name for name in given if f"    {name}: " not in told] == []
+    assert [name for name in given if f"\n{name}: " not in told] == []
 
 
 def test_an_input_is_made_of_fields_an_action_or_plain_arguments() -> None:
