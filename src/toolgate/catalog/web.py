@@ -25,7 +25,7 @@ MAX_BYTES = 10_000_000
 FETCH_SCHEMA = {
     "type": "object",
     "properties": {
-        "url": {"type": "string", "format": "uri", "minLength": 1, "description": "An http or https address."},
+        "url": {"type": "string", "format": "iri", "minLength": 1, "description": "An http or https address."},
         "format": {
             "type": "string",
             "enum": ["text", "raw", "base64"],

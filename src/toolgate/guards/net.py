@@ -21,6 +21,7 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
 _IPV4 = re.compile(r"(?:0|[1-9]\d{0,2})(?:\.(?:0|[1-9]\d{0,2})){3}\Z")
 # A last label like these is read as a number by resolvers: octal, hexadecimal, short and plain integer forms.
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")  # what UTS 46 reads as a full stop
 _ESCAPED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -106,21 +107,33 @@ def _host(text: str) -> tuple[str, Address | None]:
 
 
 def _ascii(text: str) -> str:
-    """Return a host name in ASCII. Characters that only look like ASCII ones are refused, not translated."""
+    """Return a host name in ASCII, as browsers have it (UTS 46, where `ß` is not `ss`).
+
+    A name that is ASCII after all (circled digits, full-width letters, other full stops) hides another: refused.
+    """
     name = text.lower().removesuffix(".")
     if name.isascii():
         return name
-    labels = []
-    for label in name.split("."):
-        try:
-            encoded = label.encode("idna").decode("ascii")
-        except UnicodeError:
-            _refuse("host", "its international host name is malformed")
-        # Circled digits, full-width letters and the like turn into ASCII: a name that hides another.
-        if not label.isascii() and not encoded.startswith("xn--"):
-            _refuse("host", "its host holds characters that stand for others")
-        labels.append(encoded.lower())
+    labels = [_ascii_label(label) for label in _DOTS.split(text)]
+    if labels[-1] == "":
+        labels.pop()
+    if not any(label.startswith("xn--") for label in labels):
+        _refuse("host", "its host holds characters that stand for others")
     return ".".join(labels)
+
+
+def _ascii_label(label: str) -> str:
+    if label.isascii():
+        return label.lower()
+    import idna  # only few names need its tables
+
+    try:
+        encoded = idna.encode(label, uts46=True, std3_rules=True).decode("ascii")
+    except idna.IDNAError:
+        _refuse("host", "its international host name is not valid; write the host in its xn-- form")
+    if not encoded.startswith("xn--"):
+        _refuse("host", "its host holds characters that stand for others")
+    return encoded
 
 
 def _refuse(kind: str, problem: str) -> NoReturn:

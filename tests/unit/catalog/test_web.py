@@ -213,6 +213,29 @@ async def test_a_fetch_through_the_gate_happens_in_the_sandbox(gate: toolgate.Ga
         assert "refused" in str(result.error)
 
 
+def test_an_international_name_is_asked_for_in_ascii(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def resolved(host: str, *rest: Any, **more: Any) -> Any:
+        asked.append(host)
+        return real("127.0.0.1", *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    port = parse_url(server).port
+    found = get(f"http://straße.example:{port}", "/host", hosts=rules(server, allow=("straße.example",)))
+    assert found["content"] == f"xn--strae-oqa.example:{port}"
+    assert asked[0] == "xn--strae-oqa.example"
+    with pytest.raises(UrlRefused, match="not public"):
+        get(f"http://straße.example:{port}", "/host", hosts=rules(server, allow_networks=()))
+
+
+@needs_sandbox
+async def test_an_international_name_passes_the_gate(gate: toolgate.Gate, server: str) -> None:
+    result = await gate.call("fetch_url", {"url": f"http://bücher.invalid:{parse_url(server).port}/ä"})
+    assert "'xn--bcher-kva.invalid' cannot be found" in str(result.error)
+
+
 async def test_a_search_asks_its_provider(gate: toolgate.Gate) -> None:
     data = (await gate.call("web_search", {"query": "tea", "max_results": 2})).unwrap()
     assert [item["title"] for item in data["results"]] == ["tea", "tea"]
