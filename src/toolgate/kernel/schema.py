@@ -1,8 +1,9 @@
 """Compile a JSON Schema once and check arguments against it in bounded time.
 
-The draft is 2020-12 (`DRAFT`) without coercion. Formats the validator knows are asserted (`date`,
-`date-time`, `uuid`, `ipv4`, `email`, `uri` and the other standard ones); unknown formats say nothing, as
-the draft has it. Patterns run on a linear engine. Nothing is ever fetched: references stay in the schema.
+The draft is 2020-12 (`DRAFT`) without coercion; draft-07 is taken where it says the same. Formats the
+validator knows are asserted (`date`, `date-time`, `uuid`, `ipv4`, `email`, `uri` and the other standard
+ones); unknown formats say nothing, as the draft has it. Patterns run on a linear engine. Nothing is ever
+fetched: references stay in the schema.
 
 This file compiles and answers; `kernel.schema_bounds` refuses what could run without end, and
 `kernel.schema_violations` explains a refusal.
@@ -19,13 +20,14 @@ import jsonschema_rs
 from toolgate.errors import DefinitionError, ToolInputError
 from toolgate.kernel.canonical import Limits, read_arguments
 from toolgate.kernel.schema_bounds import Refusal, bound
+from toolgate.kernel.schema_draft7 import DRAFT_7, differences, is_draft_7
 from toolgate.kernel.schema_guards import REFERENCES, escape, positions
 from toolgate.kernel.schema_violations import PATTERNS, Explainer, Parts, Violation
 
 __all__ = ["DRAFT", "Schema", "Violation", "compile_schema"]
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-"""The one draft schemas are read as; `$schema` may be absent or this."""
+"""The one draft schemas are read as; `$schema` may be absent, this, or draft-07 with words that mean the same."""
 
 _LIMITS: Final = Limits(max_bytes=262_144, max_depth=64)
 _INLINE: Final = "put the schema under `$defs` and refer to it by '#/$defs/...'"
@@ -67,14 +69,14 @@ def compile_schema(schema: Mapping[str, Any], *, what: str = "input_schema") -> 
         source, form = read_arguments(_as_mapping(schema, what), limits=_LIMITS)
     except ToolInputError as error:
         raise DefinitionError(f"The {what} is not plain JSON. {error}") from None
-    _check_dialect(source, what)
+    read_as = _in_draft(source, what)
     try:
-        jsonschema_rs.meta.validate(source)
+        jsonschema_rs.meta.validate(read_as)
     except jsonschema_rs.ValidationError as error:
         _refuse_invalid(what, error)
-    _check_admits_object(source, what)
+    _check_admits_object(read_as, what)
     try:
-        return Schema(source, form, bound(source, _targets(source)))
+        return Schema(source, form, bound(read_as, _targets(read_as)))
     except Refusal as refusal:
         _refuse(what, refusal.pointer, refusal.why, refusal.remedy)
     except jsonschema_rs.ValidationError as error:
@@ -89,10 +91,25 @@ def _as_mapping(schema: object, what: str) -> Mapping[str, Any]:
     return schema
 
 
-def _check_dialect(source: dict[str, Any], what: str) -> None:
+def _in_draft(source: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return the schema in draft 2020-12; one of draft-07 as it is, if every word of it means the same."""
     dialect = source.get("$schema", DRAFT)
+    if is_draft_7(dialect):
+        _check_draft_7({**source, "$schema": DRAFT_7}, what)
+        return {**source, "$schema": DRAFT}
     if not isinstance(dialect, str) or dialect.rstrip("#") != DRAFT:
-        _refuse(what, "/$schema", "only draft 2020-12 is supported", f"remove it or set it to {DRAFT}")
+        why = "only draft 2020-12, and draft-07 where it means the same, are supported"
+        _refuse(what, "/$schema", why, f"remove it or set it to {DRAFT}")
+    return source
+
+
+def _check_draft_7(source: dict[str, Any], what: str) -> None:
+    try:
+        jsonschema_rs.meta.validate(source)
+    except jsonschema_rs.ValidationError as error:
+        _refuse_invalid(what, error, draft="draft-07")
+    for pointer, why, remedy in differences(source):
+        _refuse(what, pointer, why, f"{remedy} and set `$schema` to {DRAFT}")
 
 
 def _check_admits_object(source: dict[str, Any], what: str) -> None:
@@ -147,12 +164,12 @@ def _refuse_fetch(uri: str) -> NoReturn:
     raise ValueError("references outside the schema are never fetched")
 
 
-def _refuse_invalid(what: str, error: jsonschema_rs.ValidationError) -> NoReturn:
+def _refuse_invalid(what: str, error: jsonschema_rs.ValidationError, *, draft: str = "2020-12") -> NoReturn:
     pointer = "".join(f"/{escape(step)}" for step in error.instance_path)
     if pointer.endswith(("/pattern", "/patternProperties")):
         why = "the pattern is invalid, too large or needs backtracking"
         _refuse(what, pointer, why, "avoid look-around and back-references, and use maxLength for long counts")
-    _refuse(what, pointer, f"JSON Schema 2020-12 does not allow it (`{error.kind.name}`)", "correct it")
+    _refuse(what, pointer, f"JSON Schema {draft} does not allow it (`{error.kind.name}`)", "correct it")
 
 
 def _refuse(what: str, pointer: str, why: str, remedy: str) -> NoReturn:
