@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -143,6 +144,7 @@ class _Reading:
     last: Command = field(init=False)
     words: list[str] = field(default_factory=list)
     filled: set[str] = field(default_factory=set)
+    spared: set[str] = field(default_factory=set)
 
     def run(self, command: Command, words: list[str]) -> None:
         self.words = words
@@ -154,7 +156,7 @@ class _Reading:
         self._speak(command.word, command.reason or f"'{self.title}' is set to {command.word}")
         self.network |= command.network
         self.writes |= command.writes
-        self.filled = set()
+        self.filled, self.spared = set(), set()
         loose: list[str] = []
         while self.words:
             word = self.words.pop(0)
@@ -194,7 +196,11 @@ class _Reading:
     def _finish(self, command: Command, loose: list[str], rest: list[str]) -> None:
         if command.needs_subcommand:
             self._refuse("missing_argument", f"needs a subcommand: {', '.join(command.by_subcommand)}")
-        wanted = [item for item in command.positionals if item.name not in self.filled]
+        wanted = [
+            replace(item, minimum=0) if item.name in self.spared else item
+            for item in command.positionals
+            if item.name not in self.filled
+        ]
         self._positionals(wanted, loose)
         if command.after_dashes is not None and rest:
             self._positionals([command.after_dashes], rest)
@@ -203,8 +209,10 @@ class _Reading:
         """Give each positional its share: what it needs first, the rest to those that take more, in order."""
         spare = len(loose) - sum(item.minimum for item in wanted)
         if spare < 0:
-            missing = next(item for item in wanted if item.minimum)
-            self._refuse("missing_argument", f"needs an argument `{missing.name}`")
+            needed = accumulate(item.minimum for item in wanted)
+            missing = next(item for item, count in zip(wanted, needed, strict=True) if count > len(loose))
+            nothing = "; there is no standard input to read" if missing.value.kind == "path" else ""
+            self._refuse("missing_argument", f"needs an argument `{missing.name}`{nothing}")
         start = 0
         for item in wanted:
             room = spare if item.maximum is None else min(spare, item.maximum - item.minimum)
@@ -260,6 +268,8 @@ class _Reading:
         self._speak(flag.word, flag.reason or f"'{self.title} {name}' is set to {flag.word}")
         if flag.fills is not None:
             self.filled.add(flag.fills)
+        if flag.spares is not None:
+            self.spared.add(flag.spares)
         value = attached
         if flag.value is not None and (attached is not None or not flag.optional):
             if value is None:
@@ -304,6 +314,11 @@ class _Reading:
         return None if word in value.choices else f"one of {', '.join(value.choices)}"
 
     def _as_path(self, value: Value, word: str, argument: str) -> str | None:
+        if word == "-" and value.access == "read":
+            return "the name of a file (there is no standard input; a file of that name is './-')"
+        return self._as_name(value, word, argument)
+
+    def _as_name(self, value: Value, word: str, argument: str) -> str | None:
         if not word:
             return "a path"
         self.paths.append(PathUse(path=word, access=value.access, argument=argument))
@@ -321,7 +336,7 @@ class _Reading:
     def _as_path_or_rev(self, value: Value, word: str, argument: str) -> str | None:
         """Git decides by looking, so it is checked as both: a revision, read as a path, is a name nobody has."""
         self._as_rev(value, word, argument)
-        return self._as_path(value, word, argument)
+        return self._as_name(value, word, argument)
 
     def _as_glob(self, value: Value, word: str, argument: str) -> str | None:
         return None if word else "a pattern"

@@ -64,6 +64,7 @@ class Flag:
 
     value: what it takes; None for a switch. optional: its value comes attached or not at all (`--color[=when]`).
     word: what using it leads to. fills: the positional that it supplies (grep's `-e` fills the pattern).
+    spares: the positional that need not be there with it (with `-r` grep needs no file).
     ends: what follows is the program's own, not flags. runs: its value names a command of the table, and
     the rest is that command's (`python -m pytest`).
     """
@@ -74,6 +75,7 @@ class Flag:
     word: Word = Word.ALLOW
     reason: str = ""
     fills: str | None = None
+    spares: str | None = None
     ends: bool = False
     runs: bool = False
 

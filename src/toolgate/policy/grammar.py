@@ -46,6 +46,9 @@ class FlagSpec(Spec):
     reason: str = Field(default="", description="Why, where it asks or denies.")
     also: list[Name] = Field(default=[], description="Its other names, such as `--lines` for `-n`.")
     fills: Name | None = Field(default=None, description="The positional it supplies, as grep's `-e` does its pattern.")
+    spares: Name | None = Field(
+        default=None, description="The positional that need not be there with it, as grep's files with `-r`."
+    )
     ends: bool = Field(default=False, description="What follows it belongs to another program, as after `python -c`.")
     runs: bool = Field(default=False, description="Its value names a command of this table, which takes the rest.")
 
@@ -154,6 +157,7 @@ def _flag(name: str, spec: FlagSpec | Kind | None) -> Flag:
         word=Word(spec.decision),
         reason=spec.reason,
         fills=spec.fills,
+        spares=spec.spares,
         ends=spec.ends,
         runs=spec.runs,
     )

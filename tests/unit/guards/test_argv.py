@@ -116,7 +116,7 @@ def paths(*argv: str) -> list[str]:
         (["grep", "--color=never", "x", "a"], ["a"]),
         (["grep", "--include=*.py", "-r", "x", "."], ["."]),
         (["grep", "--", "-x", "-a"], ["-a"]),
-        (["grep", "x", "-"], ["-"]),
+        (["grep", "x", "./-"], ["./-"]),
         (["grep", "a;b|c$(d)", "a b"], ["a b"]),
         (["git", "log", "--oneline", "-5", "HEAD~3..HEAD", "--", "src", "-odd"], ["HEAD~3..HEAD", "src", "-odd"]),
         (["git", "-C", "sub", "log"], ["sub"]),
@@ -160,6 +160,10 @@ def test_every_path_is_found(argv: list[str], found: list[str]) -> None:
         (["grep", "--color=always", "x"], "bad_value"),
         (["grep", "--include=", "x"], "bad_value"),
         (["grep", "x", ""], "bad_value"),
+        (["grep", "x", "-"], "bad_value"),
+        (["grep", "x", "--", "-"], "bad_value"),
+        (["grep", "-f", "-", "a"], "bad_value"),
+        (["grep", "-f-", "a"], "bad_value"),
         (["git"], "missing_argument"),
         (["git", "--no-pager"], "missing_argument"),
         (["git", "--exec-path=/tmp", "log"], "unknown_flag"),
@@ -257,6 +261,31 @@ def test_a_command_is_pinned_in_trusted_directories_alone(tmp_path: Path, monkey
     assert pin(Command(name="ls", executable="/opt/ls")).executable == "/opt/ls"
 
 
+SEARCH = Command(
+    name="s",
+    executable="/s",
+    flags=(Flag(names=("-r",), spares="path"), Flag(names=("-o",), value=Value(kind="path", access="write"))),
+    positionals=(Positional(name="pattern", minimum=1), Positional(name="path", value=PATH, minimum=1, maximum=None)),
+)
+
+
+def test_what_would_read_standard_input_is_told_that_there_is_none() -> None:
+    with pytest.raises(ArgvRefused, match="needs an argument `path`; there is no standard input"):
+        parse({"s": SEARCH}, ["s", "x"])
+    with pytest.raises(ArgvRefused, match="needs an argument `pattern`"):
+        parse({"s": SEARCH}, ["s"])
+
+
+def test_a_flag_spares_a_positional() -> None:
+    assert parse({"s": SEARCH}, ["s", "-r", "x"]).paths == ()
+    assert [use.path for use in parse({"s": SEARCH}, ["s", "x", "-r", "a"]).paths] == ["a"]
+
+
+def test_standard_output_and_the_branch_before_are_no_standard_input() -> None:
+    assert [use.path for use in parse({"s": SEARCH}, ["s", "-r", "-o", "-", "x"]).paths] == ["-"]
+    assert parse(TABLE, ["git", "log", "-"]).word is Word.ALLOW
+
+
 MODEL = Command(
     name="m",
     executable="/m",
@@ -300,6 +329,10 @@ def test_paths_are_those_that_getopt_finds(words: list[str]) -> None:
             parse({"m": MODEL}, ["m", *words])
         return
     expected = sorted([*[value for _, value in options if value], *loose])
+    if "-" in expected:
+        with pytest.raises(ArgvRefused, match="no standard input"):
+            parse({"m": MODEL}, ["m", *words])
+        return
     assert sorted(use.path for use in parse({"m": MODEL}, ["m", *words]).paths) == expected
 
 

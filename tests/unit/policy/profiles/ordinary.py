@@ -41,7 +41,6 @@ sort -u names.txt
 sort -t, -k2 -n data.csv
 uniq -c names.txt
 cut -d, -f1,3 data.csv
-tr a-z A-Z
 jq .version package.json
 jq -r ".scripts | keys[]" package.json
 sed -n 10,20p src/main.py
@@ -197,6 +196,18 @@ make -f other.mk
 
 # Never without somebody changing the policy first.
 REFUSED_COMMANDS = """
+cat
+cat -
+grep x
+grep x -
+head
+wc -l
+sed -n 1p
+jq .
+sort -
+tr a-z A-Z
+python3 -
+node
 bash -c id
 sh -c id
 zsh

@@ -113,14 +113,14 @@ class Landlock:
         status, told = pipes.to_read()
         output, stdout = pipes.to_read()
         errors, stderr = pipes.to_read()
-        feed, stdin = pipes.to_write()
+        feed, stdin = pipes.to_write() if confined.stdin else (None, None)
         request = self._request(confined, temporary) | {"control": control.number, "status": told.number}
         places = self._places(confined, temporary)
         process = subprocess.Popen(
             places.command([sys.executable, "-I", "-S", KEEPER, json.dumps(request)]),
             env={},
             cwd="/",
-            stdin=stdin.number,
+            stdin=subprocess.DEVNULL if stdin is None else stdin.number,
             stdout=stdout.number,
             stderr=stderr.number,
             pass_fds=(control.number, told.number),

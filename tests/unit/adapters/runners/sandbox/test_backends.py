@@ -141,6 +141,11 @@ def test_it_is_fed_from_stdin(backend: Backend) -> None:
     assert sh(backend, "exit 3", stdin=data).exit_code == 3
 
 
+def test_without_data_stdin_is_empty_and_no_pipe(backend: Backend) -> None:
+    script = "import os, stat; print(stat.S_ISCHR(os.fstat(0).st_mode), os.read(0, 1))"
+    assert backend.run(Confined(argv=("/usr/bin/python3", "-I", "-c", script))).stdout == b"True b''\n"
+
+
 def test_somebody_can_stop_it(backend: Backend) -> None:
     stop, pull = os.pipe()
     threading.Timer(0.3, os.write, (pull, b"x")).start()
