@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolgate
+from toolgate import agent, server
 from toolgate.kernel.signature import tool
 from toolgate.kernel.tool import ToolDefinition
 
@@ -61,3 +62,7 @@ def test_a_name_is_loaded_at_first_use_and_kept() -> None:
 def test_plain_definitions_do_not_need_pydantic() -> None:
     code = "import sys, toolgate; toolgate.ToolDefinition('edit', {}, len);print('pydantic' in sys.modules)"
     assert in_a_fresh_process(code) == "False"
+
+
+def test_the_modules_for_servers_and_agents_have_what_they_name() -> None:
+    assert [name for module in (server, agent) for name in module.__all__ if not hasattr(module, name)] == []

@@ -1,0 +1,12 @@
+"""The server by the names an application that embeds it types: `from toolgate.server import create_app`."""
+
+from __future__ import annotations
+
+from toolgate.adapters.runners.client import ClientRunner
+from toolgate.interfaces.server.app import create_app
+from toolgate.interfaces.server.sessions import login_link
+from toolgate.interfaces.server.settings import ServerSettings
+from toolgate.interfaces.server.tokens import new_token
+from toolgate.ports.directory import Account
+
+__all__ = ["Account", "ClientRunner", "ServerSettings", "create_app", "login_link", "new_token"]
