@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_RUN = "<!-- not run -->"
+NOT_RUN = "<!-- not run: "
 PRINTS = "<!-- prints -->"
+SHELLS = ("bash", "console", "sh")
 
 _FENCE = re.compile(r"^(`{3,})(\w*)\s*$")
+_FILE = re.compile(r"^# ([\w-]+\.(?:py|yaml))$")
+_INSTALL = re.compile(r"""pip install ["']?\.(\[[a-z,]+\])?["']?(?=[`\s])""")
 _HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*$")
 
 
@@ -23,10 +26,30 @@ class Block(NamedTuple):
     code: str
     mark: str
 
+    @property
+    def file(self) -> str | None:
+        """The name a reader saves it under: the comment in its first line."""
+        found = _FILE.match(self.code.partition("\n")[0])
+        return found[1] if found else None
+
+    @property
+    def is_run(self) -> bool:
+        return not self.mark.startswith(NOT_RUN)
+
 
 def pages() -> list[Path]:
     """Return README, the other top-level pages and everything under docs/."""
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def followed() -> list[Path]:
+    """Return the pages a reader follows step by step: README, tutorials and how-tos."""
+    return [page for page in pages() if page.name == "README.md" or page.parent.name in ("tutorials", "how-to")]
+
+
+def extras_of(page: Path) -> list[str]:
+    """Return what each install line of a page adds to `.`: nothing, or extras such as `[server]`."""
+    return [found or "" for found in _INSTALL.findall(page.read_text(encoding="utf-8"))]
 
 
 def name_of(page: Path) -> str:
@@ -50,7 +73,7 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
             fence, begin = line.strip(), number + 1
             above = [text.strip() for text in lines[:number] if text.strip()]
             mark = above[-1] if above and above[-1].startswith("<!--") else ""
-        elif fence and found and found[1] == fence[: len(found[1])] and not found[2]:
+        elif fence and found and len(found[1]) >= fence.count("`") and not found[2]:
             yield Block(fence.lstrip("`"), begin + 1, "\n".join(lines[begin:number]), mark)
             fence = ""
     assert not fence, f"the block that begins in line {begin} is not closed"
@@ -58,13 +81,11 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
 
 def prose(page: Path) -> str:
     """Return a page without its fenced blocks."""
-    kept, inside = [], False
-    for line in page.read_text(encoding="utf-8").splitlines():
-        if _FENCE.match(line):
-            inside = not inside
-        elif not inside:
-            kept.append(line)
-    return "\n".join(kept)
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fenced = {
+        number for block in _blocks(lines) for number in range(block.line - 2, block.line + block.code.count("\n") + 1)
+    }
+    return "\n".join(line for number, line in enumerate(lines) if number not in fenced)
 
 
 def anchors(page: Path) -> set[str]:

@@ -252,3 +252,9 @@ def test_every_built_in_tool_is_documented_with_its_arguments() -> None:
         sandbox = "yes" if tool.runs_in is Placement.SANDBOX else "no"
         row = next(row for row in table if row[0] == f"`{tool.name}`")
         assert row[1:] == [tool.category, tool.risk.value, sandbox, str(tool.effects or "undeclared")]
+
+
+def test_the_how_to_about_tools_names_every_field() -> None:
+    table = sections("docs/how-to/create-tools.md", 2)["Every field"]
+    told = [name for row in rows(table) for name in quoted(row[0])]
+    assert sorted(told) == sorted(field.name for field in dataclasses.fields(ToolDefinition) if field.init)
