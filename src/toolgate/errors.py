@@ -167,9 +167,13 @@ class ToolCancelledError(_ReasonedToolError):
 
 
 class ToolExecutionError(ToolError):
-    """The handler raised or reported failure; `__cause__` is the original where it is at hand."""
+    """The handler raised or reported failure; `__cause__` is the original where it is at hand.
+
+    `is_transient` says whether trying again may help; None where only the cause can tell.
+    """
 
     code = "execution_failed"
+    is_transient: bool | None = None
     default_text = "the handler failed"
 
     def __init__(

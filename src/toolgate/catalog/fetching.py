@@ -61,7 +61,7 @@ def resolve(target: Target, hosts: HostRules) -> list[Address]:
         try:
             told = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise ToolExecutionError(f"The host '{target.host}' cannot be found: {error.strerror or error}.") from None
+            raise ToolExecutionError(f"The host '{target.host}' cannot be found: {error.strerror or error}.") from error
         found = [ipaddress.ip_address(str(item[4][0])) for item in dict.fromkeys(told)]
     for address in found:
         why = hosts.refuse_address(address)
@@ -105,7 +105,7 @@ class _Exchange:
                 failure = error
                 continue
             return self._secured(plain)
-        raise ToolExecutionError(f"'{self._target.host}' cannot be reached: {failure}.")
+        raise ToolExecutionError(f"'{self._target.host}' cannot be reached: {failure}.") from failure
 
     def _secured(self, plain: socket.socket) -> socket.socket:
         if self._target.scheme == "http":
@@ -135,7 +135,7 @@ class _Exchange:
             connection.request("GET", target.path, headers=headers)
             return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
-            raise ToolExecutionError(f"'{target.host}' gave no valid answer: {type(error).__name__}.") from None
+            raise ToolExecutionError(f"'{target.host}' gave no valid answer: {type(error).__name__}.") from error
 
     def pieces(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
         """Yield the body as it comes, within the time there is."""
@@ -144,7 +144,7 @@ class _Exchange:
             try:
                 piece = response.read1(CHUNK)
             except (OSError, http.client.HTTPException) as error:
-                raise ToolExecutionError(f"The answer of '{self._target.host}' broke off: {error}.") from None
+                raise ToolExecutionError(f"The answer of '{self._target.host}' broke off: {error}.") from error
             if not piece:
                 return
             yield piece

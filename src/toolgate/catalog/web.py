@@ -128,7 +128,7 @@ async def web_search(edges: EdgeSource, provider: SearchProvider, query: str, ma
     try:
         found = await asyncio.to_thread(provider.search, query, max_results)
     except OSError as error:
-        raise ToolExecutionError(f"The search provider cannot be reached: {error}. Is there a network?") from None
+        raise ToolExecutionError(f"The search provider cannot be reached: {error}. Is there a network?") from error
     return {"query": query, "results": [asdict(one) for one in found[:max_results]]}
 
 

@@ -47,18 +47,21 @@ class Asked:
         try:
             answer = await self._channel.ask(approval)
         except Exception as error:  # noqa: BLE001  # whatever it raises, it did not say yes
-            log.warning("the approver failed with %s on approval %s", type(error).__name__, approval.id)
-            return await self._end(approval, f"the approver failed with {type(error).__name__}")
-        if answer is None:
-            return None
+            answer, brake = None, f"the approver failed with {type(error).__name__}"
+            log.warning("%s on approval %s", brake, approval.id)
+        else:
+            brake = "" if answer is None else await self._brake()
+        if brake:
+            await self._gate.cancel(approval.call_id, reason=brake, project=approval.project, wait=False)
+        return None if brake else answer
+
+    async def _brake(self) -> str:
+        """Return why nothing may run now; nothing where it may."""
         try:
             mode = await self._current_mode()
         except Exception as error:  # noqa: BLE001  # without a mode nothing may run
-            return await self._end(approval, str(error))
-        return await self._end(approval, BRAKE) if mode is Mode.LOCKDOWN else answer
-
-    async def _end(self, approval: Approval, reason: str) -> None:
-        await self._gate.cancel(approval.call_id, reason=reason, project=approval.project, wait=False)
+            return str(error)
+        return BRAKE if mode is Mode.LOCKDOWN else ""
 
 
 class AskFunction:

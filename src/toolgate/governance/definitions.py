@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Mode
-from toolgate.kernel.tool import RiskLevel
+from toolgate.kernel.tool import Effects, RiskLevel
 from toolgate.kernel.tool import ToolDefinition as Tool
 
 ParameterType = Literal["string", "number", "boolean", "object", "array"]
@@ -48,6 +48,8 @@ class ToolDefinition(BaseModel):
     requires_sandbox: bool = False
     timeout_seconds: int = Field(default=30, gt=0)
     rate_limit_per_hour: int | None = Field(default=None, gt=0)
+    effects: Literal["read", "reversible", "irreversible"] | None = None
+    idempotent: bool = False
 
     @field_validator("risk_level", mode="before")
     @classmethod
@@ -138,6 +140,8 @@ def tool_of(definition: ToolDefinition, executor: Executor) -> Tool:
         requires_sandbox=definition.requires_sandbox,
         timeout_seconds=float(definition.timeout_seconds),
         rate_limit_per_hour=definition.rate_limit_per_hour,
+        effects=definition.effects,
+        idempotent=definition.idempotent,
     )
 
 
@@ -156,6 +160,8 @@ def definition_of(tool: Tool) -> ToolDefinition:
         requires_sandbox=tool.requires_sandbox,
         timeout_seconds=max(1, round(tool.timeout_seconds)),
         rate_limit_per_hour=tool.rate_limit_per_hour,
+        effects=None if tool.effects is None else Effects(tool.effects).value,
+        idempotent=tool.idempotent,
     )
 
 

@@ -122,7 +122,8 @@ class Stance(Record):
     """What a policy says about one tool.
 
     `modes_settled`: the policy says in which modes the tool runs, so the definition's own modes are not asked.
-    `reads_arguments`: a rule or meter looks at `Facts.arguments`.
+    `reads_arguments`: a rule or meter looks at `Facts.arguments`. `may_retry`: whether a second attempt after a passing
+    error is harmless; None leaves it to the definition.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -139,6 +140,7 @@ class Stance(Record):
     reads_arguments: bool = True
     placement: Placement | None = None
     sandbox: SandboxTerms | None = None
+    may_retry: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

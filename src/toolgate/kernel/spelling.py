@@ -40,7 +40,7 @@ def spelled(function: Callable[P, T]) -> Callable[P, T]:
 
 def spelled_fields(cls: type[T]) -> type[T]:
     """Have a class say which field was meant where one is unknown."""
-    init = cast(Callable[..., Any], cls.__init__)  # type: ignore[misc]  # of this class, not of a subclass
+    init = cast(Callable[..., Any], cls.__init__)
     setattr(cls, "__init__", _checked(init, cls.__name__))  # noqa: B010  # mypy refuses the assignment
     return cls
 

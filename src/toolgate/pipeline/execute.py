@@ -177,7 +177,7 @@ def interrupted(tool: ToolDefinition, *, why: str, stopped: bool, detail: str | 
     stopped may still be at work: nobody knows.
     """
     if why == "timeout":
-        return _timed_out(tool, stopped=stopped)
+        return _timed_out(tool, stopped=stopped, detail=detail)
     reason = _WHY[why] if detail is None else f"{_WHY[why]} ({detail})"
     if not stopped and tool.has_effects:
         text = f"The handler of `{tool.name}` could not be stopped: {reason}. Whether its effect happened is unknown."
@@ -191,9 +191,11 @@ _WHY = {
 }
 
 
-def _timed_out(tool: ToolDefinition, *, stopped: bool) -> Outcome:
+def _timed_out(tool: ToolDefinition, *, stopped: bool, detail: str | None) -> Outcome:
     """A timeout is told as one, also where nobody knows what the handler did or still does."""
-    text = f"The handler of `{tool.name}` timed out after {tool.timeout_seconds:g} s"
+    text = f"The handler of `{tool.name}` timed out after {tool.timeout_seconds:g} s" + (
+        "" if detail is None else f" ({detail})"
+    )
     if not stopped and tool.has_effects:
         text = f"{text} and could not be stopped. Whether its effect happened is unknown."
         return Outcome(Status.UNKNOWN, error=text, code="unknown_timeout")

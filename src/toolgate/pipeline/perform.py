@@ -30,8 +30,10 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
+from toolgate.kernel.policy import Policy
 from toolgate.kernel.signature import keywords
 from toolgate.kernel.tool import Placement, ToolDefinition, is_async
+from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
@@ -44,6 +46,9 @@ STOP_GRACE_S = 1.0
 
 SLOW_CLAIM_S = 3.0
 """A claim that took longer to be written is looked at again: others may have believed its owner dead meanwhile."""
+
+RETRY_AFTER_S = 0.1
+"""How long after a passing error the second attempt begins."""
 
 MAX_DEPTH = 8
 """How many calls may be made inside one another."""
@@ -200,26 +205,69 @@ class Performer:
         if job.stop is not None:
             return await self._finish(job, interrupted(tool, why=job.stop, stopped=True, detail=job.detail), 0.0)
         self._bind(job)
+        policy = driver.policy
         job.started = began = perf_counter()
-        try:
-            raw = await (job.runner or driver.runners[call.placement]).run(job)
-            if raw is PARKED:
-                return result_of(call)
-            outcome = interpret(tool, raw) if call.undo_of is None else _undone(raw)
-            job.output = raw if isinstance(raw, ToolOutput) else None
-        except asyncio.CancelledError:
-            outcome = self._cut_short(job)
-        except ToolOutputError as error:
-            outcome = Outcome(Status.FAILED, error=str(error), code=error.code)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
-            outcome = Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
-            if is_exhaustion(error) and driver.on_exhausted is not None:
-                driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
+        outcome = await self._attempt(job)
+        if outcome is None:
+            return result_of(call)
+        if outcome.cause is not None and self._may_retry(job, outcome.cause, policy):
+            outcome = await self._retry(job, outcome, claim)
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
         result = await self._finish(job, outcome, (perf_counter() - began) * 1000)
         if job.is_async and isinstance(outcome.cause, KeyboardInterrupt):
             raise outcome.cause  # on this thread it may be a person who stops the program; first it was written down
         return result
+
+    async def _attempt(self, job: Job) -> Outcome | None:
+        """Run the hook once and say how that ended; None where it runs elsewhere."""
+        call, tool = job.call, job.tool
+        try:
+            raw = await (job.runner or self._driver.runners[call.placement]).run(job)
+            if raw is PARKED:
+                return None
+            outcome = interpret(tool, raw) if call.undo_of is None else _undone(raw)
+            job.output = raw if isinstance(raw, ToolOutput) else None
+            return outcome
+        except asyncio.CancelledError:
+            return self._cut_short(job)
+        except ToolOutputError as error:
+            return Outcome(Status.FAILED, error=str(error), code=error.code)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
+            if is_exhaustion(error) and self._driver.on_exhausted is not None:
+                self._driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
+            return Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
+
+    def _may_retry(self, job: Job, error: BaseException, policy: Policy) -> bool:
+        """Whether a first attempt that failed is made once more: a passing error, and nothing else changed."""
+        call, driver = job.call, self._driver
+        if job.stop is not None or call.undo_of is not None or call.attempt > 1 or not is_transient(error):
+            return False
+        if call.placement in REMOTE or driver.policy is not policy:  # whoever holds a lease is offered it again
+            return False
+        said = driver.route(job.tool, call.project).stance.may_retry
+        return job.tool.can_retry if said is None else said
+
+    async def _retry(self, job: Job, failed: Outcome, claim: Change) -> Outcome:
+        """Make the second attempt on the same call; where it cannot be claimed, the first failure stands."""
+        driver = self._driver
+        log.warning("call %s failed with %s and is tried once more", job.call.id, type(failed.cause).__name__)
+        job.started = 0.0  # nobody may cut the claim short; who wants it to stop is heard after
+        await asyncio.sleep(RETRY_AFTER_S)
+        mode = driver.store.mode if claim.mode_seen is None else claim.mode_seen
+        held = job.call
+        again = reclaim(held, now=driver.now(), owner=driver.owner, mode=mode, fence=held.fence, due_at=held.due_at)
+        try:
+            await driver.commit(again)
+        except (ConflictError, StoreError):
+            return failed
+        assert again.call is not None
+        job.call = again.call
+        if job.stop is not None:
+            return interrupted(job.tool, why=job.stop, stopped=True, detail=job.detail)
+        job.payload = None  # the first attempt may have changed it
+        self._bind(job)
+        job.started = perf_counter()
+        return await self._attempt(job) or failed
 
     async def _held(self, writing: Awaitable[None], call: Call) -> None:
         """Wait for a claim; what others gave up as a dead process's meanwhile is a ConflictError, and does not run."""

@@ -180,6 +180,7 @@ class _Stance:
             reads_arguments=bool(inspectors) or any(share.reads_arguments for share in shares),
             placement=max(placements, key=_PLACEMENTS.index, default=None),
             sandbox=reduce(SandboxTerms.stricter, sandboxes) if sandboxes else None,
+            may_retry=_all_agree(share.may_retry for share in shares),
         )
 
     def _inspectors(self) -> tuple[tuple[Inspector, ...], tuple[Rule, ...]]:
@@ -214,6 +215,12 @@ def _lowest(meters: Iterable[Limit]) -> tuple[Limit, ...]:
         if not any(meter.shares_with(other) for other in kept):
             kept.append(meter)
     return tuple(kept)
+
+
+def _all_agree(said: Iterable[bool | None]) -> bool | None:
+    """Return whether all who say anything say yes; None where nobody does."""
+    words = [word for word in said if word is not None]
+    return all(words) if words else None
 
 
 def _terms(shares: list[Share]) -> list[Any]:

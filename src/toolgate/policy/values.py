@@ -117,6 +117,7 @@ class Share:
     undo_ttl_s: float | None = None
     placement: Placement | None = None
     sandbox: SandboxTerms | None = None
+    may_retry: bool | None = None
     settles_modes: bool = False
     path_arguments: tuple[str, ...] = ()
     command_argument: str | None = None

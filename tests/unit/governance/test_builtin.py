@@ -50,7 +50,8 @@ def test_an_orchestrator_reads_writes_and_is_told_what_it_may_not(
 def test_the_workspace_of_the_registry_is_where_paths_begin(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("alpha")
     registry = governance.builtin_registry(workspace=tmp_path)
-    for config in ("tools: {}", {"tools": {}}, governance.load_governance(FILE)):
+    configs: list[Any] = ["tools: {}", {"tools": {}}, governance.load_governance(FILE)]
+    for config in configs:
         with ToolExecutionLayer(registry, config, ModeManager()) as made:
             result = made.execute_tool("read_file", {"path": "a.txt"})
             listed = made.execute_tool("list_directory", {"path": "."})

@@ -21,6 +21,7 @@ from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import plain
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoMetadata
 
 BOOT = (
@@ -80,7 +81,7 @@ def main() -> None:
         try:
             tell(_told(_work(pickle.loads(sys.stdin.buffer.read()), tell)))
         except Exception as error:  # noqa: BLE001  # whatever the callable raises is its failure, told as such
-            tell({"raised": type(error).__name__, "text": str(error)})
+            tell({"raised": type(error).__name__, "text": str(error), "transient": is_transient(error)})
 
 
 def _work(asked: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> Any:

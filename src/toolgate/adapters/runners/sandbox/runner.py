@@ -274,7 +274,9 @@ class _Report:
                 f"The handler of `{job.tool.name}` was stopped in the sandbox ({finished.ending})."
             )
         if "raised" in told:
-            raise ToolExecutionError(str(told.get("text") or told["raised"]), tool=job.tool.name)
+            raised = ToolExecutionError(str(told.get("text") or told["raised"]), tool=job.tool.name)
+            raised.is_transient = told.get("transient") is True
+            raise raised
         if isinstance(told.get("output"), dict):
             fields = told["output"]
             return ToolOutput(

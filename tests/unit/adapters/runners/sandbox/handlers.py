@@ -35,6 +35,11 @@ def fail(text: str) -> None:
 
 
 @toolgate.tool(effects="read", requires_sandbox=True)
+def lose_the_line() -> None:
+    raise ValueError("no answer") from ConnectionResetError("gone")
+
+
+@toolgate.tool(effects="read", requires_sandbox=True)
 def exit_at_once() -> None:
     os._exit(3)
 

@@ -53,6 +53,13 @@ async def test_what_a_handler_raises_is_its_failure(gate: toolgate.Gate) -> None
     assert (ended.status, ended.error_code) == ("FAILED", "invalid_output")
 
 
+async def test_a_passing_error_of_a_handler_is_tried_once_more(gate: toolgate.Gate) -> None:
+    result = await gate.call("lose_the_line")
+    assert (result.status, result.error) == ("FAILED", "no answer")
+    started = [event for event in await gate.events(call_id=result.call_id) if event.type == "tool.started"]
+    assert [event.data["attempt"] for event in started] == [1, 2]
+
+
 async def test_a_handler_that_takes_too_long_is_stopped(gate: toolgate.Gate) -> None:
     result = await gate.call("sleep", {"seconds": 60})
     assert (result.status, result.error_code) == ("FAILED", "timeout")
