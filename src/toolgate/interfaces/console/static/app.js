@@ -83,13 +83,16 @@ function menu() {
 function place() {
   const main = h("main", { id: "main", tabindex: -1 });
   const shown = signal("");
+  /** @type {() => void} */
+  let end = () => {};
+  let former = "";
   effect(() => {
     const { name, params, query } = route.value;
     const follows = views.find((one) => one.name === name)?.follows;
+    if (name !== former) end(); // before a view that follows the address can take another view's for its own
+    former = name;
     shown.value = follows ? name : [name, ...params, query].join("/");
   });
-  /** @type {() => void} */
-  let end = () => {};
   effect(() => {
     shown.value;
     const wanted = views.find((one) => one.name === route.peek().name);

@@ -220,7 +220,7 @@ export function view() {
   // On a wide page something is always looked at; a phone shows the list first.
   effect(() => {
     const first = rows.value[0];
-    if (isReady.value && first && !route.value.params[0] && isWide()) {
+    if (isReady.value && first && route.value.name === "inbox" && !route.value.params[0] && isWide()) {
       history.replaceState(null, "", link("inbox", first.key));
       followAddress();
     }
