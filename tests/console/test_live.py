@@ -32,6 +32,7 @@ async def test_what_was_not_shown_cannot_be_approved(scene: Scene) -> None:
     asked = await scene.ask("notify", {"to": "all@example.org", "subject": "Shown"})
 
     async def tamper(route: Route) -> None:
+        await expect(page.locator(".row")).to_have_count(1)  # the stream would put the real digest back
         response = await route.fetch()
         told = await response.json()
         told["card"]["digest"] = "0" * 64

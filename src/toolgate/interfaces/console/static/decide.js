@@ -3,6 +3,7 @@
 
 import { Problem, get, may, post, wordsOf } from "./api.js";
 import { signal } from "./core.js";
+import { closings } from "./keyboard.js";
 import { announce, toast } from "./notify.js";
 import { cards, mode, putCards } from "./store.js";
 
@@ -52,6 +53,46 @@ export class Review {
     this.isFull.value = true;
     await this.load();
   }
+}
+
+/** How long a question must have been there before a press is for it: longer than people take for a double click. */
+const SETTLE_MS = 800;
+/** Whether what is there to be answered has been there for a moment. */
+export const isSettled = signal(false);
+let settling = 0;
+
+/** Something else is there now: presses that come at once were meant for what was there before. */
+export function unsettle() {
+  isSettled.value = false;
+  clearTimeout(settling);
+  settling = setTimeout(() => { isSettled.value = true; }, SETTLE_MS);
+}
+
+closings.add(unsettle);
+
+/**
+ * What a control that answers a question listens to. A press counts only for the question that was there when it
+ * began, by mouse, touch or key; a key that is held down counts once.
+ * @param {() => string} what the question, and the digest of what is shown of it
+ * @param {() => void} [run] what the press does; a form is sent by its button without one
+ */
+export function presses(what, run = () => {}) {
+  /** @type {string | null} */
+  let began = null;
+  return {
+    "aria-disabled": () => (isSettled.value ? null : "true"),
+    onpointerdown: () => { began = isSettled.peek() ? what() : ""; },
+    onkeydown: (/** @type {KeyboardEvent} */ event) => {
+      if (event.repeat) event.preventDefault();
+    },
+    onclick: (/** @type {MouseEvent} */ event) => {
+      const isMeant = isSettled.peek() && (event.detail === 0 || began === what());
+      began = null;
+      if (isMeant) return run();
+      event.preventDefault();
+      toast("This question has only just come up: look at it, then press again.");
+    },
+  };
 }
 
 /** @type {Map<string, Review>} */
@@ -125,6 +166,7 @@ export async function answer(card, verb, body) {
     return false;
   } finally {
     review.isBusy.value = false;
+    unsettle();
   }
 }
 

@@ -43,12 +43,16 @@ export function showHelp() {
   show(dialog);
 }
 
+/** What is done whenever a dialog closes. @type {Set<() => void>} */
+export const closings = new Set();
+
 /** Show a dialog until it is closed. @param {HTMLDialogElement} dialog */
 export function show(dialog) {
   const before = document.activeElement;
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     dialog.remove();
+    for (const one of closings) one();
     if (before instanceof HTMLElement) before.focus({ preventScroll: true });
   });
   dialog.showModal();

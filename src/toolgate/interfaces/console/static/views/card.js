@@ -2,8 +2,8 @@
 /** One question in full: who asks, what would happen, why a person is asked, and the ways to answer. */
 
 import { may, post, wordsOf } from "../api.js";
-import { distinct, h, link, onCleanup } from "../core.js";
-import { answer, missing, obstacles, outcomeOf, reviewOf } from "../decide.js";
+import { distinct, effect, h, link, onCleanup } from "../core.js";
+import { answer, missing, obstacles, outcomeOf, presses, reviewOf, unsettle } from "../decide.js";
 import { ago, countdown, duration, riskBadge, time } from "../format.js";
 import { toast } from "../notify.js";
 import { cards, outcomes } from "../store.js";
@@ -157,6 +157,11 @@ export function cardView(id, around) {
   const held = distinct(() => cards.value.get(id));
   const card = () => held.value;
   const isPending = distinct(() => held.value?.status === "pending");
+  const seen = distinct(() => `${review.artifact.value?.card.digest} ${isPending.value}`);
+  effect(() => {
+    seen.value;
+    unsettle();
+  });
   return h("article", { class: "card", "aria-labelledby": "card-title" },
     () => {
       const shown = card();
@@ -210,6 +215,7 @@ function footer(id, held, review, around) {
     : missing(card(), review));
   const refusal = () => (card().requires_reason && !review.reason.value.trim() ? "Rejecting this tool needs a reason." : "");
   const can = () => obstacles(card()).length === 0 && !review.isBusy.value;
+  const what = () => `${id} ${now().digest}`;
 
   /** Do the next thing that a yes needs, or aim at the button. */
   function aim(/** @type {"approve" | "reject"} */ verb) {
@@ -244,8 +250,8 @@ function footer(id, held, review, around) {
     }),
     h("div", { class: "bar" },
       reason,
-      h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), onclick: () => give("approve") }, () => card().approve_label, h("kbd", { "aria-hidden": "true" }, "a")),
-      h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", onclick: () => give("reject") }, () => card().reject_label, h("kbd", { "aria-hidden": "true" }, "d"))),
+      h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), ...presses(what, () => give("approve")) }, () => card().approve_label, h("kbd", { "aria-hidden": "true" }, "a")),
+      h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", ...presses(what, () => give("reject")) }, () => card().reject_label, h("kbd", { "aria-hidden": "true" }, "d"))),
     h("div", { class: "bar tabs" }, tab("edit", "Edit", "e"), tab("respond", "Respond"), tab("remember", "Remember"),
       tab("escalate", "Escalate"), tab("extend", "Extend"), tab("comment", "Comment")));
 }

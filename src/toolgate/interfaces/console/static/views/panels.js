@@ -3,7 +3,7 @@
 
 import { Problem, attempt, post, wordsOf } from "../api.js";
 import { h, onCleanup, signal } from "../core.js";
-import { answer, missing, send } from "../decide.js";
+import { answer, missing, presses, send } from "../decide.js";
 import { time, visible } from "../format.js";
 import { toast } from "../notify.js";
 import { cards } from "../store.js";
@@ -18,6 +18,9 @@ function field(id, label, input, hint) {
   input.id = id;
   return h("div", { class: "field" }, h("label", { for: id }, label), input, hint ? h("p", { class: "faint" }, hint) : null);
 }
+
+/** What a press in a panel is about: the question, and what of it is shown. @param {string} id */
+const seenOf = (id) => `${id} ${now(id).digest}`;
 
 /** @param {string} title @param {(event: SubmitEvent) => void} submit @param {...import("../core.js").Child} content */
 function form(title, submit, ...content) {
@@ -158,7 +161,7 @@ function edit(id, review, around) {
       ];
     },
     h("div", { class: "actions" },
-      h("button", { class: "primary", disabled: () => isSame() || review.isBusy.value || missing(now(id), review).length > 0 }, "Approve with these arguments"),
+      h("button", { class: "primary", ...presses(() => seenOf(id)), disabled: () => isSame() || review.isBusy.value || missing(now(id), review).length > 0 }, "Approve with these arguments"),
       h("button", { type: "button", class: "quiet", onclick: reset }, "Throw away")));
 }
 
@@ -169,7 +172,7 @@ function respond(id, review, around) {
     if (await answer(now(id), "respond", { response: text.value })) around.next();
   },
     field("respond-text", "What the agent gets as the result", text, "The call does not run; it ends as rejected with your answer."),
-    h("div", { class: "actions" }, h("button", { class: "primary", disabled: () => review.isBusy.value }, "Send the answer")));
+    h("div", { class: "actions" }, h("button", { class: "primary", ...presses(() => seenOf(id)), disabled: () => review.isBusy.value }, "Send the answer")));
 }
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["28800", "8 hours"], ["86400", "1 day"], ["604800", "1 week"]];
@@ -223,7 +226,7 @@ function remember(id, review, around) {
     rows.length ? h("fieldset", null, h("legend", null, "For which arguments"), rows.map((row) => row.node)) : null,
     h("p", { class: "notice", role: "status", hidden: () => !found.value }, () => found.value),
     () => (examples.value.length ? h("ul", { class: "examples" }, examples.value.slice(0, 5).map((one) => h("li", null, h("code", null, visible(one))))) : null),
-    h("div", { class: "actions" }, h("button", { class: "primary", disabled: () => review.isBusy.value || missing(card(), review).length > 0 }, "Approve and remember")));
+    h("div", { class: "actions" }, h("button", { class: "primary", ...presses(() => seenOf(id)), disabled: () => review.isBusy.value || missing(card(), review).length > 0 }, "Approve and remember")));
 }
 
 /** Change a question without answering it. @param {string} id @param {Review} review @param {string} verb
