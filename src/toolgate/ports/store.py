@@ -14,6 +14,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.sink import Cursors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Clocked(Protocol):
     def now(self) -> datetime: ...
 
 
-class Store(Protocol):
+class Store(Cursors, Protocol):
     """Safe to use from several event loops and threads at once.
 
     Reads see every change whose commit has returned. Cancelling a `commit` does not undo it: the

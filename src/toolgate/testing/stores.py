@@ -13,6 +13,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.sink import Cursor
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Store
 
 Before = Callable[[Change], Awaitable[None]]
@@ -76,6 +77,18 @@ class RemoteStore:
     ) -> list[Event]:
         await asyncio.sleep(0)
         return await self._inner.events(project, after=after, limit=limit, call_id=call_id)
+
+    async def open_cursor(self, project: str, sink: str | None) -> Cursor:
+        await asyncio.sleep(0)
+        return await self._inner.open_cursor(project, sink)
+
+    async def move_cursor(self, project: str, sink: str, seq: int) -> bool:
+        await asyncio.sleep(0)
+        return await self._inner.move_cursor(project, sink, seq)
+
+    async def close_cursor(self, project: str, sink: str | None) -> None:
+        await asyncio.sleep(0)
+        await self._inner.close_cursor(project, sink)
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         await asyncio.sleep(0)

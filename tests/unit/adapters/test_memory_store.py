@@ -148,3 +148,40 @@ async def test_the_events_of_a_private_project_go_with_its_last_call() -> None:
     end("again", "private:a")
     assert len(await store.events("private:a")) == 1
     assert store._private == {"private:a": 1}
+
+
+async def test_the_numbers_of_a_private_project_go_on_while_a_sink_follows_it() -> None:
+    store = MemoryStore(retain=1)
+
+    def end(id: str, project: str) -> None:
+        call = a_call(id, project=project, status=Status.COMPLETED)
+        store.commit(Change(project=project, at=NOON, call=call, events=(("tool.completed", id, {}),)))
+
+    await store.open_cursor("private:a", None)
+    await store.open_cursor("private:a", None)
+    end("1", "private:a")
+    end("2", "open")
+    end("3", "private:a")
+    assert [event.seq for event in await store.events("private:a")] == [1, 2]
+    await store.close_cursor("private:a", None)
+    end("4", "open")
+    assert len(await store.events("private:a")) == 2
+    await store.close_cursor("private:a", None)
+    assert await store.events("private:a") == []
+
+
+async def test_closing_a_cursor_leaves_the_events_of_calls_that_are_there() -> None:
+    store = MemoryStore()
+    await store.open_cursor("private:a", None)
+    store.commit(Change(project="private:a", at=NOON, call=a_call(project="private:a"), events=(a_fact(),)))
+    await store.close_cursor("private:a", None)
+    assert len(await store.events("private:a")) == 1
+
+
+async def test_events_are_found_from_either_end() -> None:
+    store = MemoryStore()
+    store.commit(Change(project=PROJECT, at=NOON, events=tuple(a_fact() for _ in range(10))))
+    for after in range(12):
+        assert [event.seq for event in await store.events(PROJECT, after=after, limit=3)] == [
+            seq for seq in range(after + 1, after + 4) if seq <= 10
+        ]

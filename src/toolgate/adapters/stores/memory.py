@@ -27,6 +27,7 @@ from toolgate.kernel.context import PRIVATE, Mode
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.sink import Cursor
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 Key = tuple[str, str]
@@ -51,6 +52,18 @@ class _Chain:
         """Encode and hash what waits. It cannot fail: it was vouched for."""
         self._extend(link_all(self.waiting, self.project, self.seq, self.last))
         self.waiting.clear()  # last: whoever sees nothing waiting knows that it is sealed
+
+    @property
+    def head(self) -> int:
+        """The number of the last event, sealed or not."""
+        return self.seq + sum(len(drafts) for _, drafts in self.waiting)
+
+    def after(self, seq: int) -> Iterable[Link]:
+        """Return what is kept after an event, walked to from the nearer end."""
+        start = max(0, seq + 1 - self.links[0][0]) if self.links else 0
+        if 2 * start < len(self.links):
+            return islice(self.links, start, None)
+        return reversed(list(islice(reversed(self.links), max(0, len(self.links) - start))))
 
     def append(self, drafts: tuple[Draft, ...], at: datetime) -> None:
         """Seal drafts at once, after what waits; what cannot be encoded is refused and leaves no trace."""
@@ -101,6 +114,9 @@ class MemoryStore:
         self._chains: dict[str, _Chain] = {}
         self._private: dict[str, int] = {}
         """How many finished calls of each private project are remembered: with the last one its events go, too."""
+        self._cursors: dict[Key, int] = {}
+        self._listening: dict[str, int] = {}
+        """How many sinks follow a project: for as long as there are any, its numbers go on."""
         self._rates: dict[Key, _Uses] = {}
         self._due: list[tuple[datetime, Key]] = []
 
@@ -224,7 +240,8 @@ class MemoryStore:
             self._private[project] -= 1
             if not self._private[project]:
                 del self._private[project]
-                self._chains.pop(project, None)
+                if project not in self._listening:
+                    self._chains.pop(project, None)
         for id in self._asked.pop(key, ()):
             self._approvals.pop(id, None)
 
@@ -269,12 +286,35 @@ class MemoryStore:
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
         with self._lock:
-            self._seal_all()
             chain = self._chains.get(project)
-            kept = () if chain is None else chain.links
-            start = max(0, after + 1 - kept[0][0]) if kept else 0
-            fitting = (linked for linked in islice(kept, start, None) if call_id is None or linked[3] == call_id)
+            if chain is None:
+                return []
+            if chain.waiting:
+                chain.seal()
+            fitting = (linked for linked in chain.after(after) if call_id is None or linked[3] == call_id)
             return [unlink(project, linked) for linked in islice(fitting, limit)]
+
+    async def open_cursor(self, project: str, sink: str | None) -> Cursor:
+        with self._lock:
+            chain = self._chains.get(project)
+            head = 0 if chain is None else chain.head
+            self._listening[project] = self._listening.get(project, 0) + 1
+            seq = head if sink is None else self._cursors.setdefault((project, sink), head)
+            return Cursor(seq, head, is_ours=True)
+
+    async def move_cursor(self, project: str, sink: str, seq: int) -> bool:
+        self._cursors[project, sink] = max(seq, self._cursors.get((project, sink), 0))
+        return True
+
+    async def close_cursor(self, project: str, sink: str | None) -> None:
+        with self._lock:
+            self._listening[project] -= 1
+            if self._listening[project]:
+                return
+            del self._listening[project]
+            is_over = project.startswith(PRIVATE) and project not in self._private
+            if is_over and not any(key[0] == project for key in self._calls):
+                self._chains.pop(project, None)
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         with self._lock:

@@ -18,6 +18,7 @@ from toolgate.adapters.stores import postgres_schema, sealing
 from toolgate.adapters.stores.entry import Entry, entry_of
 from toolgate.adapters.stores.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.stores.postgres_batch import keys_of
+from toolgate.adapters.stores.postgres_cursors import Cursors
 from toolgate.adapters.stores.postgres_link import EVERYTHING, Link, check_name
 from toolgate.adapters.stores.postgres_news import News
 from toolgate.adapters.stores.postgres_owners import Lease
@@ -34,6 +35,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.sink import Cursor
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 ENOUGH_FOR_A_GROUP = 512
@@ -61,6 +63,7 @@ class PostgresStore:
         self._lease = Lease(self.link, owner, clock)
         self._writer = Writer(address, self._sealer, renew=self._lease.renew)
         self._reader = Reader(self.link, self._sealer)
+        self._cursors = Cursors(self.link, owner)
         self._gathering = Gathering(self._take)
         self._waiting: deque[Waiting] = deque()
         self._writing: asyncio.Task[None] | None = None
@@ -172,6 +175,17 @@ class PostgresStore:
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
         return await self.link.do(self._reader.events(project, after=after, limit=limit, call_id=call_id))
+
+    async def open_cursor(self, project: str, sink: str | None) -> Cursor:
+        check_name(project)
+        return await self.link.do(self._cursors.open(project, sink))
+
+    async def move_cursor(self, project: str, sink: str, seq: int) -> bool:
+        return await self.link.do(self._cursors.move(project, sink, seq))
+
+    async def close_cursor(self, project: str, sink: str | None) -> None:
+        if sink is not None:
+            await self.link.do(self._cursors.close(project, sink))
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         due, self.mode = await self.link.do(self._reader.due(now, limit))

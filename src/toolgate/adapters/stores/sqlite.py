@@ -12,13 +12,14 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
 
-from toolgate.adapters.stores import sealing
+from toolgate.adapters.stores import sealing, sqlite_cursors
 from toolgate.adapters.stores.entry import Entry, entry_of
 from toolgate.adapters.stores.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.stores.owners import OwnerLock
@@ -37,6 +38,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.sink import Cursor
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
 
 ENOUGH_FOR_A_GROUP = 512
@@ -257,6 +259,33 @@ class SqliteStore:
     ) -> list[Event]:
         return self._reading.events(project, after=after, limit=limit, call_id=call_id)
 
+    async def open_cursor(self, project: str, sink: str | None) -> Cursor:
+        if sink is None:
+            head = self._reading.head(project)
+            return Cursor(head, head, is_ours=True)
+        with self._changing() as connection:
+            return sqlite_cursors.open_cursor(connection, project, sink, self.owner, self._lock.is_alive)
+
+    async def move_cursor(self, project: str, sink: str, seq: int) -> bool:
+        with self._changing() as connection:
+            return sqlite_cursors.move_cursor(connection, project, sink, self.owner, seq)
+
+    async def close_cursor(self, project: str, sink: str | None) -> None:
+        if sink is not None:
+            with self._changing() as connection:
+                sqlite_cursors.close_cursor(connection, project, sink, self.owner)
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """The writer's connection, for what is no change of a call."""
+        self._usable()
+        with self._writing:
+            try:
+                self._wait_for_others(BUSY_S)
+                yield self._connection
+            except (sqlite3.Error, *_UNKEEPABLE) as error:
+                raise _failure(error) from error
+
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         if self._reading.has_expired_undo(now):
             self._free_expired_undo(now)
@@ -264,11 +293,8 @@ class SqliteStore:
         return self._reading.due(now, limit)
 
     def _free_expired_undo(self, now: datetime) -> None:
-        with self._writing:
-            try:
-                self._connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
-            except sqlite3.Error as error:
-                raise _failure(error) from error
+        with self._changing() as connection:
+            connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         others = self._reading.owners_elsewhere(self.owner, status)

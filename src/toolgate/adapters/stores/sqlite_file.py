@@ -18,7 +18,7 @@ from typing import Protocol
 from toolgate.adapters.stores.owners import SCHEMA_OWNER
 from toolgate.errors import StoreError
 
-HEAD = "0006"
+HEAD = "0007"
 """The schema revision this version needs; a test compares it with the migrations."""
 
 SCHEMA = Path(__file__).with_name("sqlite_schema.sql")

@@ -145,6 +145,11 @@ class Reader:
             )
         return [event_of(row) for row in found]
 
+    def head(self, project: str) -> int:
+        """The number of a project's last event."""
+        found = self._all("SELECT seq FROM chain_heads WHERE project_id=?", (project,))
+        return found[0][0] if found else 0
+
     def due(self, now: datetime, limit: int) -> Due:
         found = self._all(f"{_CALL} WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))
         next_row = self._all("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL", ())

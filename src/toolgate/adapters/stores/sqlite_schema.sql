@@ -206,3 +206,10 @@ CREATE TABLE "chain_heads" (
   CONSTRAINT pk_chain_heads PRIMARY KEY (project_id)
 );
 CREATE INDEX ix_approval_requests_created_at_id ON approval_requests (created_at, id) WHERE status = 'pending';
+CREATE TABLE sink_cursors (
+  project_id VARCHAR(128) NOT NULL,
+  sink VARCHAR(128) NOT NULL,
+  seq BIGINT NOT NULL,
+  owner TEXT,
+  CONSTRAINT pk_sink_cursors PRIMARY KEY (project_id, sink)
+);

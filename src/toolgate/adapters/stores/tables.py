@@ -156,6 +156,15 @@ chain_heads = Table(
     Column("base_hash", LargeBinary),
 )
 
+sink_cursors = Table(
+    "sink_cursors",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("sink", String(128), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("owner", Text),
+)
+
 undo_records = Table(
     "undo_records",
     metadata,

@@ -13,6 +13,7 @@ from toolgate.adapters.stores import postgres_url
 from toolgate.adapters.stores.postgres import PostgresStore
 from toolgate.adapters.stores.postgres_bulk import INSERT_CALLS
 from toolgate.errors import StoreError, UsageError
+from toolgate.ports.sink import Cursor
 from toolgate.testing.conformance.rows import a_call, commit, insert
 from toolgate.tools import ApprovalService, UndoMetadata, UndoStore
 
@@ -95,6 +96,23 @@ async def test_undo_data_and_approvals_are_kept_on_postgresql(postgres_url: str)
     service = ApprovalService.open(postgres_url)
     assert await service.gate.pending() == []
     await service.gate.aclose()
+
+
+@needs_postgres
+async def test_a_named_sink_has_one_owner_until_that_is_dead_or_lets_go(postgres_url: str) -> None:
+    one, two = (PostgresStore(postgres_url, owner=owner) for owner in ("one", "two"))
+    await one.open_cursor("p", "audit")
+    await one.move_cursor("p", "audit", 3)
+    assert await two.open_cursor("p", "audit") == Cursor(3, 0, is_ours=False)
+    assert not await two.move_cursor("p", "audit", 9)
+    await two.close_cursor("p", "audit")  # not its own to let go of
+    assert (await one.open_cursor("p", "audit")).is_ours
+    await one.close_cursor("p", "audit")
+    assert await two.open_cursor("p", "audit") == Cursor(3, 0, is_ours=True)
+    assert not await one.move_cursor("p", "audit", 9)
+    await two.close()  # it did not let go: it is dead
+    assert await one.open_cursor("p", "audit") == Cursor(3, 0, is_ours=True)
+    await one.close()
 
 
 def test_packed_text_keeps_empty_and_missing_values_apart_and_refuses_what_would_confuse_them() -> None:

@@ -20,6 +20,7 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Durability
 from toolgate.kernel.context import Context
+from toolgate.ports.sink import Cursor
 from toolgate.ports.store import CallQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, a_fact, an_undo, commit, insert, step
@@ -185,3 +186,28 @@ async def test_a_writer_waits_while_another_process_writes(store: SqliteStore, d
 def _rows(path: Path, sql: str) -> list[Any]:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(sql).fetchall()
+
+
+async def test_a_named_sink_has_one_owner_until_that_is_dead_or_lets_go(store: SqliteStore, database: Path) -> None:
+    other = SqliteStore(database, owner="other")
+    await store.open_cursor("p", "audit")
+    await store.move_cursor("p", "audit", 3)
+    assert await other.open_cursor("p", "audit") == Cursor(3, 0, is_ours=False)
+    assert not await other.move_cursor("p", "audit", 9)
+    await other.close_cursor("p", "audit")  # not its own to let go of
+    assert (await store.open_cursor("p", "audit")).is_ours
+    await store.close_cursor("p", "audit")
+    assert await other.open_cursor("p", "audit") == Cursor(3, 0, is_ours=True)
+    assert not await store.move_cursor("p", "audit", 9)
+    await other.close()  # it did not let go: it is dead
+    assert await store.open_cursor("p", "audit") == Cursor(3, 0, is_ours=True)
+
+
+async def test_a_cursor_that_cannot_be_written_is_a_store_error_and_leaves_no_transaction(store: SqliteStore) -> None:
+    with pytest.raises(StoreError):
+        await store.open_cursor("\ud800", "audit")
+    with closing(sqlite3.connect(store._path)) as other:
+        other.execute("DROP TABLE sink_cursors")
+    with pytest.raises(StoreError, match="cannot be written"):
+        await store.open_cursor("p", "audit")
+    await commit(store, insert(a_call()))
