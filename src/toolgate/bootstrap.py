@@ -83,6 +83,7 @@ def open(  # `toolgate.open` is the name users type
     else:  # read before anything is opened: a gate without its policy is no gate
         source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace)
         followed = source.load()
+    metrics = _load("toolgate.adapters.telemetry.metrics", "METRICS")
     edges = _Edges(workspace)
     sandbox = _Sandbox(edges, sandbox_uid)
     offered = [*tools]
@@ -102,7 +103,8 @@ def open(  # `toolgate.open` is the name users type
         masker=Masker(secrets),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
-        tally=_load("toolgate.adapters.telemetry.metrics", "METRICS").hear,
+        tally=metrics.hear,
+        sink_tally=metrics.hear_sink,
     )
     edges.gate = sandbox.gate = crew.gate = gate
     return gate

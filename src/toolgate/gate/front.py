@@ -38,7 +38,7 @@ from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recovery import Recovery
-from toolgate.pipeline.relay import Relay, Rendering, as_it_is
+from toolgate.pipeline.relay import REQUIRED_S, Relay, Rendering, Tally, as_it_is, check_name
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
 from toolgate.pipeline.walk import NO_WISHES, Walk
@@ -72,6 +72,7 @@ class Gate(People, Elsewhere, Outlook):
         limits: Limits = DEFAULT_LIMITS,
         undo_ttl_s: float = DEFAULT_UNDO_TTL_S,
         tally: Callable[[Change], None] | None = None,
+        sink_tally: Tally | None = None,
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
@@ -90,6 +91,7 @@ class Gate(People, Elsewhere, Outlook):
             owner=store.owner,
             now=store.now if isinstance(store, Clocked) else utc_now,
             tally=tally,
+            sink_tally=sink_tally,
         )
         self._keeper = Keeper(self._driver, policy_source)
         self._performer = Performer(self._driver)
@@ -166,6 +168,7 @@ class Gate(People, Elsewhere, Outlook):
         *,
         adjust: Adjust = unchanged,
         sink: Sink | None = None,
+        sink_name: str | None = None,
         sink_required: bool = False,
         render: Rendering = as_it_is,
         channels: Iterable[Channel] = (),
@@ -173,15 +176,26 @@ class Gate(People, Elsewhere, Outlook):
     ) -> Realm:
         """Let a project go by tools, policy, event sink and approvers of its own while the realm is referenced.
 
-        `adjust` makes the project's policy of the gate's. With `sink_required` no handler starts before the sink
-        took the event that says so; `render` is how the sink is told. Without `keeps_undo` nothing can be undone.
+        `adjust` makes the project's policy of the gate's. Under its `sink_name` the store remembers how far the sink
+        was told, also after a restart; without one it begins now. With `sink_required` no handler starts before the
+        sink took the event that says so; `render` is how it is told. Without `keeps_undo` nothing can be undone.
         """
-        spawn = self._background.spawn
-        relay = None if sink is None else Relay(sink, spawn, required=sink_required, render=render)
+        driver = self._driver
+        relay = None
+        if sink is not None:
+            relay = Relay(
+                sink,
+                driver.store,
+                project,
+                name=check_name(sink_name, project),
+                required=sink_required,
+                render=render,
+                tally=driver.sink_tally,
+            )
         realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
-        self._driver.settle(project, realm)
+        driver.settle(project, realm)
         if realm.channels:
-            self._driver.on_asked = self._messenger.carry
+            driver.on_asked = self._messenger.carry
         return realm
 
     async def call(
@@ -235,10 +249,10 @@ class Gate(People, Elsewhere, Outlook):
         self._check_open()
         return await self._attendance.follow((project, call_id))
 
-    async def heard(self, *, project: str = DEFAULT_PROJECT) -> bool:
-        """Return once the project's event sink has been told of everything so far; False where it would not listen."""
+    async def heard(self, *, project: str = DEFAULT_PROJECT, timeout_s: float = REQUIRED_S) -> bool:
+        """Return once the project's event sink took everything so far; False where it did not within `timeout_s`."""
         relay = self._driver.relay(project)
-        return relay is None or await relay.flush()
+        return relay is None or await relay.insist(timeout_s)
 
     async def settle(
         self,
@@ -429,6 +443,8 @@ class Gate(People, Elsewhere, Outlook):
         await self._performer.drain()
         for runner in {id(runner): runner for runner in self._runners.values()}.values():
             await runner.close()
+        for minder in tuple(self._driver.minders):
+            await minder.close()
         await asyncio.to_thread(self._background.close)
         self._driver.bus.close()  # first: it may send and hear through the store
         await self._driver.store.close()

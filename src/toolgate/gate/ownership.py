@@ -69,7 +69,7 @@ class Ownership:
             log.warning("call %s goes on without its caller: %s", call_id, error)
         relay = self._driver.relay(project)
         if relay is not None:
-            await relay.flush()
+            await relay.moment()
 
     async def _wait_for_row(self, key: Key, started: Result | asyncio.Task[Result]) -> None:
         """Give a call that is being made the time to be stored; then stop making it."""

@@ -29,8 +29,9 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
 from toolgate.pipeline.approve import DISPATCH_GRACE_S
 from toolgate.pipeline.execute import REMOTE
+from toolgate.pipeline.minding import Minder
 from toolgate.pipeline.realm import Realm
-from toolgate.pipeline.relay import Relay
+from toolgate.pipeline.relay import Relay, Tally
 from toolgate.pipeline.route import Route, lay_out
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.runner import Runner
@@ -38,6 +39,8 @@ from toolgate.ports.store import Store
 
 LONG_GRACE_S = 3600.0
 """For approved calls of private projects whose owner is gone: nobody takes them, and looking costs a commit."""
+
+ENOUGH_MINDERS = 64
 
 MODE_CHANGED = Hint(SYSTEM_PROJECT, "mode", Status.COMPLETED)
 """The mode is another; whoever hears of it reads it."""
@@ -73,6 +76,10 @@ class Driver:
     on_exhausted: Callable[[str], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
+    minders: list[Minder] = field(default_factory=list)
+    enough_minders: int = ENOUGH_MINDERS
+    """With how many it is looked which of them are still needed."""
+    sink_tally: Tally | None = None
     tally: Callable[[Change], None] | None = None
     """Hears of every change but those that only claim a call: cheaper than a listener."""
     mask: Callable[[object], Any] = field(init=False)
@@ -93,6 +100,8 @@ class Driver:
 
     def write(self, change: Change) -> Awaitable[None] | None:
         """Do what `commit` does, at once where the store can: None means it is done."""
+        if self.has_realms and (relay := self.relay(change.project)) is not None and not relay.is_open:
+            return self._write_first(relay, change)
         writing = self.store.commit(change)
         if writing is not None:
             return self._announce_after(writing, change)
@@ -105,14 +114,18 @@ class Driver:
                 self.tally(change)
         return None
 
+    async def _write_first(self, relay: Relay, change: Change) -> None:
+        await relay.open()  # a sink begins before the first change that is made after it came
+        await self.commit(change)
+
     async def _announce_after(self, writing: Awaitable[None], change: Change) -> None:
         await writing
         self._announce(change)
 
     def _announce(self, change: Change) -> None:
         call, relay = change.call, self.relay(change.project)
-        if relay is not None:
-            relay.take(change)  # before anybody wakes up and asks whether everything was heard
+        if relay is not None and change.events:
+            relay.stir()  # before anybody wakes up and asks whether everything was heard
         if call is not None:
             if call.status is not _EXECUTING:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
@@ -145,6 +158,21 @@ class Driver:
         """Let a project go by a realm for as long as somebody holds it."""
         self.realms[project] = realm
         self.has_realms = True
+        if realm.relay is not None:
+            self._look_after(realm.relay)
+
+    def _look_after(self, relay: Relay) -> None:
+        """Have a relay looked after for as long as its project goes by it."""
+        minder = Minder(relay, self.spawn, self.bus, is_wanted=lambda: self.relay(relay.project) is relay)
+        self.minders.append(minder)
+        if relay.name is not None:
+            minder.wake()  # what it missed is told without waiting for a call
+        if len(self.minders) > self.enough_minders:
+            for other in self.minders:
+                if not other.is_wanted():
+                    other.wake()
+            self.minders = [other for other in self.minders if other.is_wanted()]
+            self.enough_minders = 2 * len(self.minders) + ENOUGH_MINDERS
 
     def realm(self, project: str) -> Realm:
         """Return what a project goes by: its own tools and policy, or else the gate's.

@@ -39,6 +39,7 @@ from toolgate.pipeline import eager, record
 from toolgate.pipeline.binding import input_of, metadata_of, take_fingerprint
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.execute import REMOTE, Outcome, decode, interpret, interrupted, offer_s, reclaim
+from toolgate.ports.bus import Hint
 from toolgate.ports.runner import PARKED, Job, Runner
 
 STOP_GRACE_S = 1.0
@@ -281,13 +282,19 @@ class Performer:
 
     async def _tell(self, job: Job) -> Outcome | None:
         """Tell the project's sink of the claim; how the call ends where the sink is required and will not listen."""
-        relay = self._driver.relay(job.call.project)
+        call, relay = job.call, self._driver.relay(job.call.project)
         try:
-            if relay is None or await relay.flush() or not relay.required:
+            if relay is None or not relay.required:
+                if relay is not None:
+                    await relay.moment()
+                return None
+            if not relay.is_ours:  # another process must tell it: otherwise a claim is nobody's news
+                self._driver.bus.publish(Hint(call.project, call.id, call.status, call.tool_name))
+            if await relay.insist():
                 return None
         except asyncio.CancelledError:  # nothing ran yet, and the claim is made: the end must be written down
             return self._cut_short(job)
-        return _unheard(job.tool)
+        return _unheard(job.tool, relay.trouble)
 
     def _cut_short(self, job: Job) -> Outcome:
         task = asyncio.current_task()
@@ -443,8 +450,8 @@ class Performer:
         await self._driver.commit(record.late(call, now=self._driver.now(), summary=summary))
 
 
-def _unheard(tool: ToolDefinition) -> Outcome:
-    text = f"Tool `{tool.name}` did not run: the event sink failed, and nothing may run unheard. Repair the sink."
+def _unheard(tool: ToolDefinition, trouble: str) -> Outcome:
+    text = f"Tool `{tool.name}` did not run: the event sink {trouble}, and nothing may run unheard. Repair the sink."
     return Outcome(Status.FAILED, error=text, code="unheard")
 
 

@@ -385,7 +385,7 @@ class Walk:
         await driver.commit(change.evolve(mode_seen=mode))
         relay = driver.relay(call.project)
         if relay is not None:
-            await relay.flush()
+            await relay.moment()
         if driver.on_asked is not None:
             driver.on_asked(change.approvals[0])
         assert change.call is not None

@@ -54,7 +54,8 @@ class ToolExecutorConfig:
         lets them run, but never one that demands approval, and nothing the gate's policy asks about or denies.
     approval_timeout_seconds: how long people may take, where neither call nor tool says; by level where None.
     undo_ttl_seconds: how long undo data is kept, where the tool does not say; the undo store's time where None.
-    on_sink_failure: "spool" keeps what a failing sink missed and tells it later; "refuse" runs nothing unheard.
+    on_sink_failure: "spool" tells a failing sink later, out of the record; "refuse" runs nothing unheard.
+    sink_name: what the store remembers the sink by, so that it hears after a restart what it missed; with `project`.
     """
 
     emit_events: bool = True
@@ -63,6 +64,7 @@ class ToolExecutorConfig:
     approval_timeout_seconds: float | None = None
     undo_ttl_seconds: float | None = None
     on_sink_failure: Literal["spool", "refuse"] = "spool"
+    sink_name: str | None = None
 
     def __post_init__(self) -> None:
         if self.on_sink_failure not in ("spool", "refuse"):
@@ -77,7 +79,13 @@ class _Seat(NamedTuple):
     """Where an executor sits: on which gate, and what holds its project's tools there."""
 
     gate: Gate
-    realm: Realm | None
+    realm: Realm
+
+
+async def _moment(realm: Realm) -> None:
+    """Give the sink a moment, so that a quick one has heard of a call when its caller goes on."""
+    if realm.relay is not None:
+        await realm.relay.moment()
 
 
 class ToolExecutor:
@@ -108,6 +116,8 @@ class ToolExecutor:
         is_at_home = gate is not None and gate.registry is self.registry
         self.project = project or (DEFAULT_PROJECT if is_at_home else f"{PRIVATE}{uuid4()}")
         self._seat: _Seat | None = None
+        if event_sink is not None and self.config.sink_name is not None:
+            self._sit()  # what the sink missed is told without waiting for a call
 
     def register(self, tool: Any) -> None:
         """Offer a tool through this executor's registry."""
@@ -139,6 +149,7 @@ class ToolExecutor:
             self.registry,
             adjust=self._adjust,
             sink=self.event_sink if config.emit_events else None,
+            sink_name=config.sink_name,
             sink_required=refuses,
             render=render_all if refuses else render,
             channels=(ServiceChannel(self._service, self.registry),) if is_foreign else (),
@@ -174,13 +185,13 @@ class ToolExecutor:
         return output
 
     async def _call(self, action: Action, context: Context) -> Result:
-        gate = self.gate
+        gate, realm = self._sit()
         try:
             return await gate.call(
                 action.type, jsonable(action.payload), context=context, call_id=str(action.id), own=True
             )
         finally:
-            await gate.heard(project=self.project)
+            await _moment(realm)
 
     async def execute_tool(
         self,
@@ -208,8 +219,9 @@ class ToolExecutor:
         although the state has changed since.
         """
         context = context_of(ctx, self.project, Action(id=action_id))
-        result = await self._keeping.undo(self.gate, action_id, context, force=force)
-        await self.gate.heard(project=self.project)
+        gate, realm = self._sit()
+        result = await self._keeping.undo(gate, action_id, context, force=force)
+        await _moment(realm)
         if result is None or result.success:
             return result is not None
         if result.status is Status.DENIED:

@@ -17,6 +17,7 @@ from toolgate.kernel.demands import RiskWaiver
 from toolgate.kernel.policy import Default, Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.undo import UndoMetadata
+from toolgate.testing.patience import until
 
 
 @toolgate.tool
@@ -181,3 +182,41 @@ def toolgate_query() -> Any:
     from toolgate.ports.store import ApprovalQuery
 
     return ApprovalQuery()
+
+
+async def test_sinks_of_realms_that_are_gone_are_let_go_of() -> None:
+    class Sink:
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None: ...
+
+    async with toolgate.open() as gate:
+        kept = gate.attach("kept", ToolRegistry([greet]), sink=Sink())
+        gone = gate.attach("mine", ToolRegistry([greet]), sink=Sink())
+        await gate.call("greet", context=MINE)
+        relay = gone.relay
+        del gone
+        gc.collect()
+        gate._driver.enough_minders = 2
+        another = gate.attach("other", ToolRegistry([greet]), sink=Sink())
+        await until(lambda: relay is not None and relay.is_closed)
+        assert [minder.relay for minder in gate._driver.minders] == [kept.relay, another.relay]
+
+
+async def test_a_named_sink_goes_on_where_the_one_before_it_stopped() -> None:
+    told: list[int] = []
+
+    class Sink:
+        def __init__(self, *, is_up: bool) -> None:
+            self.is_up = is_up
+
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            if not self.is_up:
+                raise OSError("down")
+            told.append(data["seq"])
+
+    async with toolgate.open() as gate:
+        realm = gate.attach("mine", ToolRegistry([greet]), sink=Sink(is_up=False), sink_name="audit")
+        await gate.call("greet", context=MINE)
+        realm = gate.attach("mine", ToolRegistry([greet]), sink=Sink(is_up=True), sink_name="audit")
+        assert await gate.heard(project="mine", timeout_s=60)
+        assert told == [1, 2, 3]
+        assert realm.relay is not None

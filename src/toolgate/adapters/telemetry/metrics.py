@@ -18,6 +18,9 @@ BUCKETS_MS = (1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5
 UNKNOWN_TOOL = "(unknown)"
 """What calls of tools nobody registered are counted under: their names are the caller's, and without end."""
 
+UNNAMED = "(unnamed)"
+"""What is counted of event sinks without a name."""
+
 Labels = tuple[str, str]
 
 
@@ -40,11 +43,12 @@ class Metrics:
         self._undos: dict[Labels, int] = {}
         self._approvals: dict[Labels, int] = {}
         self._durations: dict[Labels, _Durations] = {}
+        self._sinks: dict[Labels, int] = {}
 
     def clear(self) -> None:
         """Begin again at zero."""
         with self._lock:
-            for counts in (self._calls, self._undos, self._approvals, self._durations):
+            for counts in (self._calls, self._undos, self._approvals, self._durations, self._sinks):
                 counts.clear()
 
     def hear(self, change: Change) -> None:
@@ -56,6 +60,12 @@ class Metrics:
         if change.approvals:
             with self._lock:
                 self._count_approvals(change.approvals)
+
+    def hear_sink(self, sink: str, outcome: str, times: int) -> None:
+        """Count what an event sink `missed`, or how often telling it `failed`."""
+        labels = (sink or UNNAMED, outcome)
+        with self._lock:
+            self._sinks[labels] = self._sinks.get(labels, 0) + times
 
     def _count(self, call: Call) -> None:
         tool = call.tool_name if call.definition_hash or call.undo_of is not None else UNKNOWN_TOOL
@@ -83,9 +93,10 @@ class Metrics:
 
         with self._lock:
             counted = (
-                ("tool_calls", "Calls that ended, by tool and how.", dict(self._calls)),
-                ("tool_undos", "Undos that ended, by the tool of what they undid and how.", dict(self._undos)),
-                ("tool_approvals", "What became of approvals, by tool.", dict(self._approvals)),
+                ("tool_calls", "tool", "Calls that ended, by tool and how.", dict(self._calls)),
+                ("tool_undos", "tool", "Undos that ended, by the tool of what they undid and how.", dict(self._undos)),
+                ("tool_approvals", "tool", "What became of approvals, by tool.", dict(self._approvals)),
+                ("sink_events", "sink", "Events that sinks missed for good, and failures to tell.", dict(self._sinks)),
             )
             timed = {labels: (list(series.counts), series.sum_ms) for labels, series in self._durations.items()}
         duration = HistogramMetricFamily(
@@ -94,8 +105,8 @@ class Metrics:
         for labels, (buckets, sum_ms) in sorted(timed.items()):
             duration.add_metric(labels, _cumulated(buckets), sum_ms)
         yield duration
-        for name, meaning, counts in counted:
-            family = CounterMetricFamily(name, meaning, labels=("tool", "outcome"))
+        for name, of, meaning, counts in counted:
+            family = CounterMetricFamily(name, meaning, labels=(of, "outcome"))
             for labels, count in sorted(counts.items()):
                 family.add_metric(labels, count)
             yield family
