@@ -26,7 +26,7 @@ PACKAGES = "python3,git,make,ca-certificates"
 OWN_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 PIP_SETTINGS = ("index-url", "extra-index-url", "proxy", "trusted-host")
-COMMANDS = {"demo": "make demo DEMO=--auto", "test": "make test", "test-real": "make test-real"}
+COMMANDS = {"demo": "make demo DEMO=--auto", "check": "make check", "test": "make test", "test-real": "make test-real"}
 PLAIN = "visitor"
 
 # A plain chroot would do for all but the sandbox: in one, the kernel refuses user namespaces.

@@ -11,7 +11,7 @@ from typing import Any
 
 import uuid_utils
 
-from toolgate.errors import UsageError
+from toolgate.errors import UsageError, how_to_install
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
@@ -224,7 +224,9 @@ def uninstalled(error: ModuleNotFoundError) -> UsageError | None:
     """Say what to install where what is missing belongs to an extra; None where it is nothing of ours."""
     library = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(library)
-    return None if extra is None else UsageError(f"This needs {library}: install toolgate[{extra}].")
+    if extra is None:
+        return None
+    return UsageError(f"This needs {library}, which comes with the extra `{extra}`: {how_to_install(extra)}.")
 
 
 def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:

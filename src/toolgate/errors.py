@@ -422,6 +422,11 @@ class BadAnswerError(ServerError):
     code = "bad_answer"
 
 
+def how_to_install(extra: str) -> str:
+    """Say how to get an extra. No package index has Toolgate yet, so it comes from a checkout."""
+    return f"run `pip install '.[{extra}]'` in a checkout of Toolgate"
+
+
 class UsageError(ToolgateError):
     """The API was called in a way it cannot serve; the text says how to call it."""
 

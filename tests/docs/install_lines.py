@@ -48,4 +48,4 @@ def install_lines() -> Iterator[InstallLine]:
 def documented_sets() -> set[Extras]:
     """Return every set of extras that a user can be told to install, each extra alone, and none."""
     told = {line.extras for line in install_lines() if line.extras is not None and PER_EXTRA not in line.extras}
-    return told | {frozenset([extra]) for extra in known_extras()} | {frozenset()}
+    return {*told, *(frozenset([extra]) for extra in known_extras()), frozenset()}

@@ -26,7 +26,10 @@ def label(extras: Extras) -> str:
     return ",".join(sorted(extras)) or BASE
 
 
-@pytest.mark.parametrize("extras", sorted(documented_sets(), key=sorted), ids=label)
+SETS = sorted(documented_sets(), key=label)
+
+
+@pytest.mark.parametrize("extras", SETS, ids=label)
 def test_a_documented_install_does_its_job(
     extras: Extras, wheel: Path, tmp_path: Path, postgres_cluster: Cluster, shared_redis: RedisServer
 ) -> None:

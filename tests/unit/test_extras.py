@@ -24,7 +24,7 @@ def test_every_extra_that_is_named_can_be_installed() -> None:
     ("name", "extra"), [("redis.asyncio", "redis"), ("asyncpg", "postgres"), ("uvicorn", "server")]
 )
 def test_a_library_of_an_extra_is_said_to_be_missing(name: str, extra: str) -> None:
-    assert f"install toolgate[{extra}]" in str(uninstalled(ModuleNotFoundError(name=name)))
+    assert f"`pip install '.[{extra}]'` in a checkout" in str(uninstalled(ModuleNotFoundError(name=name)))
 
 
 @pytest.mark.parametrize("name", ["mine", None])

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolgate.agent.history import AgentSaid, PersonSaid, Said, ToolsSaid
 from toolgate.agent.model import Hear, Question, Reply, Wanted
-from toolgate.errors import ModelError, UsageError
+from toolgate.errors import ModelError, UsageError, how_to_install
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.threads import Usage
 
@@ -25,7 +25,9 @@ try:
     from pydantic_ai.settings import ModelSettings
     from pydantic_ai.tools import ToolDefinition as Offered
 except ImportError as missing:
-    raise UsageError(f"Models need the extra `toolgate[agent]`: {missing}. Install it, or use `scripted`.") from missing
+    raise UsageError(
+        f"Models come with the extra `agent` ({missing}): {how_to_install('agent')}, or use `scripted`."
+    ) from missing
 
 BUSY_S = 2.0
 """When to ask again a model that is busy and does not say when."""

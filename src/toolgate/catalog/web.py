@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from toolgate.errors import ToolExecutionError
+from toolgate.errors import ToolExecutionError, how_to_install
 from toolgate.guards.edges import EdgeSource, edges_of
 from toolgate.guards.net import UrlRefused, parse_url
 from toolgate.kernel.input import ToolInput
@@ -70,7 +70,7 @@ class SearchProvider(Protocol):
 
 
 class DuckDuckGo:
-    """A provider that needs no key: the `ddgs` package, installed with `toolgate[search]`."""
+    """A provider that needs no key: the `ddgs` package, of the extra `search`."""
 
     hosts = ("https://duckduckgo.com/",)
 
@@ -80,7 +80,7 @@ class DuckDuckGo:
             from ddgs.exceptions import DDGSException
         except ImportError:
             raise ToolExecutionError(
-                "No search provider is installed. Install one with `pip install 'toolgate[search]'`, or pass your own."
+                f"No search provider is installed: {how_to_install('search')}, or pass a provider of your own."
             ) from None
         try:
             found = DDGS(timeout=15).text(query, max_results=max_results, backend="duckduckgo")

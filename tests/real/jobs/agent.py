@@ -11,7 +11,7 @@ from toolgate.agent.history import PersonSaid
 from toolgate.agent.model import Question
 from toolgate.agent.provider import ProviderModel
 
-PIECES = ({"role": "assistant", "content": "Good "}, {"content": "morning."}, {})
+PIECES: tuple[dict[str, str], ...] = ({"role": "assistant", "content": "Good "}, {"content": "morning."}, {})
 
 
 class Provider(BaseHTTPRequestHandler):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from toolgate.errors import SandboxError, StoreError, ToolgateError, UsageError
+from toolgate.errors import SandboxError, StoreError, ToolgateError, UsageError, how_to_install
 from toolgate.interfaces.cli.show import as_json
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _extras() -> Finding:
     from importlib.util import find_spec
 
     missing = [name for name in ("fastapi", "uvicorn", "websockets", "pydantic_settings") if find_spec(name) is None]
-    detail = f"missing {', '.join(missing)}: pip install toolgate[server]" if missing else "installed"
+    detail = f"missing {', '.join(missing)}: {how_to_install('server')}" if missing else "installed"
     return Finding("server libraries", not missing, detail)
 
 
