@@ -68,16 +68,19 @@ class Chat(Part):
         session_id: str | None = None,
         tools: Sequence[str] | None = None,
         undo: bool = False,
+        listen: bool | None = None,
         on_lost: Callable[[ServerError], None] | None = None,
         on_open: Callable[[], None] | None = None,
     ) -> EventStream:
-        """Follow the project: questions, results, chat, and signals to run calls here.
+        """Follow the project: questions, results and chat; with `tools`, signals to run calls here, too.
 
-        With `tools` (names, or `*`) this connection runs calls of those tools; one that can undo says `undo`. An
-        account that may run calls also gets those of its session. `on_lost` hears why a connection was lost,
-        `on_open` that there is one.
+        With `tools` (names, or `*`) this connection runs calls of those tools; one that can undo says `undo`. Without,
+        it only listens, unless `listen` is False: then it is sent the calls of its own account that no runner takes,
+        and must run them. `on_lost` hears why a connection was lost, `on_open` that there is one.
         """
-        query = given(session_id=session_id, tools=",".join(tools) if tools else None, undo=undo or None)
+        listens = not tools if listen is None else listen
+        names = ",".join(tools) if tools else None
+        query = given(session_id=session_id, tools=names, undo=undo or None, listen=listens or None)
         path = self._path("chat", "stream")
         return EventStream(self._connection, path, query, after=after, on_lost=on_lost, on_open=on_open)
 

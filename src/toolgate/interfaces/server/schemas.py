@@ -450,6 +450,7 @@ class StreamQuery(Query):
         default=None, description="Register as the runner of these tools, by name with commas; `*` is all."
     )
     undo: bool = Field(default=False, description="This runner can undo, too.")
+    listen: bool = Field(default=False, description="Only listen: this stream is never given a call to run.")
     after: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
         default=None, description="Like the header `Last-Event-ID`: the last id already seen."
     )

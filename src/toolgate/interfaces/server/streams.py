@@ -223,13 +223,16 @@ async def _serve(
     query: StreamQuery | None = ask.query if takes_calls else None
     if query is not None and query.tools and Ability.RUN not in able:
         raise ProblemError(403, "not_allowed", f"{who.name} may not run calls in this project.")
+    if query is not None and query.tools and query.listen:
+        raise ProblemError(400, "invalid_request", "A stream that only listens runs nothing: leave out `tools`.")
     feed = services.hub.feed(project, encode)
     listener = Listener(0)
     await feed.join(listener)
     stream = Stream(feed, listener, send, caller, None if query is None else query.session_id, tells_mode)
     gone = asyncio.ensure_future(_until_gone(receive))
     gone.add_done_callback(lambda _done: listener.close())
-    seat = None if query is None or Ability.RUN not in able else Desk(services, stream, project, who, query).seat
+    runs_calls = query is not None and not query.listen and Ability.RUN in able
+    seat = Desk(services, stream, project, who, query).seat if query is not None and runs_calls else None
     del ask, query, caller, able, who  # a stream lasts for hours, and there may be thousands
     try:
         with services.hub.seated(stream):

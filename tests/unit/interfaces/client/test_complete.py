@@ -52,6 +52,7 @@ SAMPLES: dict[str, Any] = {
     "remember": {"uses": 2},
     "requester": "ann",
     "restart": True,
+    "listen": True,
     "response": "no",
     "result": {"x": 1},
     "run_id": "r1",

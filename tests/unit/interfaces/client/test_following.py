@@ -56,6 +56,22 @@ async def test_a_stream_comes_back_where_it_was_and_tells_nothing_twice() -> Non
         assert len(lost) == 4
 
 
+@pytest.mark.parametrize(
+    ("options", "query"),
+    [
+        ({}, {"listen": "true"}),
+        ({"session_id": "s"}, {"session_id": "s", "listen": "true"}),
+        ({"listen": False}, {}),
+        ({"tools": ["*"]}, {"tools": "*"}),
+    ],
+    ids=["nothing", "session", "own-calls", "runner"],
+)
+async def test_a_stream_only_listens_unless_it_is_told_to_run(options: Any, query: Any) -> None:
+    async with listening(in_turn(HEAD + frame("stream.ready", 5))) as server, client(server.url) as ann:
+        await take(ann.stream(**options), 1)
+        assert server.asked[0].query == query
+
+
 async def test_another_history_begins_anew_and_says_so() -> None:
     answers = in_turn(HEAD + frame("a", 900), HEAD + frame("stream.ready", 3), HEAD + frame("b", 4))
     async with listening(answers) as server, client(server.url) as ann:

@@ -254,3 +254,49 @@ async def test_a_feed_goes_on_after_the_store_failed(house: House, monkeypatch: 
 async def test_the_head_of_a_project_is_found(house: House, count: int) -> None:
     await add(house, count)
     assert await feeds.head_of(house.gate, "demo") == 3 * count
+
+
+def far(session_id: str | None = None) -> dict[str, Any]:
+    return execute("far", wait=False) | ({} if session_id is None else {"session_id": session_id})
+
+
+async def test_a_stream_that_only_listens_is_never_given_a_call(house: House) -> None:
+    async with (
+        house.listen("ann", f"{P}/chat/stream?listen=1&session_id=s") as named,
+        house.listen("ann", f"{P}/chat/stream?listen=1") as stream,
+    ):
+        await named.ready()
+        await stream.ready()
+        asked = (await house.client("ann").post(f"{P}/tools/execute", json=far("s"))).json()
+        assert (await stream.next("tool.started"))["tool_id"] == asked["tool_id"]
+        assert house.services.clients.waiting_count == 1
+        async with house.listen("runner:1", f"{P}/chat/stream?tools=far") as runner:
+            assert (await runner.next("tool.execution_signal"))["tool_id"] == asked["tool_id"]
+            await house.client("runner:1").post(f"{P}/tools/{asked['tool_id']}/result", json={"status": "completed"})
+        await stream.next("tool.completed")
+        await named.next("tool.completed")
+        assert not [name for name in stream.names + named.names if name.endswith("_signal")]
+
+
+async def test_a_stream_that_passes_nothing_runs_the_calls_of_its_own_account(house: House) -> None:
+    async with house.listen("ann") as stream, house.listen("bob") as other:
+        await stream.ready()
+        await other.ready()
+        asked = (await house.client("ann").post(f"{P}/tools/execute", json=far())).json()
+        assert (await stream.next("tool.execution_signal"))["tool_id"] == asked["tool_id"]
+        assert "tool.execution_signal" not in other.names
+
+
+@pytest.mark.parametrize("query", ["", "?listen=1"])
+async def test_an_agents_stream_runs_nothing_whatever_it_passes(house: House, query: str) -> None:
+    async with house.listen("bot", f"{P}/chat/stream{query}") as stream:
+        await stream.ready()
+        await house.client("bot").post(f"{P}/tools/execute", json=far())
+        await stream.next("tool.started")
+        assert house.services.clients.waiting_count == 1
+        assert "tool.execution_signal" not in stream.names
+
+
+async def test_who_only_listens_names_no_tools(house: House) -> None:
+    answer = await house.client("ann").get(f"{P}/chat/stream?listen=1&tools=far")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
