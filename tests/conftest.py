@@ -26,7 +26,7 @@ IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 # No deadlines: a slow machine is not a defect. CI is the same run each time; soak looks for new cases.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
-settings.register_profile("soak", deadline=None, print_blob=True, max_examples=times(1000))
+settings.register_profile("soak", deadline=None, print_blob=True, max_examples=times(5000))
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "default")
 settings.load_profile(PROFILE)
 

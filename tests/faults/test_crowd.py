@@ -15,7 +15,7 @@ from tests.faults.world import AT_MOST_ONCE, RETRIED, World
 from tests.soak import times
 
 CALLS = {f"{tool}-{number}": tool for tool in (*AT_MOST_ONCE, *RETRIED) for number in range(1, IDS + 1)}
-FEW, MANY, TOGETHER = 40, times(2000), 20
+FEW, MANY, TOGETHER = 40, times(3000), 20
 """Seeds in a test run and in a soak, and how many one test of a soak plays: thousands of tests take long to collect.
 A failure names its seed; the same seed plays the same script again."""
 PASSAGES = (1, 1, 1, 1, 2, 2, 3, 5, 8)

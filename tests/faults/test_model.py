@@ -298,5 +298,5 @@ def test_the_gate_does_what_the_model_does_for_long(
 ) -> None:
     run_state_machine_as_test(
         lambda: make(shelf, template),  # type: ignore[arg-type]  # anything that makes a machine will do
-        settings=settings(max_examples=times(300), stateful_step_count=40),
+        settings=settings(max_examples=times(600), stateful_step_count=40),
     )

@@ -491,9 +491,9 @@ ADVERSARIAL = [
 def seconds(masker: Masker, text: str) -> float:
     spent = []
     for _ in range(2):
-        start = time.perf_counter()
+        start = time.process_time()
         masker.text(text)
-        spent.append(time.perf_counter() - start)
+        spent.append(time.process_time() - start)
     return min(spent)
 
 
