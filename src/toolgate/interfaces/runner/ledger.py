@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -75,14 +75,17 @@ class Ledger:
     """The list. Every change is on disk when its method returns; usable from any thread."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            path.chmod(0o600)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute(_SCHEMA)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"The runner's list of signals {path} cannot be used: {error}.") from None
+        with ExitStack() as opened:
+            try:
+                self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                opened.callback(self._db.close)
+                path.chmod(0o600)
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute("PRAGMA synchronous=FULL")
+                self._db.execute(_SCHEMA)
+            except (sqlite3.Error, OSError) as error:
+                raise StoreError(f"The runner's list of signals {path} cannot be used: {error}.") from None
+            opened.pop_all()
         self._lock = threading.Lock()
 
     def take(self, signal: Signal) -> Taken:

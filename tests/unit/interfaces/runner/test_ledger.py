@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from toolgate.errors import StoreError
@@ -76,5 +77,7 @@ def test_it_is_there_after_the_process_and_holds_no_parameters(tmp_path: Path) -
 
 def test_a_file_that_is_no_list_is_refused(tmp_path: Path) -> None:
     (tmp_path / "signals.db").write_bytes(b"something else" * 1000)
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="cannot be used") as refused:
         Ledger(tmp_path / "signals.db")
+    held = {file.path for file in psutil.Process().open_files()}
+    assert str(tmp_path / "signals.db") not in held, f"still open after: {refused.value}"
