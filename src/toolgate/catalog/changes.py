@@ -21,7 +21,7 @@ from typing import Any
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
-from toolgate.guards.files import PathFact, PathRefused
+from toolgate.guards.files import PathFact, PathRefused, cannot_open
 from toolgate.kernel.diff import diff_text
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
@@ -66,7 +66,9 @@ EDIT_SCHEMA = {
 }
 DELETE_SCHEMA = {
     "type": "object",
-    "properties": {"path": PATH},
+    "properties": {
+        "path": {**PATH, "format": "link-path", "description": "The file, or the link itself; taken literally."}
+    },
     "required": ["path"],
     "additionalProperties": False,
 }
@@ -74,18 +76,24 @@ DELETE_SCHEMA = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What a path holds: nothing, or bytes with a mode. `stamp` tells quickly whether it is still the same."""
+    """What a path holds: nothing, bytes with a mode, or a link. `stamp` tells quickly whether it is still the same."""
 
     content: bytes | None
     mode: int | None = None
     stamp: tuple[int, ...] | None = None
+    link: str | None = None
+
+    @property
+    def is_there(self) -> bool:
+        return self.content is not None or self.link is not None
 
     @property
     def digest(self) -> str | None:
         return None if self.content is None else hashlib.sha256(self.content).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        return {"sha256": self.digest, "mode": self.mode}
+        known = {"sha256": self.digest, "mode": self.mode}
+        return known if self.link is None else {**known, "link": self.link}
 
 
 NOTHING = State(content=None)
@@ -100,7 +108,7 @@ def tools(edges: EdgeSource) -> list[ToolDefinition]:
         _definition(
             Change(edges, "edit_file", edited), EDIT_SCHEMA, "Replace an exact piece of text in a file by another."
         ),
-        _definition(Change(edges, "delete_file", deleted), DELETE_SCHEMA, "Delete a file."),
+        _definition(Change(edges, "delete_file", deleted, follow=False), DELETE_SCHEMA, "Delete a file."),
     ]
 
 
@@ -149,15 +157,16 @@ def edited(arguments: dict[str, Any], before: State) -> bytes:
 
 def deleted(arguments: dict[str, Any], before: State) -> None:
     """What `delete_file` leaves is nothing, where there was something."""
-    if before.content is None:
+    if not before.is_there:
         raise ToolExecutionError(f"{arguments['path']!r} does not exist.")
 
 
 class Change:
-    """One of the tools: its plan, and the hooks that all of them share."""
+    """One of the tools: its plan, and the hooks that all of them share. follow: a link stands for what it points at."""
 
-    def __init__(self, edges: EdgeSource, name: str, plan: Plan) -> None:
+    def __init__(self, edges: EdgeSource, name: str, plan: Plan, *, follow: bool = True) -> None:
         self.name = name
+        self._follow = follow
         self._edges = edges
         self._plan = plan
         self._seen: OrderedDict[str, tuple[int, ...] | None] = OrderedDict()
@@ -177,6 +186,7 @@ class Change:
                 "before": None if before.content is None else base64.b64encode(before.content).decode(),
                 "mode": before.mode,
                 "directories": _missing(edges, fact) if before.content is None and after is not None else [],
+                **({} if before.link is None else {"link": before.link}),
             },
         )
 
@@ -199,13 +209,15 @@ class Change:
         else:
             replace_file(edges, fact, after, before.mode, parents=arguments.get("create_directories", True))
         size = None if after is None else len(after)
-        return ToolOutput.ok({"path": arguments["path"], "size": size, "created": before.content is None})
+        return ToolOutput.ok({"path": arguments["path"], "size": size, "created": not before.is_there})
 
     def undo(self, undo: UndoMetadata) -> None:
         """Put back what was there."""
         edges, data = edges_of(self._edges), undo.undo_data
         fact = self._look(edges, data["path"])
-        if data["before"] is None:
+        if data.get("link") is not None:
+            make_link(edges, fact, data["link"])
+        elif data["before"] is None:
             remove(edges, fact)
             for directory in data["directories"]:
                 _remove_directory(edges, self.name, directory)
@@ -218,8 +230,8 @@ class Change:
         return state_of(edges, self._look(edges, undo.undo_data["path"])).as_json()
 
     def _look(self, edges: Edges, path: str) -> PathFact:
-        fact = edges.look(self.name, path, "write")
-        if fact.kind == "directory" or path.endswith("/"):
+        fact = edges.look(self.name, path, "write", follow=self._follow)
+        if fact.kind == "directory" or os.path.basename(path) in ("", "."):
             raise PathRefused("kind", f"{path!r} names a directory, not a regular file.")
         return fact
 
@@ -240,6 +252,8 @@ def state_of(edges: Edges, fact: PathFact) -> State:
     """Return what a path holds now."""
     if fact.kind == "absent":
         return NOTHING
+    if fact.kind == "link":
+        return _link_state(edges, fact)
     descriptor, status = edges.workspace.open_with_status(fact, os.O_RDONLY)
     with Descriptor(descriptor) as opened:
         if not stat.S_ISREG(status.st_mode):
@@ -254,6 +268,18 @@ def state_of(edges: Edges, fact: PathFact) -> State:
     return State(content=content, mode=stat.S_IMODE(status.st_mode), stamp=stamp)
 
 
+def _link_state(edges: Edges, fact: PathFact) -> State:
+    """Return what a link says; where it leads is not looked at."""
+    directory, name = edges.workspace.open_parent(fact)
+    with Descriptor(directory):
+        try:
+            status, target = os.lstat(name, dir_fd=directory), os.readlink(name, dir_fd=directory)
+        except OSError as error:
+            raise cannot_open(fact.given, error) from None
+    stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return State(content=None, stamp=stamp, link=target)
+
+
 def _read(descriptor: int) -> bytes:
     pieces: list[bytes] = []
     while piece := os.read(descriptor, 1 << 20):
@@ -266,6 +292,8 @@ def preview(fact: PathFact, before: State, after: bytes | None) -> dict[str, Any
     action = "delete" if after is None else "create" if before.content is None else "replace"
     old, new = before.content or b"", after or b""
     shown: dict[str, Any] = {"path": fact.path, "action": action, "bytes_before": len(old), "bytes_after": len(new)}
+    if before.link is not None:
+        return shown | {"diff": None, "note": f"a link to {before.link!r}; what it leads to stays"}
     try:
         texts = old.decode(), new.decode()
     except UnicodeDecodeError:
@@ -332,6 +360,17 @@ def remove(edges: Edges, fact: PathFact) -> None:
         raise ToolExecutionError(f"{fact.given!r} does not exist.") from None
     finally:
         os.close(directory)
+
+
+def make_link(edges: Edges, fact: PathFact, target: str) -> None:
+    """Put a link back where there is nothing, durably."""
+    directory, name = _parent(edges, fact, parents=True)
+    with Descriptor(directory):
+        try:
+            os.symlink(target, name, dir_fd=directory)
+        except FileExistsError:
+            raise ToolExecutionError(f"{fact.given!r} is there again; the link was not put back.") from None
+        os.fsync(directory)
 
 
 def _missing(edges: Edges, fact: PathFact) -> list[str]:

@@ -36,7 +36,7 @@ def unfit(fact: PathFact) -> str | None:
     """Why no rule could allow this: outside every root, no plain file or directory, linked from elsewhere."""
     if fact.root is None:
         return f"path '{fact.given}' leads outside the workspace (to '{fact.path}')"
-    if fact.kind not in ("file", "directory", "absent"):
+    if fact.kind not in ("file", "directory", "link", "absent"):
         return f"path '{fact.given}' is a {fact.kind}, not a regular file"
     if fact.linked_outside:  # a change shows and keeps what was there, so it is refused as well
         return f"path '{fact.given}' has another name outside the workspace (a hard link)"
@@ -65,9 +65,9 @@ class Edges:
     hidden: PathPatterns = SECRETS
     locked: PathPatterns = STEERED
 
-    def look(self, tool: str, path: str, access: Access, *, base: str | None = None) -> PathFact:
+    def look(self, tool: str, path: str, access: Access, *, base: str | None = None, follow: bool = True) -> PathFact:
         """Return what a path points at, if the tool may touch it so; PathRefused otherwise."""
-        fact = self.workspace.look(path, base=base)
+        fact = self.workspace.look(path, base=base, follow=follow)
         refusal = self.judge_path(tool, fact, access)
         if refusal is not None:
             raise PathRefused("denied", f"{refusal}. Choose another path, or add it to the policy.")

@@ -24,7 +24,8 @@ from toolgate.guards.descriptor import Descriptor
 
 Access = Literal["read", "write", "list"]
 """What is done to a path; `write` is also creating and deleting."""
-Kind = Literal["file", "directory", "fifo", "socket", "device", "absent", "other"]
+Kind = Literal["file", "directory", "link", "fifo", "socket", "device", "absent", "other"]
+"""What an object is; `link` where a symbolic link itself was looked at."""
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
@@ -103,9 +104,10 @@ class Workspace:
     def path(self) -> str:
         return self.roots[0].path
 
-    def look(self, path: str, *, base: str | None = None) -> PathFact:
+    def look(self, path: str, *, base: str | None = None, follow: bool = True) -> PathFact:
         """Return what a path points at, without touching it. `base` is where a relative one starts.
 
+        follow: whether its last name, if that is a link, stands for what it points at, or for the link itself.
         Raises PathRefused for a path that can be no argument or that no object can have. One that leads out of
         every root is a fact like any other, with `root` None.
         """
@@ -113,7 +115,7 @@ class Workspace:
         if base is None and path[0] not in "/." and "/." not in path and "//" not in path:
             root = self.roots[0]
             whole = root.prefix + path
-            return self._directly(path, path.encode(), whole, root) or self._by_hand(path, whole)
+            return self._directly(path, path.encode(), whole, root) or self._by_hand(path, whole, follow)
         if base is not None and not path.startswith("/"):
             check_text(base)
             whole = os.path.join(self.path, base, path)
@@ -122,11 +124,13 @@ class Workspace:
         for root in self._by_length:
             if whole.startswith(root.prefix):
                 inner = whole[len(root.prefix) :].encode() or b"."
-                return self._directly(path, inner, os.path.normpath(whole), root) or self._by_hand(path, whole)
-        return self._by_hand(path, whole)
+                return self._directly(path, inner, os.path.normpath(whole), root) or self._by_hand(path, whole, follow)
+        return self._by_hand(path, whole, follow)
 
-    def spell(self, path: str, *, base: str | None = None) -> PathFact:
+    def spell(self, path: str, *, base: str | None = None, follow: bool = True) -> PathFact:
         """Return where a path leads by its words alone, for files of another machine, which cannot be looked at.
+
+        Words do not tell links, so whether they are followed is for that machine to heed.
 
         Raises PathRefused for a path that can be no argument.
         """
@@ -149,8 +153,8 @@ class Workspace:
         finally:
             os.close(descriptor)
 
-    def _by_hand(self, given: str, whole: str) -> PathFact:
-        trail = _Trail(given)
+    def _by_hand(self, given: str, whole: str, follow: bool) -> PathFact:
+        trail = _Trail(given, follow=follow)
         try:
             trail.walk(whole)
             index, root = self._root_of(trail.entries)
@@ -245,6 +249,8 @@ def kind_of(status: os.stat_result) -> Kind:
         return "other" if status.st_dev in _made_up() else "file"
     if stat.S_ISDIR(mode):
         return "directory"
+    if stat.S_ISLNK(mode):
+        return "link"
     if stat.S_ISFIFO(mode):
         return "fifo"
     if stat.S_ISSOCK(mode):
@@ -334,8 +340,9 @@ class _Entry(NamedTuple):
 class _Trail:
     """The directories from `/` to an object, each held open, links followed by reading them."""
 
-    def __init__(self, given: str) -> None:
+    def __init__(self, given: str, *, follow: bool) -> None:
         self._given = given
+        self._follow = follow
         self.entries: list[_Entry] = []
         self.absent: list[str] = []
 
@@ -351,7 +358,7 @@ class _Trail:
                 self.absent.append(name)
             elif name == "..":
                 self._leave()
-            elif (target := self._enter(name)) is not None:
+            elif (target := self._enter(name, follow=self._follow or bool(names))) is not None:
                 links += 1
                 if links > MAX_LINKS:
                     raise PathRefused("loop", f"{self._given!r} goes through too many links.")
@@ -365,8 +372,8 @@ class _Trail:
         if path.endswith("/") and not self.absent and not stat.S_ISDIR(self.entries[-1].status.st_mode):
             raise PathRefused("not_directory", f"{self._given!r} names a directory, and there is none of that name.")
 
-    def _enter(self, name: str) -> str | None:
-        """Go into a name, or return where it points if it is a link."""
+    def _enter(self, name: str, *, follow: bool) -> str | None:
+        """Go into a name, or return where it points if it is a link that is followed."""
         here = self.entries[-1]
         if not stat.S_ISDIR(here.status.st_mode):
             raise PathRefused("not_directory", f"{self._given!r} goes through {here.name!r}, which is no directory.")
@@ -378,7 +385,7 @@ class _Trail:
         except OSError as error:
             raise cannot_open(self._given, error) from None
         status = os.fstat(descriptor)
-        if not stat.S_ISLNK(status.st_mode):
+        if not follow or not stat.S_ISLNK(status.st_mode):
             self.entries.append(_Entry(name, descriptor, status))
             return None
         try:

@@ -30,6 +30,7 @@ from toolgate.policy.targets import (
     access_of,
     declares_paths,
     path_names,
+    unfollowed_names,
     url_names,
 )
 from toolgate.policy.values import Limit, Share, Surroundings
@@ -191,7 +192,8 @@ class _Stance:
         is_file_tool = any(share.judges_paths for share in shares) or declares_paths(tool)
         if is_file_tool or (paths and policy._protected()):
             named = frozenset(name for share in shares for name in share.path_arguments)
-            found.append(PathInspector(lambda: policy.workspace, named, paths, self._access()))
+            unfollowed = unfollowed_names(tool)
+            found.append(PathInspector(lambda: policy.workspace, named, paths, self._access(), unfollowed))
             listed = any(isinstance(rule, PathsRule) and rule.allowed is not None for rule in _rules(shares))
             guard = policy._protection if is_file_tool else policy._protection_named
             edge = (EdgeRule(guard, is_file_tool, is_file_tool and not listed),)

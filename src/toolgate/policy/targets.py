@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from toolgate.guards import Refused
@@ -27,7 +27,9 @@ URL_NAMES = frozenset("url urls uri uris href link endpoint".split())
 URL_ENDINGS = ("_url", "_urls", "_uri", "_uris")
 Mask = Callable[[str], str]
 COMMAND_NAMES = ("argv", "command", "cmd")
-_PATH_FORMATS = frozenset(("path", "file-path", "directory-path"))
+LINK_FORMAT = "link-path"
+"""The format of a path that stands for a link itself, where its last name is one."""
+_PATH_FORMATS = frozenset(("path", "file-path", "directory-path", LINK_FORMAT))
 _URL_FORMATS = frozenset(("uri", "url", "iri"))
 
 
@@ -98,6 +100,12 @@ def path_names(tool: ToolDefinition) -> dict[str, Any]:
     return declared(tool, _PATH_FORMATS, looks_like_path)
 
 
+def unfollowed_names(tool: ToolDefinition) -> frozenset[str]:
+    """Return the arguments that stand for a link itself, where they name one."""
+    properties = tool.input_schema.get("properties") or {}
+    return frozenset(name for name, schema in properties.items() if LINK_FORMAT in _formats(schema))
+
+
 def url_names(tool: ToolDefinition) -> dict[str, Any]:
     return declared(tool, _URL_FORMATS, looks_like_url)
 
@@ -139,19 +147,28 @@ def access_of(tool: ToolDefinition) -> Access:
 
 @dataclass(frozen=True)
 class PathInspector:
-    """Looks at every path among the arguments. `named` are arguments the policy says hold paths."""
+    """Looks at every path among the arguments. `named` are arguments the policy says hold paths.
+
+    unfollowed: arguments of which a link, as their last name, is looked at itself.
+    """
 
     workspace: Callable[[], Workspace]
     named: frozenset[str]
     defaults: Mapping[str, Any]
     access: Access
+    unfollowed: frozenset[str] = frozenset()
     name: str = "paths"
 
     def __call__(self, call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> tuple[PathTarget, ...]:
         look = _eyes(self.workspace(), call)
         omitted = self._omitted(arguments) if self.defaults else None
         given = {**arguments, **omitted} if omitted else arguments
-        return tuple(look_at(look, where, value, self.access) for where, value in strings(given, self._is_path))
+        return tuple(self._look_at(look, where, value) for where, value in strings(given, self._is_path))
+
+    def _look_at(self, look: Callable[..., PathFact], where: str, value: Any) -> PathTarget:
+        if where in self.unfollowed:
+            look = partial(look, follow=False)
+        return look_at(look, where, value, self.access)
 
     def recall(self, arguments: Mapping[str, Any], kept: list[dict[str, Any]]) -> tuple[PathTarget, ...]:
         """Return what was found when a recorded call was made; a path nobody looked at then is looked at now."""
@@ -160,7 +177,7 @@ class PathInspector:
         for where, value in strings({**self._omitted(arguments), **arguments}, self._is_path):
             one = known.get(where)
             if one is None or not isinstance(value, str):
-                found.append(look_at(self.workspace().look, where, value, self.access))
+                found.append(self._look_at(self.workspace().look, where, value))
             elif "path" not in one:
                 found.append(PathTarget(where, value, self.access, None, one["refused"]))
             else:

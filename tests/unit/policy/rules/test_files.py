@@ -53,6 +53,27 @@ def place(tmp_path: Path) -> Path:
     return home
 
 
+def test_a_link_that_is_meant_itself_is_judged_by_where_it_stands(place: Path) -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string", "format": "link-path"}}}
+    (place / "secret" / "link").symlink_to("../src")
+    words = {
+        placement: [
+            word(
+                LISTS,
+                {"path": path},
+                tool=ToolDefinition("act", schema, print, placement=placement),
+                workspace=place,
+            )
+            for path in ("out", "hidden", "in", "secret/link", "out/../..", "src/a.py")
+        ]
+        for placement in ("inline", "client")
+    }
+    assert words == {
+        "inline": ["allow", "allow", "allow", "deny", "deny", "allow"],
+        "client": ["allow", "allow", "allow", "deny", "deny", "allow"],
+    }
+
+
 LISTS = "tools: {act: {decision: allow, allowed_paths: ['**'], forbidden_paths: ['secret/**']}}"
 
 
