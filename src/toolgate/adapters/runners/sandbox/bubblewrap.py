@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
 from toolgate.adapters.runners.sandbox.staging import must_stage, stage_command
-from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
+from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of, is_readable, memory_of
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES
@@ -315,8 +315,18 @@ def seccomp_file() -> Descriptor:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process that holds the sandbox; the kernel then kills everything inside."""
-    if process.poll() is None:
+    """Kill what is inside, then the process that holds it.
+
+    Bubblewrap ties the inside to the outside only when all is set up: killing the outer process before that would let
+    the program start with nobody to stop it. The outer one is held still first, so that none of its children can go
+    and leave its number to a stranger.
+    """
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    for child in children_of(process.pid):
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGKILL)
-        process.wait()
+            os.kill(child, signal.SIGKILL)
+    process.send_signal(signal.SIGKILL)
+    process.wait()

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,17 @@ def test_the_deadline_is_for_everything(backend: Backend) -> None:
     finished = sh(backend, script, timeout_s=1.0)
     assert (finished.exit_code, finished.ending) == (-1, "timeout")
     assert finished.duration_s < 6
+    until(lambda: not is_alive(mark))
+
+
+def test_nothing_outlives_a_deadline_that_comes_while_the_sandbox_is_being_made(backend: Backend) -> None:
+    mark = uuid.uuid4().hex
+
+    def run(number: int) -> str:
+        return sh(backend, f"sleep 77; : {mark}", timeout_s=number / 500).ending
+
+    with ThreadPoolExecutor(8) as pool:
+        assert {*pool.map(run, range(60))} == {"timeout"}
     until(lambda: not is_alive(mark))
 
 
