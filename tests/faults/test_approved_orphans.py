@@ -137,6 +137,14 @@ def _line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+pytestmark = pytest.mark.timeout(300)  # every process begins by importing everything
+
+
+@pytest.fixture
+def on_file(database: Path, tmp_path: Path) -> Site:
+    return Site(f"sqlite:///{database}", tmp_path)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     if request.param == "sqlite":
@@ -175,16 +183,16 @@ def test_a_process_killed_between_the_yes_and_the_claim_leaves_the_call_to_the_n
         assert site.ran_by() == [holder.pid]
 
 
-def test_a_process_killed_while_it_prepares_a_call_leaves_it_to_the_next(site: Site) -> None:
-    with site.running(PREPARE_FOREVER) as dying, site.gate() as gate:
+def test_a_process_killed_while_it_prepares_a_call_leaves_it_to_the_next(on_file: Site) -> None:
+    with on_file.running(PREPARE_FOREVER) as dying, on_file.gate() as gate:
         until_sync(lambda: [call.status for call in gate.sync.calls(CallQuery())] == [Status.PENDING], within_s=60)
         gate.sync.recover()
         assert gate.sync.get("c1").status is Status.PENDING
         dying.kill()
         dying.wait(60)
-    with site.running(PREPARE_AND_STAY) as holder:
-        site.ends()
-        assert site.ran_by() == [holder.pid]
+    with on_file.running(PREPARE_AND_STAY) as holder:
+        on_file.ends()
+        assert on_file.ran_by() == [holder.pid]
 
 
 def test_an_approved_call_of_a_living_process_is_left_to_it(site: Site) -> None:
@@ -210,30 +218,30 @@ def test_an_approved_call_of_a_living_process_is_left_to_it(site: Site) -> None:
     ],
     ids=["mode", "policy"],
 )
-def test_it_is_judged_again_before_it_runs(site: Site, meanwhile: str, options: str) -> None:
-    site.run(ASK)
-    site.run(APPROVE)
-    site.run(meanwhile)
-    with site.running(f"with open_gate({options}): stay()"):
-        site.ends(Status.DENIED)
-    assert site.ran_by() == []
+def test_it_is_judged_again_before_it_runs(on_file: Site, meanwhile: str, options: str) -> None:
+    on_file.run(ASK)
+    on_file.run(APPROVE)
+    on_file.run(meanwhile)
+    with on_file.running(f"with open_gate({options}): stay()"):
+        on_file.ends(Status.DENIED)
+    assert on_file.ran_by() == []
 
 
-def test_a_definition_changed_since_the_yes_is_asked_about_again(site: Site) -> None:
-    site.run(ASK)
-    site.run(APPROVE)
+def test_a_definition_changed_since_the_yes_is_asked_about_again(on_file: Site) -> None:
+    on_file.run(ASK)
+    on_file.run(APPROVE)
     changed = """
     @toolgate.tool(name="send", risk_level="medium", effects="irreversible")
     def other(to: str, loud: bool = False) -> str: ...
     with toolgate.open(URL, tools=[other]): stay()
     """
-    with site.running(changed), site.gate() as gate:
+    with on_file.running(changed), on_file.gate() as gate:
         until_sync(lambda: gate.sync.get("c1").status is Status.AWAITING_APPROVAL, within_s=60)
-    assert site.ran_by() == []
+    assert on_file.ran_by() == []
 
 
-def test_a_yes_does_not_count_where_the_approval_itself_does_not_say_so(site: Site) -> None:
-    site.run(ASK)
+def test_a_yes_does_not_count_where_the_approval_itself_does_not_say_so(on_file: Site) -> None:
+    on_file.run(ASK)
     forged = """
     import toolgate.pipeline.approve as approve
     from toolgate.kernel.approval import ApprovalStatus
@@ -244,7 +252,7 @@ def test_a_yes_does_not_count_where_the_approval_itself_does_not_say_so(site: Si
         return change._replace(approvals=(closed.evolve(decided_at=closed.expires_at),))
     approve.decide = forge
     """
-    site.run(textwrap.dedent(forged) + textwrap.dedent(APPROVE))
-    with site.running(STAY):
-        site.ends(Status.DENIED)
-    assert site.ran_by() == []
+    on_file.run(textwrap.dedent(forged) + textwrap.dedent(APPROVE))
+    with on_file.running(STAY):
+        on_file.ends(Status.DENIED)
+    assert on_file.ran_by() == []
