@@ -115,6 +115,11 @@ class Approval(Record):
         return self.evolve(status=status, decided_by=by, decided_at=at, reason=reason)
 
 
+def plain_question(tool_name: str) -> str:
+    """Return what a person is asked where neither the caller nor the tool has words of its own."""
+    return f"Run {tool_name}?"
+
+
 def digest_of(call: Call, *, nonce: str) -> str:
     """Return the SHA-256 over project, tool, definition, arguments, requester, preconditions and nonce."""
     content = {

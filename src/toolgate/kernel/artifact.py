@@ -5,13 +5,14 @@ The artifact is data; `surfaces` draws it on a terminal, in HTML, Markdown or pl
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import Approval, plain_question
 from toolgate.kernel.rendering import as_lines, clip, reveal
 
 OPTIONS: Final = ("approve", "deny")
@@ -169,6 +170,34 @@ def summary_of(tool_name: str, arguments: Any, *, width: int = 100) -> str:
     told = ", ".join(f"{reveal(str(key)).text}={_short(value)}" for key, value in given.items())
     line = f"{tool_name}({told})"
     return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def deed_of(approval: Approval, *, width: int = 200) -> str:
+    """Return one line that says what would be done: the words of the caller or the tool, else what it would run with.
+
+    A command is named as a shell would take it, and a file by its path, as they are: `Execute npm test`.
+    """
+    if approval.message != plain_question(approval.tool_name):
+        return approval.message
+    given = approval.arguments if isinstance(approval.arguments, Mapping) else {}
+    command, args, path = given.get("command"), given.get("args", []), given.get("path")
+    if isinstance(command, str) and isinstance(args, list):
+        line = f"Execute {reveal(shlex.join(map(str, (command, *args)))).text}"
+    elif isinstance(path, str) and approval.tool_name in _VERBS:
+        line = f"{_VERBS[approval.tool_name]} {reveal(path).text}"
+    else:
+        line = f"Run {summary_of(approval.tool_name, given, width=width)}"
+    line = line.replace("\n", " ⏎ ")
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+_VERBS = {
+    "read_file": "Read",
+    "write_file": "Write",
+    "edit_file": "Change",
+    "delete_file": "Delete",
+    "list_directory": "List",
+}
 
 
 def _short(value: Any) -> str:

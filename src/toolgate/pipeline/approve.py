@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of, plain_question
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -141,7 +141,7 @@ def requested(approval: Approval, size: int) -> Draft:
 
 
 def _question(call: Call) -> str:
-    return f"Undo {call.tool_name} ({call.undo_of})?" if call.undo_of else f"Run {call.tool_name}?"
+    return f"Undo {call.tool_name} ({call.undo_of})?" if call.undo_of else plain_question(call.tool_name)
 
 
 def decide(call: Call, approval: Approval, *, approve: bool, by: str, reason: str | None, now: datetime) -> Change:

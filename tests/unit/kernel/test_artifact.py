@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolgate.kernel.artifact import CLAIM, ApprovalArtifact, Style, artifact_of, summary_of
+from toolgate.kernel.artifact import CLAIM, ApprovalArtifact, Style, artifact_of, deed_of, summary_of
 from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
 from toolgate.testing.conformance.rows import an_approval
 
@@ -140,3 +140,26 @@ def test_what_is_hidden_must_be_expanded_and_then_is_there(draw: Any) -> None:
     assert "MIDDLE" not in draw(artifact)
     assert "MIDDLE" in draw(artifact, full=True)
     assert "expand them" not in draw(artifact, full=True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "line"),
+    [
+        ("execute_command", {"command": "npm", "args": ["test"]}, "Execute npm test"),
+        ("execute_command", {"command": "git", "args": ["commit", "-m", "a b"]}, "Execute git commit -m 'a b'"),
+        ("execute_command", {"command": "ls"}, "Execute ls"),
+        ("execute_command", {"command": "ls", "args": "-l"}, 'Run execute_command(command="ls", args="-l")'),
+        ("write_file", {"path": "src/a.py", "content": "x"}, "Write src/a.py"),
+        ("write_file", {"path": "a\u202eb\nc"}, "Write a⟦U+202E⟧b ⏎ c"),
+        ("pay", {"amount": 5}, "Run pay(amount=5)"),
+        ("pay", None, "Run pay()"),
+        ("execute_command", {"command": "x" * 300}, f"Execute {'x' * 191}…"),
+    ],
+)
+def test_a_deed_says_what_would_be_done(tool: str, arguments: Any, line: str) -> None:
+    asked = an_approval(tool_name=tool, message=f"Run {tool}?", arguments=arguments)
+    assert deed_of(asked) == line
+
+
+def test_a_deed_is_told_in_the_words_of_who_has_some() -> None:
+    assert deed_of(an_approval(message="May I send it?", arguments={"command": "rm"})) == "May I send it?"

@@ -12,6 +12,7 @@ from toolgate.errors import NotFoundError
 from toolgate.gate import Gate
 from toolgate.interfaces.server import views
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.artifact import deed_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Event
 
@@ -54,7 +55,7 @@ def request_data(approval: Approval) -> dict[str, Any]:
         "risk_level": views.risk(approval.risk),
         "timeout_seconds": timeout,
         "timeout": timeout,
-        "description": approval.message,
+        "description": deed_of(approval),
         "timestamp": approval.created_at,
         "expires_at": approval.expires_at,
         "level": approval.level,
