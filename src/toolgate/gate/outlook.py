@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from toolgate.kernel.assessment import ApprovalLevel
+from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context
-from toolgate.kernel.ruling import is_hopeless
+from toolgate.kernel.ruling import is_hopeless, level_of
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.approve import timeout_s
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.route import placement_of
 from toolgate.ports.bus import Hint
@@ -33,6 +36,19 @@ class Outlook:
             if runs_here and not is_hopeless(tool, stance, context, mode, now):
                 found.append(tool)
         return found
+
+    def asks(self, tool: ToolDefinition, context: Context = DEFAULT_CONTEXT) -> float:
+        """Return how long a person may take to answer about an ordinary call of this tool; 0 where nobody is asked.
+
+        Under the policy and mode of now. Not every call is asked about: its arguments may settle it, either way.
+        """
+        driver = self._driver
+        now, stance = driver.now(), driver.route(tool, context.project).stance
+        level = level_of(tool, stance, context, driver.store.mode, now)
+        if level is ApprovalLevel.AUTO:
+            return 0.0
+        call = Call.make(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+        return timeout_s(call, tool, stance, level)
 
     def hear(self, listener: Callable[[Hint], None]) -> Callable[[], None]:
         """Have a function called whenever a call moves, here or in another process; returns what ends that.

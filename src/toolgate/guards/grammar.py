@@ -151,6 +151,12 @@ class Command:
         object.__setattr__(self, "by_flag", by_flag)
         object.__setattr__(self, "by_subcommand", by_name)
 
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked about some way to run it."""
+        parts = (self, *self.flags)
+        return any(part.word is Word.ASK for part in parts) or any(each.asks for each in self.subcommands)
+
 
 def _unique(pairs: Sequence[tuple[str, T]], what: str) -> dict[str, T]:
     found = dict(pairs)

@@ -123,7 +123,8 @@ class Stance(Record):
 
     `modes_settled`: the policy says in which modes the tool runs, so the definition's own modes are not asked.
     `reads_arguments`: a rule or meter looks at `Facts.arguments`. `may_retry`: whether a second attempt after a passing
-    error is harmless; None leaves it to the definition.
+    error is harmless; None leaves it to the definition. `asks`: a person is asked about some ordinary arguments; what
+    only leads out of the workspace does not count.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -138,6 +139,7 @@ class Stance(Record):
     meters: tuple[Meter, ...] = ()
     modes_settled: bool = False
     reads_arguments: bool = True
+    asks: bool = False
     placement: Placement | None = None
     sandbox: SandboxTerms | None = None
     may_retry: bool | None = None

@@ -16,7 +16,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.confidence import score_call
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.demands import demands
-from toolgate.kernel.policy import Facts, Judgement, Rule, Score, Stance, Verdict, Word, judge
+from toolgate.kernel.policy import SILENCE, Facts, Judgement, Rule, Score, Stance, Verdict, Word, judge
 from toolgate.kernel.tool import RiskLevel, ToolDefinition
 
 log = logging.getLogger("toolgate.policy")
@@ -116,6 +116,21 @@ def is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, mode: Mo
     if len(known) == len(rules):
         return rule_on(call, tool, stance, rules, Facts(mode, now)).denial is not None
     return judge(known, call, tool, Facts(mode, now)).denial is not None
+
+
+def level_of(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode, now: datetime) -> ApprovalLevel:
+    """Return at which level a person may be asked about an ordinary call of this tool in this context; AUTO: at none.
+
+    Risk alone answers where every call is denied, so that a tool is described in every mode.
+    """
+    known = tuple(rule for rule in rules_over(tool, stance) if _is_known(rule))
+    call = Call.make(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+    judgement = judge(known, call, tool, Facts(mode, now))
+    if judgement.word is Word.DENY:
+        judgement = SILENCE
+    if stance.asks and judgement.word is not Word.ASK:
+        judgement = Judgement(Word.ASK, judgement.verdicts)
+    return route_by(tool, judgement, stance, None).level
 
 
 def _is_known(rule: Rule) -> bool:

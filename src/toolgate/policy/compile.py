@@ -20,6 +20,7 @@ from toolgate.kernel.terms import NO_TERMS, SandboxTerms, least
 from toolgate.kernel.tool import Placement, Thresholds, ToolDefinition
 from toolgate.policy.document import RANKS, Document, Entry
 from toolgate.policy.edge import EdgeRule, Protection, protection
+from toolgate.policy.rules.commands import CommandsRule
 from toolgate.policy.rules.paths import PathsRule
 from toolgate.policy.rules.sizes import SizesRule
 from toolgate.policy.scoring import Scorer
@@ -178,11 +179,19 @@ class _Stance:
             undo_ttl_s=reduce(least, (share.undo_ttl_s for share in shares), None),
             terms=reduce(lambda one, other: one.stricter(other), _terms(shares), NO_TERMS),
             modes_settled=any(share.settles_modes for share in shares),
+            asks=any(self._asks(rule) for rule in _rules(shares)),
             reads_arguments=bool(inspectors) or any(share.reads_arguments for share in shares),
             placement=max(placements, key=_PLACEMENTS.index, default=None),
             sandbox=reduce(SandboxTerms.stricter, sandboxes) if sandboxes else None,
             may_retry=_all_agree(share.may_retry for share in shares),
         )
+
+    def _asks(self, rule: Rule) -> bool:
+        """Whether a rule that looks at arguments asks about some of them."""
+        if not isinstance(rule, CommandsRule):
+            return bool(getattr(rule, "asks", False))
+        known = self.policy.commands
+        return any(known[name].asks for name in known if rule.allowed is None or name in rule.allowed)
 
     def _inspectors(self) -> tuple[tuple[Inspector, ...], tuple[Rule, ...]]:
         policy, tool, shares = self.policy, self.tool, self.shares

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import toolgate
+from toolgate.catalog.client import client_tools
 from toolgate.kernel.call import Status
+from toolgate.policy.profiles import render
 from toolgate.ports.bus import Hint
 
 POLICY = """
@@ -73,3 +75,57 @@ async def test_the_mode_decides_what_is_offered(mode: str) -> None:
     async with toolgate.open("memory://", tools=[tool]) as gate:
         await gate.set_mode(mode, by="root")
         assert [one.name for one in gate.offers()] == (["t"] if mode == "NORMAL" else [])
+
+
+ASKING = """
+version: 1
+commands:
+  ls: {}
+  git: {subcommands: {status: , push: {decision: ask}}}
+  rm: {flags: {-r: {decision: ask}}}
+tools:
+  allowed: {decision: allow}
+  asked: {decision: ask}
+  slow: {approval: {level: full, timeout: 40s}}
+  denied: {decision: deny}
+  some: {decision: allow, arguments: [{field: name, in: [a], then: ask}]}
+  none: {decision: allow, arguments: [{field: name, in: [a], then: deny}]}
+  hosts: {hosts: {ask: ["*.example.com"], arguments: [url]}, decision: allow}
+  open: {hosts: {arguments: [url]}, decision: allow}
+  lists: {decision: allow, commands: {allowed: [ls]}}
+  pushes: {decision: allow, commands: {allowed: [git]}}
+  removes: {decision: allow, commands: {allowed: all}}
+  sure: {decision: allow, confidence: {auto: 85, quick: 60}}
+"""
+
+
+async def asked_about(folder: Path, risk: str, *, mode: str = "NORMAL") -> dict[str, float]:
+    (folder / "toolgate.yaml").write_text(ASKING)
+    names = "allowed asked slow denied some none hosts open lists pushes removes sure silent".split()
+    made = [toolgate.ToolDefinition(name, {}, lambda _given: None, risk_level=risk) for name in names]
+    async with toolgate.open("memory://", tools=made, policy=folder) as gate:
+        await gate.set_mode(mode, by="root")
+        return {name: gate.asks(tool) for name, tool in zip(names, made, strict=True)}
+
+
+@pytest.mark.parametrize(("risk", "by_risk"), [("low", 0), ("medium", 300), ("high", 600)])
+async def test_a_tool_asks_where_its_entry_or_else_its_risk_can(tmp_path: Path, risk: str, by_risk: float) -> None:
+    told = await asked_about(tmp_path, risk)
+    quick = by_risk or 300
+    assert told == {
+        "allowed": 0, "asked": quick, "slow": 40, "denied": by_risk, "some": quick, "none": 0, "hosts": quick,
+        "open": 0, "lists": 0, "pushes": quick, "removes": quick, "sure": 600, "silent": by_risk,
+    }  # fmt: skip
+
+
+async def test_a_tool_is_described_in_lockdown_as_ever(tmp_path: Path) -> None:
+    told = await asked_about(tmp_path, "medium", mode="LOCKDOWN")
+    assert (told["silent"], told["pushes"], told["denied"]) == (300, 300, 300)
+
+
+async def test_under_the_policy_init_writes_the_tools_of_document_004_are_as_it_shows_them(tmp_path: Path) -> None:
+    for name, text in render("developer").items():
+        (tmp_path / name).write_text(text)
+    async with toolgate.open("memory://", tools=client_tools(), policy=tmp_path, workspace=tmp_path) as gate:
+        told = {tool.name: gate.asks(tool) for tool in gate.registry}
+    assert told == {"read_file": 0, "list_directory": 0, "write_file": 600, "execute_command": 300}

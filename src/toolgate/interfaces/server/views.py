@@ -17,11 +17,11 @@ from toolgate.interfaces.server.schemas import (
     UseRecord,
 )
 from toolgate.kernel.approval import Approval, ApprovalStatus
-from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
+from toolgate.kernel.artifact import deed_of
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
-from toolgate.kernel.tool import RiskLevel, ToolDefinition
+from toolgate.kernel.tool import ToolDefinition
 
 WIRE_STATUS: dict[Status, Any] = {
     Status.PENDING: "pending",
@@ -47,7 +47,6 @@ APPROVAL_STATUS: dict[ApprovalStatus, Any] = {
     ApprovalStatus.DENIED: "rejected",
     ApprovalStatus.EXPIRED: "timeout",
 }
-_LEVELS = {RiskLevel.LOW: ApprovalLevel.AUTO, RiskLevel.MEDIUM: ApprovalLevel.QUICK, RiskLevel.HIGH: ApprovalLevel.FULL}
 
 
 def execution(result: Result) -> Execution:
@@ -121,7 +120,7 @@ def approval(one: Approval) -> ApprovalRecord:
         status=APPROVAL_STATUS[one.status],
         risk_level=risk(one.risk),
         level=one.level,
-        description=one.message,
+        description=deed_of(one),
         arguments=one.arguments,
         preview=one.preview,
         digest=one.digest,
@@ -155,22 +154,17 @@ def _parameter(schema: Any) -> dict[str, Any]:
     return {word: schema[word] for word in ("type", "description") if isinstance(schema, dict) and word in schema}
 
 
-def tool_info(tool: ToolDefinition) -> ToolInfo:
-    """A tool as callers see it. `timeout_seconds` is how long a person may take; 0 where none is asked."""
-    level = _LEVELS[tool.risk]
-    if tool.requires_approval and level is ApprovalLevel.AUTO:
-        level = ApprovalLevel.QUICK
-    asks = level is not ApprovalLevel.AUTO
-    timeout = (tool.approval_timeout_seconds or LEVEL_TIMEOUT_S[level]) if asks else 0
+def tool_info(tool: ToolDefinition, timeout_s: float) -> ToolInfo:
+    """A tool as callers see it. `timeout_s` is how long a person may take; 0 where none is asked."""
     schema = dict(tool.input_schema)
     return ToolInfo(
         name=tool.name,
         description=tool.description,
         parameters={name: _parameter(one) for name, one in schema.get("properties", {}).items()},
         input_schema=schema,
-        requires_approval=asks,
+        requires_approval=timeout_s > 0,
         risk_level=risk(tool.risk.value),
-        timeout_seconds=timeout,
+        timeout_seconds=timeout_s,
         placement=tool.runs_in.value,
         undoable=tool.undoable,
     )

@@ -128,6 +128,11 @@ class ArgumentRule:
     site: Site
     name: str = "arguments"
 
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked about some arguments."""
+        return self.word is Word.ASK
+
     def __call__(self, _call: Call, _tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
         try:
             holds = self.holds(facts.arguments)

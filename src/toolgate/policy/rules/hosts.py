@@ -52,6 +52,11 @@ class HostsRule:
     site: Site
     name: str = "hosts"
 
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked about some hosts."""
+        return bool(self.rules.ask)
+
     def __call__(self, _call: Call, tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
         urls: tuple[UrlTarget, ...] = facts.found["hosts"]
         if not urls and self.must and not self.arguments and not url_names(tool):

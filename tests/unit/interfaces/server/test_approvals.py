@@ -99,7 +99,7 @@ async def test_what_an_agent_says_about_its_call_is_shown_as_its_claim_only(hous
     body = execute("pay", {"amount": 1}, claim="A routine payment", wait=False)
     asked = (await bot.post(f"{P}/tools/execute", json=body)).json()
     shown = (await house.client("ann").get(f"{P}/approvals/{asked['approval_id']}")).json()["approval"]
-    assert (shown["description"], shown["claim"]) == ("Run pay?", "A routine payment")
+    assert (shown["description"], shown["claim"]) == ("Run pay(amount=1)", "A routine payment")
 
 
 async def test_a_question_shows_everything_but_secrets(house: House) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,15 @@ async def test_the_tools_are_listed_as_document_004_shows_them(house: House) -> 
     ]
     assert tools["drop"]["timeout_seconds"] == 600
     assert tools["add"]["parameters"] == {"left": {"type": "integer"}, "right": {"type": "integer"}}
+
+
+async def test_whether_a_tool_asks_is_what_the_policy_says(tmp_path: Path) -> None:
+    policy = tmp_path / "toolgate.yaml"
+    policy.write_text("version: 1\ntools: {add: {decision: ask}, pay: {decision: allow}}\n")
+    async with open_house(policy=policy) as house:
+        told = (await house.client("ann").get(f"{P}/tools/available")).json()["tools"]
+        asks = {tool["name"]: (tool["requires_approval"], tool["timeout_seconds"]) for tool in told}
+        assert (asks["add"], asks["pay"], asks["drop"]) == ((True, 300), (False, 0), (True, 600))
 
 
 async def test_a_client_runs_what_its_person_asked_for(house: House) -> None:

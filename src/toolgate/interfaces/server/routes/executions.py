@@ -31,7 +31,8 @@ _BASE = "/my/projects/{project_id}/tools"
 
 
 async def available(ask: Ask) -> ToolList:
-    tools = [views.tool_info(tool) for tool in ask.services.gate.registry]
+    gate, context = ask.services.gate, ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
+    tools = [views.tool_info(tool, gate.asks(tool, context)) for tool in gate.registry]
     return ToolList(tools=tools, total_count=len(tools))
 
 
