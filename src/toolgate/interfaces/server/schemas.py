@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, StringConstraints(max_length=4000)]
@@ -167,6 +167,12 @@ class ResultBody(Report):
     )
     undo: dict[str, Any] | None = Field(default=None, description="What undoing it takes.")
     artifacts: Annotated[list[Any], Field(max_length=1000)] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _explained(self) -> ResultBody:
+        if self.status == "failed" and not (self.error or "").strip():
+            raise ValueError("a result that says `failed` needs `error`: what went wrong")
+        return self
 
 
 class ResultAnswer(Answer):

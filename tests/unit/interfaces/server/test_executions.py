@@ -81,6 +81,20 @@ async def test_whether_a_tool_asks_is_what_the_policy_says(tmp_path: Path) -> No
         assert (asks["add"], asks["pay"], asks["drop"]) == ((True, 300), (False, 0), (True, 600))
 
 
+@pytest.mark.parametrize("error", [{}, {"error": None}, {"error": ""}, {"error": "  "}])
+async def test_a_failed_result_says_what_went_wrong(house: House, error: dict[str, Any]) -> None:
+    ann = house.client("ann")
+    async with house.listen("ann") as stream:
+        await stream.ready()
+        asked = (await ann.post(f"{P}/tools/execute", json=execute("far", wait=False))).json()
+        await stream.next("tool.execution_signal")
+        path = f"{P}/tools/{asked['tool_id']}/result"
+        refused = await ann.post(path, json={"status": "failed"} | error)
+        assert (refused.status_code, refused.json()["code"]) == (400, "invalid_request")
+        assert "error" in str(refused.json()["errors"])
+        assert (await ann.post(path, json={"status": "failed", "error": "no such file"})).status_code == 200
+
+
 async def test_a_client_runs_what_its_person_asked_for(house: House) -> None:
     ann = house.client("ann")
     async with house.listen("ann") as stream:
