@@ -66,6 +66,8 @@ def claim(
     """
     approver = call.approved_by or BY_POLICY
     changes = {"owner": owner, "attempt": call.attempt + 1, "started_at": now, "approved_by": approver}
+    if call.approved_at is None:  # nobody was asked: the policy or a grant approves it now
+        changes["approved_at"] = now
     if fence is not call.fence:
         changes["fence"] = fence
     if due_at is not call.due_at:

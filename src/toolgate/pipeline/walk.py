@@ -158,7 +158,7 @@ class Walk:
         if route.quick is None or assessment is None or assessment.level is not ApprovalLevel.AUTO:
             return None
         fields = call.__dict__ | route.quick | assessed(assessment, self._driver.masker.repeated)
-        fields["started_at"] = call.created_at
+        fields["started_at"] = fields["approved_at"] = call.created_at
         return build(Call, fields)
 
     async def submit_undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
@@ -207,7 +207,7 @@ class Walk:
         driver = self._driver
         fields = born.copy()
         if "status" in born:
-            fields["started_at"] = now
+            fields["started_at"] = fields["approved_at"] = now
         fields["id"] = call_id or driver.new_id()
         fields["project"] = context.project
         fields["context"] = context

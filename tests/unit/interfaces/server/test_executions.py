@@ -95,6 +95,14 @@ async def test_a_failed_result_says_what_went_wrong(house: House, error: dict[st
         assert (await ann.post(path, json={"status": "failed", "error": "no such file"})).status_code == 200
 
 
+async def test_a_call_the_policy_approves_has_a_time_of_approval(house: House) -> None:
+    ann = house.client("ann")
+    done = (await ann.post(f"{P}/tools/execute", json=execute("add", {"left": 1, "right": 2}))).json()
+    row = (await ann.get(f"{P}/tools/{done['tool_id']}")).json()
+    assert row["approved_by"] == "policy:auto"
+    assert row["created_at"] <= row["approved_at"] <= row["completed_at"]
+
+
 async def test_a_client_runs_what_its_person_asked_for(house: House) -> None:
     ann = house.client("ann")
     async with house.listen("ann") as stream:
