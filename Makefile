@@ -1,4 +1,5 @@
-# Every target brings its own environment (.venv, from requirements.lock) through tools/bootstrap.py.
+# Every target brings its own environment (.venv, from requirements.lock) through tools/bootstrap.py; the demo needs only
+# a part of it (requirements-demo.lock).
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -6,12 +7,12 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-debian check bench bench-scale soak lock clean bootstrap
+.PHONY: help demo test test-real test-debian check bench bench-scale soak lock clean bootstrap bootstrap-demo
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: bootstrap ## watch an agent ask, decide in the browser, undo and verify (DEMO="--auto", DEMO="--terminal")
+demo: bootstrap-demo ## watch an agent ask, decide in the browser, undo and verify (DEMO="--auto", DEMO="--terminal")
 	@$(BIN)/toolgate demo $(DEMO)
 
 test: check ## everything that must hold before a commit: check, tests, coverage
@@ -48,10 +49,12 @@ soak: bootstrap ## the long campaigns, with many more generated examples (SOAK=1
 	@$(PYTHON) tools/components.py
 	SOAK=$(or $(SOAK),1) HYPOTHESIS_PROFILE=soak $(BIN)/pytest -v -n 2 -m soak --timeout 36000
 
-lock: bootstrap ## write requirements.lock anew (UPGRADE=1 takes newer versions)
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
-	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-config \
-	  $(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --quiet --output-file requirements.lock
+COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-config --system-certs --custom-compile-command "make lock" --quiet
+
+lock: bootstrap ## write requirements.lock and requirements-demo.lock anew (UPGRADE=1 takes newer versions)
+	$(COMPILE) --all-extras --group dev $(if $(UPGRADE),--upgrade) --output-file requirements.lock
+	$(COMPILE) --extra server --group build --constraints requirements.lock --output-file requirements-demo.lock
 
 clean: ## remove the environment, caches and measurements
 	rm -rf .venv build dist htmlcov coverage.json .coverage .coverage.* \
@@ -60,3 +63,6 @@ clean: ## remove the environment, caches and measurements
 
 bootstrap:
 	@$(PYTHON) tools/bootstrap.py
+
+bootstrap-demo:
+	@$(PYTHON) tools/bootstrap.py demo

@@ -1,8 +1,9 @@
-"""Make `.venv` hold exactly `requirements.lock` and this project, editable.
+"""Make `.venv` hold what is locked and this project, editable: `bootstrap.py demo` for the demo, or everything.
 
-Owns the development environment, with the standard library alone; the Makefile runs it before every
-target. It returns at once, offline too, when the stamp in `.venv` says that nothing changed. Exit codes:
-1, a step failed; 2, a person has to do something first, and the message says what.
+Owns the development environment, with the standard library alone; the Makefile runs it before every target. The demo's
+lock is a part of the other, so going from one to the other only adds, and the demo is content with everything. It
+returns at once, offline too, when the stamp in `.venv` says that nothing changed. Exit codes: 1, a step failed; 2, a
+person has to do something first, and the message says what.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCK = ROOT / "requirements.lock"
+LOCKS = {"demo": ROOT / "requirements-demo.lock", "everything": ROOT / "requirements.lock"}
 PYPROJECT = ROOT / "pyproject.toml"
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
@@ -34,6 +35,8 @@ DEBIAN_PACKAGE = "python3-venv"
 
 # Settings of the caller's that would send packages, or Python's own search, somewhere else.
 UNWANTED_ENV = ("PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_HASHES")
+# What pip calls the certificates to trust; SSL_CERT_FILE, which all the others know, it does not read.
+PIP_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 class Stop(Exception):
@@ -55,14 +58,14 @@ def say(message: str) -> None:
     print(f"bootstrap: {message}", flush=True)
 
 
-def wanted_stamp() -> Stamp:
-    """Return the stamp of an up-to-date environment.
+def wanted_stamp(level: str) -> Stamp:
+    """Return the stamp of an environment that is up to date at a level.
 
     The checkout's path counts: the scripts in `.venv/bin` hold it, so a moved checkout is made anew.
     """
     interpreter = f"{sys.version}\n{sys.base_prefix}\n{ROOT}\n".encode()
     return Stamp(
-        packages=hashlib.sha256(interpreter + LOCK.read_bytes()).hexdigest(),
+        packages=hashlib.sha256(interpreter + LOCKS[level].read_bytes()).hexdigest(),
         project=hashlib.sha256(PYPROJECT.read_bytes()).hexdigest(),
     )
 
@@ -85,6 +88,8 @@ def run(step: str, command: Sequence[str | Path]) -> None:
     """Run one step's command; its output goes to the terminal only when the command writes any."""
     env = {name: value for name, value in os.environ.items() if name not in UNWANTED_ENV}
     env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    if "SSL_CERT_FILE" in env and not any(name in env for name in PIP_CERTIFICATES):
+        env["PIP_CERT"] = env["SSL_CERT_FILE"]
     try:
         code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
     except OSError as error:
@@ -159,10 +164,10 @@ def index_is_chosen(pip: Sequence[str | Path]) -> bool:
     return re.search(r"\.(index-url|no-index)=", settings) is not None
 
 
-def install_packages() -> None:
-    """Install the lock: uv, which is in it, takes a tenth of pip's time; pip does what uv cannot."""
+def install_packages(lock: Path) -> None:
+    """Install a lock: uv, where it is in it, takes a tenth of pip's time; pip does what uv cannot."""
     pip = pip_install()
-    locked_uv = re.search(r"^uv==.*(\n +--hash.*)+", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+    locked_uv = re.search(r"^uv==.*(\n +--hash.*)+", lock.read_text(encoding="utf-8"), re.MULTILINE)
     if locked_uv is not None and not index_is_chosen(pip):
         only_uv = VENV / "uv.lock.txt"
         only_uv.write_text(locked_uv[0].rstrip("\\\n ") + "\n", encoding="utf-8")
@@ -170,23 +175,33 @@ def install_packages() -> None:
         options = ["--quiet", "--no-config", "--system-certs", "--require-hashes"]
         uv_install: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--python", VENV_PYTHON]
         with contextlib.suppress(Stop):
-            run("uv pip install", [*uv_install, *options, "-r", LOCK])
+            run("uv pip install", [*uv_install, *options, "-r", lock])
             return
         say("uv could not; installing with pip")
-    run("pip install", [*pip, "--require-hashes", "-r", LOCK])
+    run("pip install", [*pip, "--require-hashes", "-r", lock])
 
 
-def build(*, packages_are_current: bool) -> None:
-    """Bring `.venv` to the wanted state; the stamp is taken away first and comes back last."""
-    wanted = wanted_stamp()
-    if packages_are_current:
+def is_enough(present: Stamp | None, level: str) -> bool:
+    """Whether an environment has all a level wants; one with everything is enough for the demo."""
+    return present is not None and present in {wanted_stamp(level), wanted_stamp("everything")}
+
+
+def build(present: Stamp | None, level: str) -> None:
+    """Bring `.venv` to a level; the stamp is taken away first and comes back last."""
+    held = {name for name in LOCKS if present is not None and wanted_stamp(name).packages == present.packages}
+    if "everything" in held:
+        level = "everything"  # only the project changed; what is there stays
+    wanted = wanted_stamp(level)
+    if held:
         STAMP.unlink()
     else:
         make_venv()
-        say("installing the locked packages")
-        install_packages()
-    say("installing toolgate, editable")
-    run("pip install", [*pip_install(), "--no-deps", "--no-build-isolation", "--editable", ROOT])
+    if level not in held:
+        say(f"installing the locked packages of {LOCKS[level].name}")
+        install_packages(LOCKS[level])
+    if present is None or not held or present.project != wanted.project:
+        say("installing toolgate, editable")
+        run("pip install", [*pip_install(), "--no-deps", "--no-build-isolation", "--editable", ROOT])
     STAMP.write_text("\n".join(wanted) + "\n", encoding="ascii")
 
 
@@ -202,21 +217,21 @@ def only_one() -> Iterator[None]:
         yield
 
 
-def bootstrap() -> None:
+def bootstrap(level: str) -> None:
     if sys.version_info < OLDEST:
         raise Stop(
             f"Python {sys.version.split()[0]} is too old, 3.11 is the oldest that works. "
             "Name a newer one: `make PYTHON=/path/to/python3.11`.",
             code=2,
         )
-    if present_stamp() == wanted_stamp():
+    if is_enough(present_stamp(), level):
         return
     try:
         with only_one():
             # Read again: the one we waited for may have done the work.
-            wanted, present = wanted_stamp(), present_stamp()
-            if present != wanted:
-                build(packages_are_current=present is not None and present.packages == wanted.packages)
+            present = present_stamp()
+            if not is_enough(present, level):
+                build(present, level)
                 say("ready")
     except PermissionError as error:
         raise Stop(
@@ -228,7 +243,10 @@ def bootstrap() -> None:
 
 def main() -> int:
     try:
-        bootstrap()
+        level = sys.argv[1] if sys.argv[1:] else "everything"
+        if level not in LOCKS:
+            raise Stop(f"there is no level {level!r}; write {' or '.join(LOCKS)}, or nothing for everything.", code=2)
+        bootstrap(level)
     except Stop as stop:
         print(f"bootstrap: {stop}", file=sys.stderr)
         return stop.code

