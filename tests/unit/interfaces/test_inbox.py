@@ -91,3 +91,12 @@ def test_wrapped_lines_of_others_keep_their_margin(width: int) -> None:
     assert lines[0] == "Title"
     assert len(lines) > 3
     assert all(line.startswith(MARGIN) for line in lines[1:])
+
+
+def test_the_chosen_question_is_in_sight_however_many_wait() -> None:
+    state = inbox(*(f"a{number:03}" for number in range(100)))
+    press(state, *["down"] * 70)
+    shown = "\n".join(state.lines(width=80, height=24, now=NOON))
+    assert "a070" in shown
+    assert "100 waiting" in shown
+    assert "a000" not in shown

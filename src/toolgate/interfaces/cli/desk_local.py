@@ -15,14 +15,15 @@ from toolgate.interfaces.server.schemas import (
     UndoRunAnswer,
     UndoStepRecord,
 )
-from toolgate.kernel.approval import Approval
+from toolgate.interfaces.server.waiting import listed
+from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_PROJECT, Context, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
 from toolgate.ports.channel import Decision
-from toolgate.ports.store import CallQuery, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 
 PAGE = 1000
 
@@ -36,7 +37,14 @@ class LocalDesk:
         self._project = project
 
     def pending(self) -> list[Approval]:
-        return self._gate.sync.pending(project=self._project)
+        found: list[Approval] = []
+        while True:
+            after = found[-1] if found else None
+            query = ApprovalQuery(project=self._project, status=ApprovalStatus.PENDING, after=after, limit=PAGE)
+            page = self._gate.sync.approvals(query)
+            found += page
+            if len(page) < PAGE:
+                return listed(found)
 
     def approval(self, approval_id: str) -> Approval:
         return self._gate.sync.approval(approval_id, project=self._project)

@@ -25,6 +25,7 @@ from toolgate.interfaces.server.schemas import (
     UndoRunAnswer,
 )
 from toolgate.interfaces.server.views import APPROVAL_STATUS
+from toolgate.interfaces.server.waiting import listed
 from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.call import Status
 from toolgate.kernel.canonical import read_arguments
@@ -64,7 +65,7 @@ class RemoteDesk:
             page = self._client.approvals(status="pending", after=after, limit=1000)
             found += page.approvals
             if page.next is None:
-                return [self._approval(one) for one in found]
+                return listed(self._approval(one) for one in found)
             after = page.next
 
     def approval(self, approval_id: str) -> Approval:

@@ -16,7 +16,7 @@ from toolgate.interfaces.server.schemas import (
     DecisionAnswer,
     RememberBody,
 )
-from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer, DifferenceAnswer
+from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer, DifferenceAnswer, WaitingAnswer
 from toolgate.interfaces.server.schemas_policy import GrantPreviewAnswer
 
 
@@ -34,6 +34,13 @@ class Approvals(Part):
         """A page of approvals, oldest first; its `next` is the `after` of the next page."""
         query = given(status=status, tool_id=call_id, after=after, limit=limit)
         return await self._connection.ask(ApprovalList, "GET", self._path("approvals"), query=query, repeats=True)
+
+    async def waiting(self, *, after: str | None = None, limit: int | None = None) -> WaitingAnswer:
+        """A page of the questions that wait, the riskiest first; its `next` is the `after` of the next page."""
+        query = given(after=after, limit=limit)
+        return await self._connection.ask(
+            WaitingAnswer, "GET", self._path("inbox", "waiting"), query=query, repeats=True
+        )
 
     async def approval(self, approval_id: str) -> ApprovalRecord:
         """One question and, once there is one, its answer."""

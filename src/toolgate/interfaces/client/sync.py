@@ -232,3 +232,4 @@ class SyncClient:
     undo_run = _waited(Client.undo_run)
     verify = _waited(Client.verify)
     wait = _waited(Client.wait)
+    waiting = _waited(Client.waiting)

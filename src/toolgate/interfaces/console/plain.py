@@ -21,13 +21,15 @@ from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError, not_found, problem_of
 from toolgate.interfaces.server.tokens import csrf_of, is_csrf_of
+from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
 from toolgate.ports.channel import Decision
 from toolgate.ports.directory import Ability
 
 Form = dict[str, str]
-RANKS = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
+LISTED = 500
+"""How many questions stand on one page."""
 
 
 class Plain:
@@ -45,9 +47,19 @@ class Plain:
             known = await sessions.memberships(self._services, caller, also=project)
             project = project or (known[0].project if known else "")
             caller.check(project, Ability.READ)
-            cards = [card_of(one) for one in await self._services.gate.pending(project=project)]
-            cards.sort(key=lambda card: (RANKS[card.risk_level], card.expires_at))
-            return self._page("plain_list.html", caller, project, cards=cards, projects=[one.project for one in known])
+            after = request.query_params.get("after")
+            gate = self._services.gate
+            last = None if after is None else await gate.approval(after, project=project)
+            found = await riskiest(gate, project=project, after=last, limit=LISTED)
+            return self._page(
+                "plain_list.html",
+                caller,
+                project,
+                cards=[card_of(one) for one in found.approvals],
+                total=found.total,
+                next=None if found.next is None else found.next.id,
+                projects=[one.project for one in known],
+            )
 
         return await self._for_caller(request, draw)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from toolgate.interfaces.server.schemas import Answer, Body, NoteRecord, Query
+from toolgate.interfaces.server.schemas import Answer, Body, Id, Limit, NoteRecord, Query
 
 
 class Card(Answer):
@@ -89,6 +89,20 @@ class DifferenceAnswer(Answer):
     additions: int
     deletions: int
     warnings: list[str] = Field(default_factory=list)
+
+
+class WaitingQuery(Query):
+    after: Id | None = Field(default=None, description="The `next` of the page before.")
+    limit: Limit = 200
+
+
+class WaitingAnswer(Answer):
+    """Questions that wait, the riskiest first, then what expires first."""
+
+    success: bool = True
+    cards: list[Card]
+    waiting: int = Field(description="How many wait in all.")
+    next: str | None = Field(default=None, description="Where the next page begins; null where these are the last.")
 
 
 class InboxQuery(Query):

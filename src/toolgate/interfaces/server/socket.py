@@ -24,6 +24,7 @@ from toolgate.interfaces.server.operations import strict_json
 from toolgate.interfaces.server.problems import ProblemError, not_found, problem_of
 from toolgate.interfaces.server.schemas import Body, Id, Text
 from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.ports.channel import Decision
 from toolgate.ports.directory import EVERY_PROJECT, Ability
@@ -210,7 +211,7 @@ class Line:
             bell.cursor = after
         else:
             bell.cursor = feed.head
-            pending = await self._services.gate.pending(project=project)
+            pending = (await riskiest(self._services.gate, project=project)).oldest_first
             await skip_told(self._services.gate, feed, bell, pending)
         self.say({"type": "subscribed", "project_id": project, "last_event_id": bell.cursor})
         for approval in pending:

@@ -23,6 +23,7 @@ from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.schemas import StreamQuery
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.shield import secured
+from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import Principal
 from toolgate.ports.directory import Ability
@@ -277,7 +278,9 @@ async def _opening(
         listener.cursor = last_id
         return frames.mode_frame(services.gate) if asked is cards.card_sse else b""
     listener.cursor = feed.head
-    pending = await services.gate.pending(project=feed.project) if asked is not None else []
+    waiting = None if asked is None else await riskiest(services.gate, project=feed.project)
+    is_inbox = asked is cards.card_sse
+    pending = [] if waiting is None else waiting.approvals if is_inbox else waiting.oldest_first
     await skip_told(services.gate, feed, listener, pending)
     ready = {
         "project_id": feed.project,
@@ -285,6 +288,8 @@ async def _opening(
         "mode": services.gate.mode.value,
         "timestamp": frames.now_text(),
     }
+    if waiting is not None and is_inbox:
+        ready |= {"waiting": waiting.total, "next": None if waiting.next is None else waiting.next.id}
     told = [] if asked is None else await _told(pending, asked)
     return b"".join(told) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
 

@@ -32,12 +32,43 @@ export const isReady = signal(false);
 /** How far this machine's clock is behind the server's, in milliseconds. */
 export let skew = 0;
 
-/** How many questions wait. */
-export const waiting = computed(() => {
+/** How many of the questions we know wait. */
+const open = computed(() => {
   let count = 0;
   for (const card of cards.value.values()) if (card.status === "pending") count++;
   return count;
 });
+/** How many wait at the server that were not fetched yet: less urgent than all that are shown. */
+export const unshown = signal(0);
+/** How many questions wait. */
+export const waiting = computed(() => open.value + unshown.value);
+/** The last question that was told in order. @type {string | null} */
+let last = null;
+
+/** Fetch more of the questions that wait, in order; with none, only count them. @param {number} [limit] */
+export async function fetchWaiting(limit = 200) {
+  const from = last && limit ? `&after=${encodeURIComponent(last)}` : "";
+  const page = await get(`inbox/waiting?limit=${limit || 1}${from}`).catch((error) => {
+    last = null; // it may be forgotten by now: the next try begins at the top
+    throw error;
+  });
+  if (limit) {
+    last = page.next ?? page.cards.at(-1)?.approval_id ?? last;
+    putCards(...page.cards);
+  }
+  unshown.value = Math.max(0, page.waiting - open.peek());
+}
+
+/** @type {number | undefined} */
+let counting;
+
+/** Questions that are not shown were decided: count anew, once for many. */
+function countSoon() {
+  counting ??= setTimeout(() => {
+    counting = undefined;
+    fetchWaiting(open.peek() ? 0 : undefined).catch(() => {}); // the next one counts again
+  }, 500);
+}
 
 /** @typedef {(events: Event[]) => void} EventListener */
 /** @type {Set<EventListener>} */
@@ -85,6 +116,7 @@ function hear(frames) {
   /** @type {Event[]} */
   const events = [];
   let isAnew = false;
+  let total = 0;
   for (const { name, data } of frames) {
     if (name === "inbox.card") {
       told.add(data.approval_id);
@@ -92,17 +124,23 @@ function hear(frames) {
       if (data.status === "pending" || fresh.has(data.approval_id) || cards.peek().has(data.approval_id)) {
         fresh.set(data.approval_id, data);
       }
+      if (unshown.peek() && data.status !== "pending") countSoon();
     } else if (name === "inbox.mode") mode.value = data.mode;
     else if (name === "stream.ready") {
       mode.value = data.mode;
       skew = Date.parse(data.timestamp) - Date.now();
       isAnew = true;
+      last = data.next;
+      total = data.waiting;
     } else if (name.startsWith("chat.")) for (const one of chatListeners) one(name, data);
     else events.push(data);
   }
   if (fresh.size) putCards(...fresh.values());
   if (events.length) tell(events);
-  if (isAnew) begin();
+  if (isAnew) {
+    unshown.value = last === null ? 0 : Math.max(0, total - open.peek());
+    begin();
+  }
 }
 
 /** @param {Event[]} events */

@@ -12,8 +12,11 @@ from toolgate.interfaces.server.schemas_inbox import (
     DifferenceAnswer,
     DifferenceBody,
     InboxQuery,
+    WaitingAnswer,
+    WaitingQuery,
 )
 from toolgate.interfaces.server.streams import inbox_stream
+from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.artifact import artifact_of
 from toolgate.kernel.diff import diff_text
 from toolgate.kernel.rendering import as_lines
@@ -32,6 +35,18 @@ async def artifact(ask: Ask) -> ArtifactAnswer:
         arguments=approval.arguments,
         arguments_text="\n".join(as_lines(approval.arguments)[0]),
         input_schema=approval.input_schema,
+    )
+
+
+async def waiting(ask: Ask) -> WaitingAnswer:
+    """A page of the questions that wait. The stream tells the first; this has the rest."""
+    gate, query = ask.services.gate, ask.query
+    after = None if query.after is None else await gate.approval(query.after, project=ask.project)
+    found = await riskiest(gate, project=ask.project, after=after, limit=query.limit)
+    return WaitingAnswer(
+        cards=[card_of(one) for one in found.approvals],
+        waiting=found.total,
+        next=None if found.next is None else found.next.id,
     )
 
 
@@ -62,6 +77,15 @@ OPERATIONS = (
         query=InboxQuery,
         takes_ticket=True,
         media="text/event-stream",
+        tag="inbox",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/inbox/waiting",
+        summary="List the questions that wait as cards, the riskiest first",
+        handler=waiting,
+        query=WaitingQuery,
+        returns=WaitingAnswer,
         tag="inbox",
     ),
     Operation(

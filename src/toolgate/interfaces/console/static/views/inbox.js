@@ -1,13 +1,13 @@
 // @ts-check
 /** The inbox: every question that waits, the riskiest first, and the one that is looked at beside the list. */
 
-import { may } from "../api.js";
+import { attempt, may } from "../api.js";
 import { computed, distinct, effect, followAddress, go, h, link, list, onCleanup, route, signal } from "../core.js";
 import { answer, outcomeOf, reviewOf, whyNotTogether } from "../decide.js";
 import { ago, countdown, riskBadge } from "../format.js";
 import { bind, show } from "../keyboard.js";
 import { announce, toast } from "../notify.js";
-import { cards, clearDecided, isReady, waiting } from "../store.js";
+import { cards, clearDecided, fetchWaiting, isReady, unshown, waiting } from "../store.js";
 import { aims, canUndo, cardView, undo } from "./card.js";
 
 /** @typedef {import("../store.js").Card} Card */
@@ -240,9 +240,12 @@ export function view() {
     h("h1", { class: "unseen" }, "Inbox"),
     h("section", { class: "listing", "aria-label": "Inbox" },
       h("header", null,
-        h("h2", null, () => (isReady.value ? `${waiting.value} waiting` : "Inbox")),
+        h("h2", null, () => (isReady.value ? `${waiting.value.toLocaleString()} waiting` : "Inbox")),
         h("button", { class: "quiet", hidden: () => !decided.value, onclick: clearDecided }, () => `Clear ${decided.value} decided`)),
       scroller,
+      h("p", { class: "rest", hidden: () => !unshown.value },
+        h("span", null, () => `${unshown.value.toLocaleString()} less urgent not shown`),
+        h("button", { class: "quiet", onclick: () => attempt(() => fetchWaiting()) }, "Show more")),
       h("div", { class: "bulk", hidden: () => !chosen.value.length },
         h("span", null, () => `${chosen.value.length} chosen`), h("span", { class: "grow" }),
         h("button", { class: "primary", onclick: () => together("approve") }, "Approve…"),
