@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ _POSTGRES = ("postgresql", "postgres")
 
 @spelled
 def open(  # `toolgate.open` is the name users type
-    url: str = "memory://",
+    url: str | PathLike[str] = "memory://",
     *,
     tools: Iterable[ToolDefinition] = (),
     policy: Policy | str | PathLike[str] | None = None,
@@ -64,8 +64,9 @@ def open(  # `toolgate.open` is the name users type
     redis: str | None = None,
     workers: bool | None = None,
 ) -> Gate:
-    """Open a gate on a store: `sqlite:///path/to/file.db` is durable, `postgresql://user@host/database` is shared by
-    many machines, `memory://` ends with the process.
+    """Open a gate on a store, named by its URL or by the path of a SQLite file: `path/to/file.db`, which is the same as
+    `sqlite:///path/to/file.db`, is durable, `postgresql://user@host/database` is shared by many machines, `memory://`
+    ends with the process.
 
     `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
@@ -75,6 +76,7 @@ def open(  # `toolgate.open` is the name users type
     handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between processes.
     `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on PostgreSQL.
     """
+    url = store_url(url)
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None
@@ -229,9 +231,25 @@ def uninstalled(error: ModuleNotFoundError) -> UsageError | None:
     return UsageError(f"This needs {library}, which comes with the extra `{extra}`: {how_to_install(extra)}.")
 
 
-def connect(url: str, *, redis: str | None = None) -> tuple[Store, Bus]:
-    """Return the store a URL names and the bus that belongs to it, through Redis where one is given."""
-    store, bus = _connect(url)
+def store_url(database: str | PathLike[str]) -> str:
+    """Return the URL of a store that is named by its URL or by the path of a SQLite file."""
+    named = fspath(database)
+    scheme, separator, _ = named.partition("://")
+    if separator:
+        if scheme in ("http", "https"):
+            raise UsageError("This is a server's address, not a database: use --server, or `toolgate.client.Client`.")
+        return named
+    if not named.strip() or named in _SCHEMES or named.partition(":")[0] in (*_SCHEMES, *_POSTGRES):
+        raise UsageError(
+            f"{named.partition(':')[0]!r} names no database. Give the path of a SQLite file, or a URL: memory://, "
+            "sqlite:///file.db or postgresql://user@host/database."
+        )
+    return f"sqlite:///{named}"
+
+
+def connect(url: str | PathLike[str], *, redis: str | None = None) -> tuple[Store, Bus]:
+    """Return the store of this name and the bus that belongs to it, through Redis where one is given."""
+    store, bus = _connect(store_url(url))
     if redis is None:
         return store, bus
     return store, _load("toolgate.adapters.buses.redis", "RedisBus")(redis, beneath=bus, origin=store.owner)
@@ -254,16 +272,17 @@ def _connect(url: str) -> tuple[Store, Bus]:
     raise _unknown(scheme)
 
 
-def undo_records(url: str) -> UndoRecords:
-    """Return what keeps undo data at a URL: a Redis, or the store that the URL names."""
-    if url.startswith(REDIS):
+def undo_records(url: str | PathLike[str]) -> UndoRecords:
+    """Return what keeps undo data: a Redis at its URL, or the store of this name."""
+    if isinstance(url, str) and url.startswith(REDIS):
         in_redis: UndoRecords = _load("toolgate.adapters.stores.redis_undo", "RedisUndo")(url)
         return in_redis
     return connect(url)[0]
 
 
-def directory(url: str) -> Directory:
-    """Return the directory that belongs to the store a URL names."""
+def directory(url: str | PathLike[str]) -> Directory:
+    """Return the directory that belongs to the store of this name."""
+    url = store_url(url)
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "memory":
         in_memory: Directory = _load("toolgate.adapters.directories.memory", "MemoryDirectory")()
@@ -282,8 +301,9 @@ def directory(url: str) -> Directory:
     raise _unknown(scheme)
 
 
-def threads(url: str) -> Threads:
-    """Return where the conversations of the store a URL names are kept."""
+def threads(url: str | PathLike[str]) -> Threads:
+    """Return where the conversations of the store of this name are kept."""
+    url = store_url(url)
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "memory":
         in_memory: Threads = _load("toolgate.adapters.threads.memory", "MemoryThreads")()

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from os import PathLike
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -93,8 +94,10 @@ class ApprovalService:
         self._realm = self.gate.attach(PROJECT, self._questions)
 
     @classmethod
-    def open(cls, url: str = "memory://") -> ApprovalService:
-        """Return a service on `sqlite:///file.db` or `postgresql://user@host/database` (durable), or `memory://`."""
+    def open(cls, url: str | PathLike[str] = "memory://") -> ApprovalService:
+        """Return a service on a SQLite file, named by its path or as `sqlite:///file.db`, on
+        `postgresql://user@host/database` (both durable), or on `memory://`.
+        """
         return cls(open_gate(url))
 
     async def request(self, request: ApprovalRequest, *, timeout_seconds: float | None = None) -> ApprovalRequest:

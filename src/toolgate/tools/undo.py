@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from os import PathLike
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
@@ -45,8 +46,10 @@ class UndoStore:
         """What this object stored and nobody deleted, with the time it expires."""
 
     @classmethod
-    def open(cls, url: str = "memory://", *, ttl_seconds: float = DEFAULT_UNDO_TTL_S) -> UndoStore:
-        """Return an undo store on `sqlite:///file.db` or `redis://host:port/0` (durable, sealed), or `memory://`."""
+    def open(cls, url: str | PathLike[str] = "memory://", *, ttl_seconds: float = DEFAULT_UNDO_TTL_S) -> UndoStore:
+        """Return an undo store on a SQLite file, named by its path or as `sqlite:///file.db`, on
+        `postgresql://user@host/database` or `redis://host:port/0` (durable, sealed), or on `memory://`.
+        """
         return cls(ttl_seconds, store=undo_records(url))
 
     async def store(

@@ -22,7 +22,8 @@ class ServerSettings(BaseSettings):
 
     database: str = Field(
         default="sqlite:///toolgate.db",
-        description="URL of the store: `sqlite:///file.db`, `postgresql://...` or `memory://`.",
+        description="The database: the path of a SQLite file, or a URL (`sqlite:///file.db`, `postgresql://...`, "
+        "`memory://`).",
     )
     policy: Path | None = Field(
         default=None, description="The policy file or folder; the working directory by default."

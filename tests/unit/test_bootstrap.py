@@ -1,0 +1,54 @@
+"""A database is named by its URL or by the path of a SQLite file, wherever one is named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import toolgate
+from toolgate import bootstrap
+from toolgate.errors import UsageError
+from toolgate.tools import ApprovalService, UndoStore
+
+
+@toolgate.tool
+async def note(text: str) -> str:
+    return text
+
+
+async def test_a_path_and_a_url_name_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with toolgate.open("a.db", tools=[note]) as gate:
+        await gate.call("note", {"text": "hello"}, call_id="c1")
+    for name in ("sqlite:///a.db", f"sqlite:///{tmp_path}/a.db", tmp_path / "a.db", f"{tmp_path}/a.db"):
+        async with toolgate.open(name) as gate:
+            assert (await gate.get("c1")).data == "hello"
+
+
+async def test_everything_that_opens_a_database_takes_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    service = ApprovalService.open(path)
+    await service.gate.aclose()
+    store = UndoStore.open(str(path))
+    await store.store("c1", {"old": 1})
+    await store.close()
+    for opened in (bootstrap.directory(path), bootstrap.threads(path)):
+        await opened.close()
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".db"] == ["a.db"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "memory", "sqlite", "sqlite:a.db", "postgresql:/host/db"])
+def test_what_looks_like_neither_is_refused_before_a_file_is_made(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no database"):
+        toolgate.open(name)
+    assert not Path(name or "nothing").is_file()
+
+
+def test_a_servers_address_is_no_database_and_a_password_is_not_repeated() -> None:
+    with pytest.raises(UsageError, match=re.escape("a server's address, not a database")):
+        toolgate.open("http://127.0.0.1:8642")
+    with pytest.raises(UsageError) as refused:
+        toolgate.open("postgresql:user:s3cret@host/db")
+    assert "s3cret" not in str(refused.value)
