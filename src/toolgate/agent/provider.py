@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolgate.agent.history import AgentSaid, PersonSaid, Said, ToolsSaid
 from toolgate.agent.model import Hear, Question, Reply, Wanted
 from toolgate.errors import ModelError, UsageError, how_to_install
+from toolgate.kernel.formats import fresh_id
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.threads import Usage
 
@@ -31,6 +33,8 @@ except ImportError as missing:
 
 BUSY_S = 2.0
 """When to ask again a model that is busy and does not say when."""
+NAMELESS = "tool_without_a_name"
+"""What a call is called that names no tool; providers take no empty name back."""
 LONGEST_S = 60.0
 """Longer than this nobody waits for a provider's limit: the run fails and says when to come back."""
 
@@ -84,7 +88,7 @@ class ProviderModel:
                     piece = _piece(event)
                     if piece:
                         await hear(piece)
-                response = stream.get()
+                response = _named(stream)
         except failures.AgentRunError as error:
             raise _told(error) from None
         except Exception as error:  # noqa: BLE001  # four SDKs beneath, each with errors of its own
@@ -147,6 +151,24 @@ def _piece(event: Any) -> str:
     if isinstance(event, parts.PartDeltaEvent) and isinstance(event.delta, parts.TextPartDelta):
         return event.delta.content_delta
     return ""
+
+
+def _named(stream: Any) -> parts.ModelResponse:
+    """Return the whole answer, with a name for every call that came without one.
+
+    The library leaves a call out of the answer that no name came for, without a word. Under a name that no tool has
+    it is told to be unknown, and the model may correct itself.
+    """
+    response: parts.ModelResponse = stream.get()
+    lost = [part for part in stream._parts_manager._parts if isinstance(part, parts.ToolCallPartDelta)]
+    told = [
+        part if not isinstance(part, parts.ToolCallPart) or part.tool_name else replace(part, tool_name=NAMELESS)
+        for part in response.parts
+    ]
+    told += [
+        parts.ToolCallPart(NAMELESS, part.args_delta, tool_call_id=part.tool_call_id or fresh_id()) for part in lost
+    ]
+    return replace(response, parts=told)
 
 
 def _reply(response: parts.ModelResponse) -> Reply:

@@ -16,7 +16,7 @@ from toolgate.gate.outlook import Outlook
 from toolgate.gate.ownership import Ownership
 from toolgate.gate.people import People, somebody
 from toolgate.gate.sync import SyncGate
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, check_call_id
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
@@ -221,6 +221,8 @@ class Gate(People, Elsewhere, Outlook):
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
+        if call_id is not None:
+            check_call_id(call_id)
         if own:
             call_id = call_id or self._driver.new_id()
         submitting = self._walk.submit(

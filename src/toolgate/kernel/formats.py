@@ -12,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
+from uuid import uuid4
 
 from toolgate.errors import ToolInputError
 from toolgate.kernel.canonical import Arguments, Limits, canonical, read_arguments
-from toolgate.kernel.formats_calls import FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
-from toolgate.kernel.formats_find import Found, UnreadableError, find_calls
-from toolgate.kernel.formats_read import AmbiguousError, FieldNames, Format, RawCall, read_call
+from toolgate.kernel.formats_calls import OURS, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
+from toolgate.kernel.formats_find import find_calls
+from toolgate.kernel.formats_look import Found, UnreadableError, field
+from toolgate.kernel.formats_read import CALL_TYPES, AmbiguousError, FieldNames, Format, RawCall, read_call
 from toolgate.kernel.tool import ToolDefinition
 
 __all__ = ["FieldNames", "Format", "FormatLimits", "Reason", "ResolvedToolCall", "UnresolvedToolCall", "parse_calls"]
@@ -30,23 +32,31 @@ _FREE_TEXT: Final = frozenset({Format.OPENAI_CUSTOM, Format.OPENAI_RESPONSES_CUS
 _MAX_ID_BITS: Final = 512
 
 
+def fresh_id() -> str:
+    """Return an id for a call that came without one."""
+    return f"{OURS}{uuid4().hex}"
+
+
 def parse_calls(
     payload: Any,
     find: Callable[[str], ToolDefinition | None],
     *,
     names: FieldNames = FieldNames(),  # noqa: B008  # an immutable value
     limits: FormatLimits = DEFAULT_LIMITS,
+    new_id: Callable[[], str] = fresh_id,
 ) -> tuple[list[ResolvedToolCall], list[UnresolvedToolCall]]:
     """Return the calls that can run and those that cannot, each in the order sent. Never raises.
 
     `payload` is a response, a message, a list of calls or one call, as dicts or SDK objects. `find` returns the
-    tool of a name, as `ToolRegistry.find` does. With `names`, every call is read by these field names alone.
+    tool of a name, as `ToolRegistry.find` does. With `names`, every call is read by these field names alone. A call
+    that comes without an id where its provider gives one is unresolved, with an id of `new_id`.
     """
     try:
         found = find_calls(payload)
     except UnreadableError as error:
-        return [], [_malformed(payload, error)]
+        return [], [_with_id(_malformed(payload, error), new_id)]
     parsed = [one for one in (_parse(item, find, names, limits) for item in found) if one is not None]
+    parsed = [_with_id(one, new_id) for one in parsed]
     if len(parsed) > limits.max_calls:
         text = (
             f"The answer holds {len(parsed):,} calls; at most {limits.max_calls:,} are taken. Ask for fewer at a time."
@@ -63,10 +73,13 @@ def _parse(
     try:
         raw = read_call(found.item, names, is_content=found.is_content)
     except UnreadableError as error:
-        return _malformed(found.item, error)
+        return _piece(_malformed(found.item, error)) if found.is_piece else _malformed(found.item, error)
     if raw is None:
-        return None
+        is_call = found.is_piece and not found.is_content
+        return _piece(UnresolvedToolCall("", "", {}, "", found.item)) if is_call else None
     parsed = _resolve(raw, found.item, find, limits)
+    if found.is_piece:
+        return _piece(parsed)
     if raw.is_partial:
         parsed = _refuse(parsed, Reason.TRUNCATED, "The call is marked as unfinished. Wait for the whole of it.")
     if found.obstacle is not None:
@@ -75,9 +88,30 @@ def _parse(
     return parsed
 
 
+def _piece(one: Parsed) -> UnresolvedToolCall:
+    text = "This is a piece of a call in a stream. Put the pieces together, then pass the whole message."
+    return _refuse(one, Reason.TRUNCATED, text)
+
+
+def _with_id(one: Parsed, new_id: Callable[[], str]) -> Parsed:
+    """Give an unresolved call that came without a usable id one of ours, so that it can be told and looked up."""
+    return one if one.call_id or isinstance(one, ResolvedToolCall) else replace(one, call_id=new_id())
+
+
 def _malformed(item: Any, error: UnreadableError) -> UnresolvedToolCall:
     reason = Reason.AMBIGUOUS if isinstance(error, AmbiguousError) else Reason.MALFORMED
-    return UnresolvedToolCall("", "", {}, f"This is not a tool call that can be read: {error}.", item, reason)
+    text = f"This is not a tool call that can be read: {error}."
+    return UnresolvedToolCall(_id_of(item), "", {}, text, item, reason)
+
+
+def _id_of(item: Any) -> str:
+    """Return the id of something that is no call otherwise, so that its provider can be answered; empty for none."""
+    try:
+        kind, found = field(item, "type"), field(item, "call_id") or field(item, "id")
+    except UnreadableError:
+        return ""
+    is_call = isinstance(kind, str) and kind in CALL_TYPES
+    return found[: DEFAULT_LIMITS.max_call_id] if is_call and isinstance(found, str) and _is_plain(found) else ""
 
 
 def _refuse(one: Parsed, reason: Reason, text: str) -> UnresolvedToolCall:
@@ -89,7 +123,7 @@ def _refuse(one: Parsed, reason: Reason, text: str) -> UnresolvedToolCall:
 def _resolve(raw: RawCall, item: Any, find: Callable[[str], ToolDefinition | None], limits: FormatLimits) -> Parsed:
     call_id, name = _text_id(raw.call_id), _text(raw.name)
     refused = UnresolvedToolCall(
-        _shown(call_id or "", limits.max_call_id),
+        _shown(call_id, limits.max_call_id) if call_id and _is_plain(call_id) else "",
         _shown(name or "", limits.max_name),
         {},
         "",
@@ -98,7 +132,7 @@ def _resolve(raw: RawCall, item: Any, find: Callable[[str], ToolDefinition | Non
         None,
         raw.format,
     )
-    wrong = _wrong_labels(call_id, name, limits)
+    wrong = _wrong_labels(call_id, name, raw.format, limits)
     if wrong is not None or name is None:
         return _refuse(refused, *(wrong or _NAMELESS))
     tool = find(name)
@@ -130,24 +164,46 @@ def _text_id(value: Any) -> str | None:
     return "" if value is None else _text(value)
 
 
-_NAMELESS: Final = (Reason.MALFORMED, "The call names no tool: its name must be text.")
+_NAMELESS: Final = (
+    Reason.MALFORMED,
+    "The call names no tool: its name must be text. A piece of a stream may have none: pass the whole message.",
+)
 
 
-def _wrong_labels(call_id: str | None, name: str | None, limits: FormatLimits) -> tuple[Reason, str] | None:
+_WITH_IDS: Final = frozenset(Format) - {Format.GEMINI, Format.OPENAI_LEGACY, Format.PLAIN}
+"""The formats whose calls always have an id: without it no result can be told."""
+
+
+def _wrong_labels(
+    call_id: str | None, name: str | None, format: Format, limits: FormatLimits
+) -> tuple[Reason, str] | None:
     if call_id is None:
         return Reason.MALFORMED, "The call's id is neither text nor a whole number."
+    if not _is_plain(call_id):
+        return Reason.MALFORMED, "The call's id holds control characters. Ids are plain text."
     if len(call_id) > limits.max_call_id:
         return Reason.OVERSIZED, f"The call's id is longer than {limits.max_call_id} characters."
     if not name:
         return _NAMELESS
     if len(name) > limits.max_name:
         return Reason.OVERSIZED, f"The name of the tool is longer than {limits.max_name} characters."
+    if not call_id and format in _WITH_IDS:
+        text = f"The call has no id, and every call of the format `{format}` has one: its result could not be told."
+        return Reason.MALFORMED, text
     return None
 
 
+def _is_plain(text: str) -> bool:
+    """Whether text has no characters that control how it is shown, or stored."""
+    return text.isprintable()
+
+
 def _shown(text: str, most: int) -> str:
-    """Return text that is safe to store and print, cut to a limit."""
-    return text[:most].encode("utf-8", "backslashreplace").decode()
+    """Return text that is safe to store and print, cut to a limit; what controls how it is shown is escaped."""
+    cut = text[:most]
+    if _is_plain(cut):
+        return cut
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
 
 
 def _read_arguments(raw: RawCall, tool: ToolDefinition | None, limits: Limits) -> Arguments:

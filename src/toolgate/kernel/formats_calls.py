@@ -9,6 +9,9 @@ from typing import Any
 from toolgate.kernel.canonical import Limits
 from toolgate.kernel.formats_read import Format
 
+OURS = "tg_"
+"""What the ids of calls begin with that came without one and could not be resolved."""
+
 
 class Reason(StrEnum):
     """Why a call was not resolved."""
@@ -51,6 +54,7 @@ class ResolvedToolCall:
 class UnresolvedToolCall:
     """A call that must not run, and why: `error` in words, `reason` for programs.
 
+    `call_id` is the provider's; one of ours, which begins with `tg_`, where it gave none that can be used.
     `location` is a JSON Pointer into the arguments where the schema refuses them.
     """
 

@@ -1,18 +1,16 @@
 """Find the tool calls in what a model's provider returned: a response, a message, a list, or one call.
 
 Dicts and SDK objects are read alike, by field name; no SDK is imported. This file finds where calls stand and
-whether their answer was cut off; `kernel.formats_read` reads one call. Foreign objects may fail in any way when
-looked at, so every look goes through `field` and `items`.
+whether their answer was cut off; `kernel.formats_read` reads one call, `kernel.formats_stream` knows the pieces of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-MAX_ITEMS: Final = 100_000
-"""How many items of one list are looked at; a list that is longer has far too many calls in any case."""
+from toolgate.kernel.formats_look import Found, UnreadableError, field, has, items
+from toolgate.kernel.formats_stream import find_pieces, within
 
 _CUT_OFF: Final = frozenset(
     """
@@ -22,49 +20,9 @@ _CUT_OFF: Final = frozenset(
     """.split()
 )
 _CONVERSATION: Final = ("ambiguous", "the list is a conversation; pass the one message that the model just wrote")
+_HOLDERS: Final = ("tool_calls", "function_calls", "functionCalls", "choices", "candidates", "output")
+"""Where answers keep what they hold."""
 _GEMINI_COMPLETE: Final = frozenset({"stop", "finish_reason_unspecified"})
-
-
-class UnreadableError(Exception):
-    """Something that cannot be read as a tool call, in words."""
-
-
-class Found(NamedTuple):
-    """One item that may be a call. `obstacle` is why a call in it must not run, whatever it says."""
-
-    item: Any
-    is_content: bool = False
-    """It stands among texts and other content, so an item of another kind is not a broken call."""
-    obstacle: tuple[str, str] | None = None
-    """A reason and its text."""
-
-
-def field(item: Any, name: str) -> Any:
-    """Return a key of a mapping or an attribute of an object; None where there is none."""
-    try:
-        return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
-    except Exception as error:  # noqa: BLE001  # an object of somebody else's: looking may run anything
-        raise UnreadableError(f"its `{name}` cannot be read ({type(error).__name__})") from None
-
-
-def has(item: Any, name: str) -> bool:
-    """Whether there is such a key or attribute, be it None."""
-    try:
-        return name in item if isinstance(item, Mapping) else hasattr(item, name)
-    except Exception as error:  # noqa: BLE001  # as in `field`
-        raise UnreadableError(f"its `{name}` cannot be read ({type(error).__name__})") from None
-
-
-def items(value: Any) -> list[Any] | None:
-    """Return the items of a sequence or iterator; None for text, named tuples and everything else."""
-    if not isinstance(value, Sequence | Iterator) or isinstance(value, str | bytes | bytearray):
-        return None
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return None
-    try:
-        return list(islice(value, MAX_ITEMS))
-    except Exception as error:  # noqa: BLE001  # an iterator of somebody else's may raise anything
-        raise UnreadableError(f"its items cannot be read ({type(error).__name__})") from None
 
 
 def find_calls(payload: Any) -> list[Found]:
@@ -90,7 +48,9 @@ def find_calls(payload: Any) -> list[Found]:
 def _in_item(item: Any) -> list[Found] | None:
     """Return the calls of a message, choice or candidate in a list; None for an item that is none of these."""
     try:
-        is_message = any(field(item, name) is not None for name in ("role", "tool_calls", "message"))
+        if (pieces := _stream(item)) is not None:
+            return list(pieces)
+        is_message = has(item, "tool_calls") or any(field(item, name) is not None for name in ("role", "message"))
         is_candidate = _list_of(field(item, "content"), "parts") is not None
         return list(_in_object(item)) if is_message or is_candidate else None
     except UnreadableError:
@@ -107,12 +67,23 @@ def _is_said_by_others(item: Any) -> bool:
 
 
 def _in_object(payload: Any) -> Iterator[Found]:
-    for look in (_chat_response, _gemini_response, _output, _one_candidate, _message, _live_calls, _choice):
+    for look in _LOOKS:
         found = look(payload)
         if found is not None:
             yield from found
             return
     yield Found(payload)
+
+
+def _stream(payload: Any) -> Iterable[Found] | None:
+    """The calls in an event or chunk of a stream; None for anything else."""
+    whole = within(payload)
+    if whole is not None:
+        return _output(whole) or _message(whole) or []
+    choices = _list_of(payload, "choices") or []
+    if any(field(choice, "delta") is not None for choice in choices):
+        return _chat_response(payload)
+    return find_pieces(payload)
 
 
 def _chat_response(payload: Any) -> Iterable[Found] | None:
@@ -122,7 +93,7 @@ def _chat_response(payload: Any) -> Iterable[Found] | None:
 def _choice(choice: Any) -> Iterable[Found] | None:
     message = field(choice, "message")
     if message is None:
-        return None
+        return find_pieces(choice)
     found = _message(message)
     return _stopped([Found(message)] if found is None else found, field(choice, "finish_reason"))
 
@@ -181,7 +152,12 @@ def _message(message: Any) -> Iterable[Found] | None:
         if blocks is not None:
             found = [Found(block, is_content=True) for block in blocks]
             return _stopped(found, _either(message, "stop_reason", "stopReason"))
-    return [] if calls is not None or field(message, "role") is not None else None
+    return [] if field(message, "role") is not None or _has_no_calls(message) else None
+
+
+def _has_no_calls(message: Any) -> bool:
+    """Whether something says by itself that it holds no calls: its list of them is empty or null."""
+    return has(message, "tool_calls") and field(message, "name") is None
 
 
 def _live_calls(payload: Any) -> Iterable[Found] | None:
@@ -192,6 +168,26 @@ def _live_calls(payload: Any) -> Iterable[Found] | None:
             if calls is not None:
                 return [Found({"functionCall": call}) for call in calls]
     return None
+
+
+def _empty(payload: Any) -> Iterable[Found] | None:
+    """Nothing, for what has a place for calls and null there."""
+    is_call = any(field(payload, name) is not None for name in ("name", "type", "function"))
+    return [] if not is_call and any(has(payload, name) for name in _HOLDERS) else None
+
+
+_LOOKS: Final = (
+    _stream,
+    _chat_response,
+    _gemini_response,
+    _output,
+    _one_candidate,
+    _message,
+    _live_calls,
+    _choice,
+    _empty,
+)
+"""The shapes an answer may have, in the order in which they are told apart."""
 
 
 def _stopped(found: Iterable[Found], reason: Any) -> Iterator[Found]:

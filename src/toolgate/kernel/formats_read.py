@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from toolgate.kernel.formats_find import UnreadableError, field, has
+from toolgate.kernel.formats_look import UnreadableError, field, has
 
 
 class Format(StrEnum):
@@ -68,6 +68,8 @@ _TYPED: Final = {
     "tool_use": Format.ANTHROPIC,
     "tool_call": Format.PLAIN,
 }
+CALL_TYPES: Final = frozenset(_TYPED)
+"""The types by which calls say what they are."""
 _WRAPPED: Final = frozenset({Format.OPENAI, Format.OPENAI_CUSTOM})
 _BY_CALL_ID: Final = frozenset({Format.OPENAI_RESPONSES, Format.OPENAI_RESPONSES_CUSTOM})
 _ARGUMENTS: Final = ("arguments", "input", "args")
@@ -80,7 +82,7 @@ def read_call(item: Any, names: FieldNames, *, is_content: bool) -> RawCall | No
     if isinstance(item, str | bytes | int | float | list) or item is None:
         raise UnreadableError(f"it is a Python {type(item).__name__}, where a mapping or an SDK object is expected")
     method = field(item, "method")
-    if method is not None and field(item, "params") is not None:
+    if method is not None and (method == "tools/call" or field(item, "params") is not None):
         return _mcp(item, method)
     kind = field(item, "type")
     kind = kind if isinstance(kind, str) else None
@@ -92,8 +94,8 @@ def read_call(item: Any, names: FieldNames, *, is_content: bool) -> RawCall | No
     if kind is not None and kind not in _TYPED:
         _pass_over(item, kind)
         return None
-    if field(item, "name") is None:
-        if is_content or (kind is None and field(item, "text") is not None):
+    if kind is None and field(item, "name") is None and not _has_arguments(item):
+        if is_content or field(item, "text") is not None:
             return None
         raise UnreadableError("it has no field that a tool call has; pass calls, a message or a response")
     return _flat(item, kind)
@@ -137,6 +139,10 @@ def _flat(item: Any, kind: str | None) -> RawCall:
     )
 
 
+def _has_arguments(item: Any) -> bool:
+    return any(field(item, name) is not None for name in _ARGUMENTS)
+
+
 def _is_partial(call: Any) -> bool:
     return field(call, "status") in ("in_progress", "incomplete") or any(
         field(call, name) not in (None, False)
@@ -153,7 +159,7 @@ def _arguments(holder: Any) -> Any:
 
 def _pass_over(item: Any, kind: str) -> None:
     """Pass over content, and over calls that the provider runs itself; refuse what looks like a call to us."""
-    is_ours = field(item, "name") is not None and any(field(item, name) is not None for name in _ARGUMENTS)
+    is_ours = field(item, "name") is not None and _has_arguments(item)
     if is_ours and not kind.startswith(("server_", "mcp_")):
         raise UnreadableError(f"its type '{kind[:64]}' is not a tool call we know")
 

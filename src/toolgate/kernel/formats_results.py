@@ -12,7 +12,7 @@ import orjson
 
 from toolgate.errors import ToolOutputError
 from toolgate.kernel.call import Status
-from toolgate.kernel.formats_calls import ResolvedToolCall, UnresolvedToolCall
+from toolgate.kernel.formats_calls import OURS, ResolvedToolCall, UnresolvedToolCall
 from toolgate.kernel.formats_read import Format
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
@@ -125,7 +125,7 @@ def _anthropic(call: _Call, answer: Answer) -> dict[str, Any]:
 
 def _gemini(call: _Call, answer: Answer) -> dict[str, Any]:
     response: dict[str, Any] = {"name": call.name}
-    if call.call_id:
+    if call.call_id and not call.call_id.startswith(OURS):
         response["id"] = call.call_id
     response["response"] = {"error": answer.value} if answer.is_error else {"output": answer.value}
     return {"functionResponse": response}

@@ -96,6 +96,20 @@ async def test_malformed_calls_are_told_to_the_model_which_may_correct_them() ->
         assert "tool_not_found" in said
 
 
+@pytest.mark.parametrize("missing", [None, ""])
+@pytest.mark.parametrize("name", WIRES)
+async def test_a_call_without_a_name_is_told_to_be_unknown(name: str, missing: str | None) -> None:
+    right = {"name": "add", "arguments": {"left": 1, "right": 2}}
+    calls = [right, {"name": missing, "arguments": {"left": 3, "right": 4}}]
+    async with asking({"text": "Let me see.", "calls": calls}, {"text": "done"}, name=name) as (fake, office):
+        told = await office.answer("add")
+        assert [one["status"] for one in told["tool_results"]] == ["completed", "failed"]
+        assert told["tool_results"][1]["tool_name"] == provider.NAMELESS
+        said = str(fake.requests[1]["body"])
+        assert said.count(provider.NAMELESS) >= 1
+        assert "tool_not_found" in said
+
+
 @pytest.mark.parametrize(
     ("answer", "reason", "tries"),
     [
