@@ -15,6 +15,7 @@ from toolgate.adapters.stores.memory import MemoryStore
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.event import Draft
 from toolgate.pipeline import minding
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.hearing import Allowance
@@ -65,7 +66,7 @@ def background() -> Iterator[Background]:
 
 
 def happen(store: MemoryStore, count: int = 1) -> None:
-    events = tuple(("tool.progress", "c", {}) for _ in range(count))
+    events: tuple[Draft, ...] = tuple(("tool.progress", "c", {}) for _ in range(count))
     store.commit(Change(project="p", at=AT, events=events))
 
 
@@ -105,7 +106,8 @@ async def test_nobody_looks_after_a_sink_that_keeps_up(background: Background) -
     class Quick:
         async def emit(self, *, type: str, data: dict[str, Any]) -> None: ...
 
-    store, spawned = MemoryStore(), []
+    store = MemoryStore()
+    spawned: list[Any] = []
     relay = Relay(Quick(), store, "p")
     Minder(relay, spawned.append, MemoryBus(), is_wanted=lambda: True)
     await relay.open()
