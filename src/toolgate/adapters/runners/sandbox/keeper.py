@@ -19,8 +19,8 @@ import sys
 from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DUMPABLE = 36, 38, 22, 2, 4
-_NEW_USER = 0x10000000
+_SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DUMPABLE, _DIE_WITH_PARENT = 36, 38, 22, 2, 4, 1
+_NEW_USER, _NEW_PROCESSES = 0x10000000, 0x20000000
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _ALL_FILES = (1 << 16) - 1
@@ -66,21 +66,47 @@ def _seccomp(program: bytes) -> None:
     _check(_libc.prctl(_SECCOMP, _FILTER, ctypes.byref(filled), 0, 0), "seccomp")
 
 
-def _count_alone() -> None:
-    """Enter a user namespace with nothing but this user in it: processes are counted in it, so for this run alone."""
+def _separate() -> None:
+    """Enter a user namespace with nothing but this user in it, and let what is started next be first in its own.
+
+    Processes are counted in the one, so for this run alone, and the kernel ends the other with its first process.
+    """
     uid, gid = os.getuid(), os.getgid()
     _check(_libc.prctl(_DUMPABLE, 1, 0, 0, 0), "own its process's files")  # not so since the user was changed
-    _check(_libc.unshare(_NEW_USER), "user namespace")
+    _check(_libc.unshare(_NEW_USER | _NEW_PROCESSES), "namespaces")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:
             file.write(text.encode("ascii"))
 
 
+def _stand_by() -> None:
+    """Go on in a child; this process stays behind to end as that does, and to die with its own parent."""
+    _check(_libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0), "die with parent")
+    child = os.fork()
+    if child == 0:
+        return
+    for stream in (0, 1, 2):
+        os.close(stream)
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == child:
+            os._exit(_exit_code(status))
+
+
+def _exit_code(status: int) -> int:
+    """Return an exit code as a shell has it: 128 and the signal for what a signal ended."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
 def _become(asked: dict[str, Any]) -> None:
     """Turn this process into the confined program; never returns."""
     os.setsid()
-    if asked["counts_alone"]:
-        _count_alone()
+    if asked["apart"]:
+        _separate()
+        _stand_by()
+        _stand_by()  # the first of a namespace must collect the others' ends, and signals pass it by
+    _check(_libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0), "die with parent")
     for name, value in asked["limits"].items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
     os.chdir(asked["cwd"])
@@ -130,7 +156,7 @@ def main(request: str) -> None:
     asked = json.loads(request)
     if "trial" in asked:
         _change_user(asked["user"])
-        _count_alone()
+        _separate()
         return
     for number in (asked["control"], asked["status"]):
         os.set_inheritable(number, False)  # the program has neither
@@ -153,9 +179,9 @@ def main(request: str) -> None:
     code = -1
     if watched in told:
         _, status = os.waitpid(child, 0)
-        code = os.waitstatus_to_exitcode(status)
+        code = _exit_code(status)
     _kill_all()
-    os.write(asked["status"], str(code if code >= 0 else 128 - code).encode())
+    os.write(asked["status"], str(code).encode())
     os._exit(0)
 
 

@@ -32,6 +32,8 @@ OLDEST = 6
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _READING = _EXECUTE | _READ | _LIST
 _WRITING = ((1 << 16) - 1) & ~_IOCTL
+KEEPERS_INSIDE = 2
+"""How many processes of the keeper's own are in the namespace that a run is counted in."""
 KEEPER = os.path.join(os.path.dirname(__file__), "keeper.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
@@ -164,7 +166,7 @@ class Landlock:
             "environment": own | dict(confined.environment),
             "network": confined.network,
             "limits": limits_of(replace(confined, processes=self._process_limit(confined))),
-            "counts_alone": self._counts_alone(),
+            "apart": self._is_apart(),
             "user": self.user if os.geteuid() == 0 else None,
             **self._rules(confined, temporary),
         }
@@ -181,13 +183,13 @@ class Landlock:
             return replace(Places.of(everything, self.user), blocked=found.blocked)
         return found
 
-    def _counts_alone(self) -> bool:
-        return counts_alone(self.user)
+    def _is_apart(self) -> bool:
+        return has_namespaces(self.user)
 
     def _process_limit(self, confined: Confined) -> int:
         """Without a user namespace the limit counts everything of the user's: leave room for what there is."""
-        if self._counts_alone():
-            return confined.processes
+        if self._is_apart():
+            return confined.processes + KEEPERS_INSIDE
         own = sum(_threads(pid, self.user.uid) for pid in os.listdir("/proc") if pid.isdigit())
         return confined.processes + own
 
@@ -204,7 +206,7 @@ class Landlock:
                     f"The sandbox could not be made: {places.problem}, and it could not be put within reach ({said}). "
                     "Move it to where that user can read it, or let this process make mounts (CAP_SYS_ADMIN)."
                 )
-            raise SandboxError(f"The sandbox could not be made: its keeper failed ({said}).")
+            raise SandboxError(f"The sandbox failed: its keeper ended early ({said or 'it was killed'}).")
         return int(told)
 
 
@@ -222,13 +224,13 @@ class Unconfined(Landlock):
     def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
         return {"grants": None, "seccomp": None}
 
-    def _counts_alone(self) -> bool:
+    def _is_apart(self) -> bool:
         return False
 
 
 @functools.cache
-def counts_alone(user: User) -> bool:
-    """Whether a user namespace can be had, in which the processes of one run are counted; tried once."""
+def has_namespaces(user: User) -> bool:
+    """Whether a run can have namespaces of its own, where its processes are counted and end together; tried once."""
     request = {"trial": True, "user": user if os.geteuid() == 0 else None}
     line = [sys.executable, "-I", "-S", KEEPER, json.dumps(request)]
     return subprocess.run(line, env={}, cwd="/", capture_output=True, check=False).returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import uuid
@@ -16,7 +17,7 @@ from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Unconfined
 from toolgate.adapters.runners.sandbox.probes import probe
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
-from toolgate.adapters.runners.sandbox.streams import Kept
+from toolgate.adapters.runners.sandbox.streams import Kept, children_of
 from toolgate.errors import SandboxError
 from toolgate.ports.confinement import Confined, Finished
 from toolgate.testing.patience import until_sync as until
@@ -128,6 +129,21 @@ def test_nothing_outlives_a_deadline_that_comes_while_the_sandbox_is_being_made(
 
     with ThreadPoolExecutor(8) as pool:
         assert {*pool.map(run, range(60))} == {"timeout"}
+    until(lambda: not is_alive(mark))
+
+
+def test_whoever_kills_the_process_that_holds_the_sandbox_ends_all_of_it(backend: Backend) -> None:
+    mark = uuid.uuid4().hex
+    script = f"setsid sh -c 'sleep 77; : {mark}' & echo up; sh -c 'sleep 78; : {mark}'"
+    confined, is_up = Confined(argv=("/bin/sh", "-c", script), timeout_s=120), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(backend.run, confined, on_output=lambda _stream, _data: is_up.set())
+        assert is_up.wait(60)
+        for pid in children_of(os.getpid()):
+            if mark.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+        with pytest.raises(SandboxError):
+            run.result(60)
     until(lambda: not is_alive(mark))
 
 

@@ -119,7 +119,7 @@ def test_calls_side_by_side_have_their_processes_each(backend: Backend) -> None:
 def test_without_namespaces_the_limit_leaves_room_for_what_there_is(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "counts_alone", lambda _user: False)
+    monkeypatch.setattr(landlock, "has_namespaces", lambda _user: False)
     confined = Confined(argv=("/bin/sh", "-c", "echo $(true)"), processes=24, timeout_s=60)
     for kind in (Landlock, Unconfined):
         assert kind(sandbox_user(None, None), files).run(confined).exit_code == 0
