@@ -26,7 +26,7 @@ from toolgate.testing.patience import until_sync
 
 PATIENCE_S = 900.0
 PORT = 8642  # the server's own, as the pages print it
-STAYS = re.compile(r"^(?:\w+=\S* )*toolgate (serve|runner|worker)\b", re.MULTILINE)
+SERVES = re.compile(r"^(?:\w+=\S* )*toolgate (serve|runner|worker)\b(.*)", re.MULTILINE)
 READY = "Serving on|connected to"
 _INSTALLS = re.compile(r"^pip install .*$", re.MULTILINE)
 
@@ -160,7 +160,8 @@ class Reader:
 
     def _type(self, block: Block) -> str:
         text = _INSTALLS.sub("", block.code)  # the environment is there already
-        if found := STAYS.search(text):
+        found = SERVES.search(text)
+        if found and not found[2].endswith("&"):
             return self._start(found[1], text)
         if self._typing is None:
             self._typing = self.terminal()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import SHELLS, blocks, extras_of, followed, name_of
-from tests.docs.reader import STAYS, Reader, the_port
+from tests.docs.reader import SERVES, Reader, the_port
 from tests.postgres import KEY
 from tests.real.environments import shared_environment
 
@@ -22,7 +22,7 @@ def has_something_to_do(page: Path) -> bool:
 
 
 def serves(page: Path) -> bool:
-    return any(STAYS.search(block.code) for block in blocks(page) if block.language in SHELLS and block.is_run)
+    return any(SERVES.search(block.code) for block in blocks(page) if block.language in SHELLS and block.is_run)
 
 
 def key_file(folder: Path) -> str:
