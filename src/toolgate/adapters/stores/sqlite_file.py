@@ -95,7 +95,7 @@ def open_file(path: Path, *, busy_s: float) -> sqlite3.Connection:
 def _check_writable(path: Path) -> None:
     """Refuse what may only be read before SQLite makes a log beside it that may only be read as well."""
     for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-        if file.exists() and not os.access(file, os.W_OK):
+        if file.exists() and not os.access(file, os.W_OK, effective_ids=True):
             raise StoreError(f"The file {file.name} is read-only; nothing was changed. Check its permissions.")
 
 

@@ -137,7 +137,7 @@ def test_a_file_nobody_may_read_is_refused(tmp_path: Path, empty_database: Path)
             print(error)
         """,
     )
-    assert told == "The file toolgate.db cannot be opened as a database: unable to open database file.\n"
+    assert told == "The file toolgate.db is read-only; nothing was changed. Check its permissions.\n"
 
 
 @pytest.mark.parametrize(
