@@ -39,5 +39,5 @@ def _tools(placement: str, lease_s: float) -> list[ToolDefinition]:
     ]
 
 
-SERVED = _tools("client", 4.0)
+SERVED = _tools("client", 12.0)  # a busy machine must get through a run and a death in it
 RUN = _tools("inline", 30.0)

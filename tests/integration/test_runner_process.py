@@ -104,7 +104,7 @@ async def test_a_call_whose_runner_froze_is_offered_to_another_and_the_late_resu
     other = RunnerProcess(server, tmp_path / "other")
     await other.start()
     async with server.client("ann") as ann:
-        await asked(ann, "peek", "p1", hold_s=0.5)
+        await asked(ann, "peek", "p1", hold_s=2)
         await until(lambda: runner.runs("p1") + other.runs("p1"))
         frozen, free = (runner, other) if runner.runs("p1") else (other, runner)
         frozen.send(signal.SIGSTOP)
