@@ -13,6 +13,9 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from toolgate.errors import UsageError
+from toolgate.kernel.spelling import spelled_fields
+
 log = logging.getLogger("toolgate.stages")
 Id = UUID | str
 
@@ -71,6 +74,7 @@ class StageOutput:
         return cls(StageStatus.RETRY, named, error)
 
 
+@spelled_fields
 @dataclass(frozen=True, kw_only=True)
 class ContextSnapshot:
     """What was known when the stage began."""
@@ -115,6 +119,8 @@ class StageContext:
         self.inputs = inputs
         self.stage_name = stage_name
         self.event_sink = event_sink
+        if event_sink is not None:
+            _way_in(event_sink)
 
     def _known(self, name: str) -> Any:
         return getattr(self.snapshot, name, None)
@@ -140,38 +146,58 @@ class StageContext:
         return {**plain, "stage_name": self.stage_name, "input_text": self._known("input_text")}
 
     def emit_event(self, type: str, data: Mapping[str, Any]) -> None:
-        """Tell the event sink at once, through its `try_emit` or a plain `emit`; without one, the log.
+        """Tell the event sink, through its `try_emit` or its `emit`; without one, the log.
 
-        A sink whose only way in is a coroutine is told when the running loop comes to it.
+        A plain sink, and one that is a coroutine where no loop runs, is told before this returns; where a loop runs,
+        it is told when the loop comes to it. A sink that fails is logged, and the stage goes on.
         """
+        if not isinstance(type, str) or not isinstance(data, Mapping):
+            raise UsageError('An event is a name and a mapping: emit_event("tools.unresolved", {"call_id": ...}).')
         told = {**data, "stage": self.stage_name, "pipeline_run_id": self.to_dict()["pipeline_run_id"]}
-        emit: Callable[..., Any] | None = getattr(self.event_sink, "try_emit", None) or getattr(
-            self.event_sink, "emit", None
-        )
-        if emit is None:
+        if self.event_sink is None:
             log.info("stage event %s", type)
             return
-        _see_through(emit(type=type, data=told), type)
+        _tell(_way_in(self.event_sink), type, told)
 
     try_emit_event = emit_event
 
 
-def _see_through(said: Any, type: str) -> None:
+def _way_in(sink: Any) -> Callable[..., Any]:
+    emit = getattr(sink, "try_emit", None) or getattr(sink, "emit", None)
+    if not callable(emit):
+        raise UsageError(f"An event sink has a method `emit(type=..., data=...)`; {sink.__class__.__name__} has none.")
+    return emit  # type: ignore[no-any-return]  # a sink may be any object
+
+
+def _tell(emit: Callable[..., Any], type: str, told: dict[str, Any]) -> None:
     import asyncio
     import inspect
 
-    if not inspect.isawaitable(said):
-        return
-
-    async def wait() -> None:
+    async def wait(said: Any) -> None:
         try:
             await said
         except Exception as error:  # noqa: BLE001  # telling must not break the stage
-            log.error("the event sink failed with %s on %s", error.__class__.__name__, type)
+            _report(error, type)
 
-    task = asyncio.get_running_loop().create_task(wait(), name="toolgate-stage-event")
+    try:
+        said = emit(type=type, data=told)
+    except Exception as error:  # noqa: BLE001  # as above
+        _report(error, type)
+        return
+    if not inspect.isawaitable(said):
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(wait(said))
+        return
+    task = loop.create_task(wait(said), name="toolgate-stage-event")
     _telling.add(task)
     task.add_done_callback(_telling.discard)
+
+
+def _report(error: Exception, type: str) -> None:
+    log.error("the event sink failed with %s on %s", error.__class__.__name__, type)
 
 
 _telling: set[Any] = set()

@@ -11,7 +11,9 @@ from uuid import uuid4
 import pytest
 
 from toolgate import StageContext, StageKind, StageOutput
+from toolgate.errors import UsageError
 from toolgate.stages import ContextSnapshot, StageStatus
+from toolgate.testing.patience import until
 
 
 def test_kinds_are_text() -> None:
@@ -89,3 +91,52 @@ async def test_events_reach_the_sink(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         StageContext().emit_event("x.z", {})
     assert "x.z" in caplog.text
+
+
+class Noting:
+    """A sink that notes what it hears, at once or in a coroutine, and fails on `bad`."""
+
+    def __init__(self, *, is_async: bool) -> None:
+        self.told: list[tuple[str, Any]] = []
+        self.emit = self._later if is_async else self._now
+
+    def _now(self, *, type: str, data: Any) -> None:
+        if type == "bad":
+            raise OSError("the sink is away")
+        self.told.append((type, data["a"]))
+
+    async def _later(self, *, type: str, data: Any) -> None:
+        await asyncio.sleep(0)
+        self._now(type=type, data=data)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_plain_and_async_sinks_are_told_without_a_loop(is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+    sink = Noting(is_async=is_async)
+    ctx = StageContext(stage_name="s", event_sink=sink)
+    with caplog.at_level(logging.ERROR, "toolgate.stages"):
+        for name in ("one", "bad", "two"):
+            ctx.emit_event(name, {"a": 1})
+    assert sink.told == [("one", 1), ("two", 1)]
+    assert [record.getMessage() for record in caplog.records] == ["the event sink failed with OSError on bad"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_plain_and_async_sinks_are_told_in_a_loop(is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+    sink = Noting(is_async=is_async)
+    ctx = StageContext(stage_name="s", event_sink=sink)
+    with caplog.at_level(logging.ERROR, "toolgate.stages"):
+        for name in ("one", "bad", "two"):
+            ctx.emit_event(name, {"a": 1})
+        await until(lambda: len(sink.told) == 2 and len(caplog.records) == 1)
+    assert sink.told == [("one", 1), ("two", 1)]
+
+
+def test_what_is_no_sink_or_no_event_is_refused() -> None:
+    with pytest.raises(UsageError, match="An event sink has a method `emit"):
+        StageContext(event_sink=print)
+    for name, data in ((None, {}), ("x", None), ("x", [1])):
+        with pytest.raises(UsageError, match="a name and a mapping"):
+            StageContext().emit_event(name, data)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Did you mean `input_text`"):
+        StageContext(inpt_text="hello")
