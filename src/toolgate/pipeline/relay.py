@@ -213,8 +213,8 @@ class Relay:
             if events:
                 await self._teller.tell(self._tellings(events), self._taken)
                 self.position = max(self.position, events[-1].seq)
-            if self.required or not self.is_shared:  # others wait for it, or it costs nothing
-                await self.save()
+            if self.name is not None and (self.required or not self.is_shared):
+                await self.save()  # others wait for it, or it costs nothing
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # whatever it raises, it is told again
             self.fail(self._trouble_of(error))
             return False
@@ -262,7 +262,9 @@ class Relay:
             if self.is_closed:
                 return
             body = orjson.loads(event.body)
-            told = self._render(event.type, {**body["data"], "timestamp": body["at"], "seq": event.seq})
+            data = body["data"]
+            data["timestamp"], data["seq"] = body["at"], event.seq
+            told = self._render(event.type, data)
             if told is not None:
                 yield Telling(event.seq, *told)
 
@@ -300,8 +302,12 @@ class Relay:
         goal = self.hearing.happened
         if self.hearing.heard >= goal or not self._may_be_waited_for:
             return self.hearing.heard >= goal
+        failures = self.hearing.failures
+        self.start()
+        if self.hearing.heard >= goal:
+            return True  # as a quick one does, at no cost
         asked = self._clock()
-        is_heard = await self._wait(goal, self._allowance.left)
+        is_heard = await self._wait(goal, self._allowance.left, failures)
         self._allowance.spend(self._clock() - asked)
         return is_heard
 
@@ -314,13 +320,14 @@ class Relay:
             return True
         if not self.is_ours:
             return await self._wait_for_others(timeout_s)
-        return await self._wait(self.hearing.happened, timeout_s)
+        return await self._try(timeout_s)
 
-    async def _wait(self, goal: int, timeout_s: float) -> bool:
-        failures = self.hearing.failures
+    async def _try(self, timeout_s: float) -> bool:
+        goal, failures = self.hearing.happened, self.hearing.failures
         self.start()
-        if self.hearing.heard >= goal:
-            return True
+        return await self._wait(goal, timeout_s, failures)
+
+    async def _wait(self, goal: int, timeout_s: float, failures: int) -> bool:
         is_heard = await self.hearing.wait(goal, timeout_s, failures=failures)
         if is_heard is None:
             self._is_behind = True
@@ -341,7 +348,7 @@ class Relay:
             cursor = await self._store.open_cursor(self.project, self.name)
         if cursor.is_ours:
             self.go_on(cursor)
-            return await self._wait(self.hearing.happened, max(0.0, until - self._clock()))
+            return await self._try(max(0.0, until - self._clock()))
         return True
 
     async def save(self) -> None:
