@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket as sockets
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -127,8 +128,32 @@ def server_of(app: FastAPI, settings: ServerSettings, *, said: Callable[[str], N
     return Server(app, config, said)
 
 
+def check_address(host: str, port: int) -> None:
+    """Raise UsageError where nobody could listen there; before anything is opened."""
+    try:
+        found = sockets.getaddrinfo(host or None, port, type=sockets.SOCK_STREAM, flags=sockets.AI_PASSIVE)
+    except OSError as error:
+        raise UsageError(f"{host[:100]!r} is no address to listen on ({error.strerror}); see --host.") from None
+    for family, kind, _, _, address in found:
+        with sockets.socket(family, kind) as probe:
+            probe.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+            try:
+                probe.bind(address)
+            except OSError as error:
+                raise UsageError(_unusable(host, port, error)) from None
+
+
+def _unusable(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        why, then = "another program listens there already", "End it, or choose another port with --port"
+    else:
+        why, then = error.strerror or "unknown error", "Choose another address with --host, or port with --port"
+    return f"Cannot listen on {host[:100]} port {port}: {why}. {then}; 0 takes a free one."
+
+
 def run(settings: ServerSettings, *, said: Callable[[str], None]) -> bool:
     """Serve until a signal; False where it could not start."""
+    check_address(settings.host, settings.port)
     server = server_of(build(settings), settings, said=said)
     server.run()
     return server.started
