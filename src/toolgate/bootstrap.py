@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -226,8 +227,17 @@ def uninstalled(error: ModuleNotFoundError) -> UsageError | None:
     """Say what to install where what is missing belongs to an extra; None where it is nothing of ours."""
     library = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(library)
-    if extra is None:
-        return None
+    return None if extra is None else _missing(library, extra)
+
+
+def require(extra: str, *libraries: str) -> None:
+    """Raise UsageError where one of an extra's libraries is not installed, and name the extra that brings them all."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise _missing(library, extra)
+
+
+def _missing(library: str, extra: str) -> UsageError:
     return UsageError(f"This needs {library}, which comes with the extra `{extra}`: {how_to_install(extra)}.")
 
 

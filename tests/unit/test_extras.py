@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from toolgate.bootstrap import EXTRAS, uninstalled
+from toolgate.bootstrap import EXTRAS, require, uninstalled
+from toolgate.errors import UsageError
+from toolgate.interfaces.cli.worker import worker
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,3 +42,23 @@ def test_a_command_without_its_extra_says_so_in_one_line(tmp_path: Path, missing
     ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("missing", "database"),
+    [
+        ("pydantic_settings", "sqlite:///a.db"),
+        ("asyncpg", "postgresql://nobody@127.0.0.1:1/x"),
+        ("pgqueuer", "postgresql://nobody@127.0.0.1:1/x"),
+    ],
+)
+def test_a_worker_names_its_own_extra_whatever_of_it_is_missing(
+    missing: str, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.bootstrap.find_spec", lambda name: None if name == missing else object())
+    with pytest.raises(UsageError, match=rf"This needs {missing}, which comes with the extra `worker`"):
+        worker(database=database, concurrency=1, lease_s=10.0, drain_s=1.0)
+
+
+def test_what_is_installed_is_not_asked_for() -> None:
+    require("worker", "orjson")

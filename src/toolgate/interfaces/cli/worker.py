@@ -41,6 +41,7 @@ def worker(
     from toolgate.kernel.canonical import Limits
     from toolgate.policy.loader import find_policy
 
+    bootstrap.require("worker", "pydantic_settings")
     settings = settings_of(
         database=database,
         policy=policy,
@@ -48,6 +49,8 @@ def worker(
         workspace=workspace,
         redis=redis,
     )
+    if settings.database.startswith("postgres"):
+        bootstrap.require("worker", "asyncpg", "pgqueuer")
     if settings.policy is None:
         find_policy(".")  # says what to do where there is none
     found = {name: tool for where in settings.tools for name, tool in tools_at(where).items()}
