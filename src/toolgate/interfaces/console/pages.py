@@ -17,6 +17,7 @@ from toolgate.interfaces.server.identity import COOKIE, Caller, too_many
 from toolgate.interfaces.server.operations import read_body
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.shield import prefix_of
 from toolgate.interfaces.server.tokens import csrf_of
 from toolgate.kernel.rendering import reveal
 
@@ -60,9 +61,10 @@ class Pages:
         )
         self._templates.filters["seen"] = lambda text: reveal(text).text
 
-    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+    def page(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page with the headers every page of the console has."""
-        text = self._templates.get_template(template).render(base=self._assets.base, **values)
+        prefix = prefix_of(request.scope)
+        text = self._templates.get_template(template).render(prefix=prefix, base=prefix + self._assets.base, **values)
         return Response(text, status, HEADERS, "text/html")
 
     async def caller(self, request: Request) -> Caller | None:
@@ -81,18 +83,18 @@ class Pages:
             raise too_many(wait)
         return caller
 
-    def problem(self, problem: ProblemError) -> Response:
+    def problem(self, request: Request, problem: ProblemError) -> Response:
         """A page that says what is not possible, and why."""
-        return self.page("problem.html", status=problem.status, problem=problem.detail)
+        return self.page(request, "problem.html", status=problem.status, problem=problem.detail)
 
     async def shell(self, request: Request) -> Response:
         """The page everything else is drawn on; who is not signed in is sent to do so."""
         try:
             caller = await self.caller(request)
         except ProblemError as problem:
-            return self.problem(problem)
+            return self.problem(request, problem)
         if caller is None or caller.session is None:
-            return RedirectResponse("/login" + (f"?{request.url.query}" if request.url.query else ""), 303, HEADERS)
+            return going_to(request, "/login" + (f"?{request.url.query}" if request.url.query else ""))
         project = request.query_params.get("project", "")
         told = {
             "account": caller.account.name,
@@ -103,10 +105,10 @@ class Pages:
                 for name, abilities in await sessions.memberships(self.services, caller, also=project)
             ],
         }
-        return self.page("shell.html", told=orjson.dumps(told).decode(), modules=self._assets.modules)
+        return self.page(request, "shell.html", told=orjson.dumps(told).decode(), modules=self._assets.modules)
 
     async def login(self, request: Request) -> Response:
-        return self.page("login.html", problem=None, project=request.query_params.get("project", ""))
+        return self.page(request, "login.html", problem=None, project=request.query_params.get("project", ""))
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session with a token or the ticket of a login link."""
@@ -116,12 +118,12 @@ class Pages:
         except ProblemError as problem:
             why = "That token is not valid. It may be mistyped, expired or revoked; a login link works once."
             told = why if problem.status == 401 else problem.detail
-            return self.page("login.html", status=problem.status, problem=told, project="")
+            return self.page(request, "login.html", status=problem.status, problem=told, project="")
         assert caller.token is not None
         text = await sessions.begin(self.services, caller.token)
         project = form.get("project", "")
-        response = RedirectResponse("/" + (f"?{urlencode({'project': project})}" if project else ""), 303, HEADERS)
-        sessions.put_cookie(response, self.services, text, scheme=request.url.scheme)
+        response = going_to(request, "/" + (f"?{urlencode({'project': project})}" if project else ""))
+        sessions.put_cookie(response, self.services, text, scope=request.scope)
         return response
 
     async def _shown(self, text: str, address: str) -> Caller:
@@ -147,6 +149,11 @@ async def form_of(request: Request) -> dict[str, str]:
         return dict(parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=50, strict_parsing=bool(raw)))
     except ValueError:
         raise ProblemError(400, "invalid_request", "The form cannot be read; load the page again.") from None
+
+
+def going_to(request: Request, path: str) -> RedirectResponse:
+    """Send the browser to another page of the console."""
+    return RedirectResponse(prefix_of(request.scope) + path, 303, HEADERS)
 
 
 def address_of(request: Request) -> str:

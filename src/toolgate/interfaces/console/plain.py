@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from toolgate.errors import ToolgateError
-from toolgate.interfaces.console.pages import HEADERS, Pages, form_of
+from toolgate.interfaces.console.pages import Pages, form_of, going_to
 from toolgate.interfaces.server import deciding, sessions
 from toolgate.interfaces.server.cards import blocks_of, card_of
 from toolgate.interfaces.server.deciding import Reply
@@ -52,6 +52,7 @@ class Plain:
             last = None if after is None else await gate.approval(after, project=project)
             found = await riskiest(gate, project=project, after=last, limit=LISTED)
             return self._page(
+                request,
                 "plain_list.html",
                 caller,
                 project,
@@ -68,7 +69,7 @@ class Plain:
 
         async def draw(caller: Caller) -> Response:
             approval = await self._found(request, caller)
-            return self._question(caller, approval, full=request.query_params.get("full") == "1")
+            return self._question(request, caller, approval, full=request.query_params.get("full") == "1")
 
         return await self._for_caller(request, draw)
 
@@ -84,8 +85,8 @@ class Plain:
                 problem = error if isinstance(error, ProblemError) else problem_of(error)
                 fresh = await self._found(request, caller)
                 full = form.get("full") == "1"
-                return self._question(caller, fresh, full=full, problem=problem.detail, status=problem.status)
-            return RedirectResponse(f"/approvals/{approval.id}/plain", 303, HEADERS)
+                return self._question(request, caller, fresh, full=full, problem=problem.detail, status=problem.status)
+            return going_to(request, f"/approvals/{approval.id}/plain")
 
         return await self._for_caller(request, take)
 
@@ -98,7 +99,7 @@ class Plain:
             who = caller.check(project, Ability.ADMIN)
             await self._services.gate.set_mode(form.get("mode", ""), by=who, reason=form.get("reason", ""))
             self._services.hub.tell_mode()
-            return RedirectResponse(f"/approvals/plain?{urlencode({'project': project})}", 303, HEADERS)
+            return going_to(request, f"/approvals/plain?{urlencode({'project': project})}")
 
         return await self._for_caller(request, take)
 
@@ -107,12 +108,12 @@ class Plain:
         try:
             caller = await self._pages.caller(request)
             if caller is None or caller.session is None:
-                return RedirectResponse("/login", 303, HEADERS)
+                return going_to(request, "/login")
             return await work(caller)
         except ProblemError as problem:
-            return self._pages.problem(problem)
+            return self._pages.problem(request, problem)
         except ToolgateError as error:
-            return self._pages.problem(problem_of(error))
+            return self._pages.problem(request, problem_of(error))
 
     async def _found(self, request: Request, caller: Caller) -> Approval:
         """The question the path names; somebody else's is not there."""
@@ -147,11 +148,19 @@ class Plain:
                 raise ProblemError(400, "invalid_request", "The form says neither approve, reject nor comment.")
 
     def _question(
-        self, caller: Caller, approval: Approval, *, full: bool, problem: str | None = None, status: int = 200
+        self,
+        request: Request,
+        caller: Caller,
+        approval: Approval,
+        *,
+        full: bool,
+        problem: str | None = None,
+        status: int = 200,
     ) -> Response:
         artifact = artifact_of(approval)
         card = card_of(approval, artifact)
         return self._page(
+            request,
             "plain_question.html",
             caller,
             approval.project,
@@ -164,12 +173,15 @@ class Plain:
             may_decide=Ability.DECIDE in caller.abilities_in(approval.project),
         )
 
-    def _page(self, template: str, caller: Caller, project: str, *, status: int = 200, **values: Any) -> Response:
+    def _page(
+        self, request: Request, template: str, caller: Caller, project: str, *, status: int = 200, **values: Any
+    ) -> Response:
         assert caller.session is not None
         able = caller.abilities_in(project)
         if not able:
             raise not_found()
         return self._pages.page(
+            request,
             template,
             status=status,
             account=caller.account.name,

@@ -45,10 +45,11 @@ def create_app(
     settings: ServerSettings | None = None,
     agent: Agent | ResidentAgent | None = None,
     owns_gate: bool = False,
-) -> FastAPI:
+) -> Application:
     """Return the server of a gate. With `owns_gate`, gate and directory are closed with it; a resident agent always is.
 
-    Routes of your own can be added to what is returned, as to any FastAPI application.
+    Routes of your own can be added to what is returned, as to any FastAPI application. Where it is mounted in another
+    application, that one runs `async with app.running()` in its lifespan: mounting alone does not start it.
     """
     clients = gate.runner(Placement.CLIENT)
     if not isinstance(clients, ClientRunner):
@@ -69,10 +70,12 @@ def create_app(
         )
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Application) -> AsyncIterator[None]:
         if isinstance(agent, ResidentAgent):
             await agent.begin(ChatHost(services))
+        app.is_running = True
         yield
+        app.is_running = False
         await close(services)
         if isinstance(agent, ResidentAgent):
             await agent.close()
@@ -89,6 +92,7 @@ def create_app(
         lifespan=lifespan,
         middleware=middleware,
     )
+    app.prefix = settings.root_path
     app.state.services = services
     app.paths = Paths()
     for operation in OPERATIONS:

@@ -5,12 +5,14 @@ Whatever is not an operation of ours goes the long way, through FastAPI.
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolgate.interfaces.server.shield import Shield
+from toolgate.interfaces.server.problems import ProblemError
+from toolgate.interfaces.server.shield import Shield, own_path, refuse
 
 
 class Paths:
@@ -44,15 +46,31 @@ class Paths:
 
 
 class Application(FastAPI):
-    """A FastAPI application that serves our operations the short way."""
+    """A FastAPI application that serves our operations the short way.
+
+    It may be mounted in another one or served under a prefix: a request's `root_path` stands before our own paths.
+    """
 
     paths: Paths
+    prefix = ""
+    """What stands before our own paths where a proxy serves us so, whether it takes that away or not."""
     shield: Shield | None = None
     """Set where the short way is open: then it checks what the middleware otherwise would."""
+    is_running = False
+    """Whether it was started, by its server or by `running`."""
+
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """Start it, and end it with the block: for the lifespan of an application it is mounted in."""
+        return self.router.lifespan_context(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan" and not self.is_running:
+            await refuse(_NOT_STARTED, scope, receive, send)
+            return
+        if self.prefix:
+            scope["root_path"] = self.prefix
         if self.shield is not None and scope["type"] == "http":
-            found = self.paths.find(scope["method"], scope["path"])
+            found = self.paths.find(scope["method"], own_path(scope))
             if found is not None:
                 refused = self.shield.refusal(scope)
                 if refused is None:
@@ -60,3 +78,11 @@ class Application(FastAPI):
                     await endpoint(scope, receive, send)
                     return
         await super().__call__(scope, receive, send)
+
+
+_NOT_STARTED = ProblemError(
+    503,
+    "not_started",
+    "This application was not started: an application it is mounted in must run `async with toolgate_app.running()` "
+    "in its own lifespan.",
+)

@@ -10,9 +10,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from starlette.responses import Response
+from starlette.types import Scope
 
 from toolgate.interfaces.server.identity import COOKIE, Caller
 from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.shield import prefix_of
 from toolgate.interfaces.server.tokens import new_token
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.ports.directory import EVERY_PROJECT, Directory, Token, TokenUse
@@ -44,21 +46,23 @@ async def begin(services: Services, token: Token) -> str:
     return text
 
 
-def put_cookie(response: Response, services: Services, text: str, *, scheme: str) -> None:
+def put_cookie(response: Response, services: Services, text: str, *, scope: Scope) -> None:
     """Have the browser keep a session."""
     response.set_cookie(
         COOKIE,
         text,
         max_age=int(services.settings.session_ttl_s),
+        path=prefix_of(scope) or "/",
         httponly=True,
         samesite="strict",
-        secure=_is_https(services, scheme),
+        secure=_is_https(services, scope["scheme"]),
     )
 
 
-def drop_cookie(response: Response, services: Services, *, scheme: str) -> None:
+def drop_cookie(response: Response, services: Services, *, scope: Scope) -> None:
     """Have the browser forget its session."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_https(services, scheme))
+    is_secure = _is_https(services, scope["scheme"])
+    response.delete_cookie(COOKIE, path=prefix_of(scope) or "/", httponly=True, samesite="strict", secure=is_secure)
 
 
 def _is_https(services: Services, scheme: str) -> bool:

@@ -58,6 +58,11 @@ class ServerSettings(BaseSettings):
     slow_s: float = Field(
         default=20.0, gt=0, description="How long a stream may refuse to take data before it is cut off."
     )
+    root_path: str = Field(
+        default="",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="The prefix browsers and clients see, such as `/toolgate`, where a proxy serves it under one.",
+    )
     ring_frames: int = Field(default=2048, ge=1, description="Recent events kept encoded for each project's streams.")
     max_streams: int = Field(default=10_000, ge=1, description="Streams and sockets at once.")
     max_streams_per_account: int = Field(default=1_000, ge=1, description="Streams and sockets of one account at once.")

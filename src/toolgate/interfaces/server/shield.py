@@ -24,6 +24,19 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 """Asked by machinery that knows only an address; they tell nothing."""
 
 
+def own_path(scope: Scope) -> str:
+    """The path of a request as our own routes know it: without what the application is mounted or served under."""
+    path: str = scope["path"]
+    prefix: str = scope.get("root_path", "")
+    return path[len(prefix) :] if prefix and path.startswith(f"{prefix}/") else path
+
+
+def prefix_of(scope: Scope) -> str:
+    """What browsers put before our own paths: nothing, or what the application is mounted or served under."""
+    prefix = str(scope.get("root_path", "")).strip("/")
+    return f"/{prefix}" if prefix else ""  # one slash: two would lead a browser to another host
+
+
 class Shield:
     """Refuses foreign hosts and origins, and adds security headers."""
 
@@ -39,7 +52,7 @@ class Shield:
             return
         refused = self.refusal(scope)
         if refused is not None:
-            await _refuse(refused, scope, receive, send)
+            await refuse(refused, scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
@@ -47,7 +60,7 @@ class Shield:
 
     def refusal(self, scope: Scope) -> ProblemError | None:
         """Why a request is not served here, whatever it asks; None where it may go on."""
-        if scope["path"] in _PROBES:
+        if own_path(scope) in _PROBES:
             return None
         shown = b""
         origin = b""
@@ -95,7 +108,8 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-async def _refuse(problem: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(problem: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or the beginning of a socket, with a problem."""
     if scope["type"] == "http":
         await problem.response()(scope, receive, _guarded(send))
         return

@@ -12,6 +12,9 @@ function readSession() {
   return JSON.parse(told ?? '{"account":"","kind":"","csrf":"","projects":[]}');
 }
 
+/** What stands before every path of the server, where it is mounted or served under a prefix. */
+export const prefix = new URL(import.meta.url).pathname.replace(/\/console\/[^/]+\/api\.js$/, "");
+
 /** Who is signed in, as the page was told when it was made. */
 export const session = readSession();
 
@@ -38,7 +41,7 @@ export class Problem extends Error {
 
 /** The path of something in the project. @param {...string} parts */
 export function path(...parts) {
-  return ["/my/projects", project, ...parts].map((part, at) => (at ? encodeURIComponent(part) : part)).join("/");
+  return [`${prefix}/my/projects`, project, ...parts].map((part, at) => (at ? encodeURIComponent(part) : part)).join("/");
 }
 
 /**
@@ -85,13 +88,13 @@ export function wordsOf(error) {
 }
 
 function signIn() {
-  location.assign(`/login${location.search}${location.hash}`);
+  location.assign(`${prefix}/login${location.search}${location.hash}`);
 }
 
 /** End the session. */
 export async function signOut() {
-  await attempt(() => request("DELETE", "/session"));
-  location.assign("/login");
+  await attempt(() => request("DELETE", `${prefix}/session`));
+  location.assign(`${prefix}/login`);
 }
 
 /** @typedef {{ name: string, id: number | null, data: any }} Frame */

@@ -1,7 +1,7 @@
 // @ts-check
 /** The shell: menu, mode and brake, connection, messages, keys, and the view the address names. */
 
-import { attempt, may, project, put, session, signOut } from "./api.js";
+import { attempt, may, prefix, project, put, session, signOut } from "./api.js";
 import { effect, h, link, route, scoped, signal } from "./core.js";
 import { visible } from "./format.js";
 import { bind, listen, show, showHelp } from "./keyboard.js";
@@ -63,7 +63,7 @@ function projects() {
   if (session.projects.length < 2) return h("span", { class: "project" }, visible(project));
   const names = session.projects.map((one) => one.project_id);
   const choice = h("select", { "aria-label": "Project", onchange: () => {
-    location.assign(`/?project=${encodeURIComponent(choice.value)}`);
+    location.assign(`${prefix}/?project=${encodeURIComponent(choice.value)}`);
   } }, (names.includes(project) ? names : [project, ...names]).map((name) => h("option", { value: name, selected: name === project }, visible(name))));
   return choice;
 }

@@ -4,6 +4,7 @@
 const form = /** @type {HTMLFormElement} */ (document.getElementById("login"));
 const token = /** @type {HTMLInputElement} */ (document.getElementById("token"));
 const hash = location.hash;
+const prefix = location.pathname.replace(/\/login$/, "");
 
 if (hash.startsWith("#ticket=")) {
   history.replaceState(null, "", location.pathname + location.search);
@@ -11,9 +12,9 @@ if (hash.startsWith("#ticket=")) {
   form.requestSubmit();
 } else if (hash.startsWith("#/")) {
   // A link from another site comes without the cookie, though somebody may be signed in.
-  form.action = `/login${hash}`;
-  const answer = await fetch("/session", { cache: "no-store" });
-  if (answer.ok) location.replace(`/${location.search}${hash}`);
+  form.action = `${prefix}/login${hash}`;
+  const answer = await fetch(`${prefix}/session`, { cache: "no-store" });
+  if (answer.ok) location.replace(`${prefix}/${location.search}${hash}`);
 }
 
 export {};

@@ -28,7 +28,7 @@ async def sign_in(ask: Ask) -> Response:
         account=token.account, kind=ask.by.account.kind.value, csrf=csrf_of(text), expires_in=lifetime_s
     )
     response = response_of(201, answer)
-    sessions.put_cookie(response, ask.services, text, scheme=ask.scope["scheme"])
+    sessions.put_cookie(response, ask.services, text, scope=ask.scope)
     return response
 
 
@@ -45,7 +45,7 @@ async def sign_out(ask: Ask) -> Response:
         raise ProblemError(403, "not_allowed", "There is no session to end; a token is revoked by an admin.")
     await ask.services.directory.revoke(token.id, now=ask.services.now())
     response = response_of(200, Done())
-    sessions.drop_cookie(response, ask.services, scheme=ask.scope["scheme"])
+    sessions.drop_cookie(response, ask.services, scope=ask.scope)
     return response
 
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The inbox: every question that waits, the riskiest first, and the one that is looked at beside the list. */
 
-import { attempt, may } from "../api.js";
+import { attempt, may, prefix } from "../api.js";
 import { computed, distinct, effect, followAddress, go, h, link, list, onCleanup, route, signal } from "../core.js";
 import { answer, outcomeOf, reviewOf, whyNotTogether } from "../decide.js";
 import { ago, countdown, riskBadge } from "../format.js";
@@ -205,7 +205,7 @@ function nothing() {
   return h("div", { class: "empty" },
     h("h2", null, "Nothing waits for you"),
     h("p", null, "Questions appear here by themselves when an agent calls a tool that needs a person. To see one now:"),
-    h("pre", { tabindex: 0, "aria-label": "How an agent asks" }, "curl -H \"Authorization: Bearer $TOKEN\" \\\n  -d '{\"tool_name\": \"...\", \"tool_params\": {}, \"wait\": false}' \\\n  " + `${location.origin}/my/projects/.../tools/execute`));
+    h("pre", { tabindex: 0, "aria-label": "How an agent asks" }, "curl -H \"Authorization: Bearer $TOKEN\" \\\n  -d '{\"tool_name\": \"...\", \"tool_params\": {}, \"wait\": false}' \\\n  " + `${location.origin}${prefix}/my/projects/.../tools/execute`));
 }
 
 const isWide = () => matchMedia("(min-width: 900px)").matches;
