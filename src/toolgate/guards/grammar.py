@@ -154,8 +154,8 @@ class Command:
     @property
     def asks(self) -> bool:
         """Whether a person is asked about some way to run it."""
-        parts = (self, *self.flags)
-        return any(part.word is Word.ASK for part in parts) or any(each.asks for each in self.subcommands)
+        words = (self.word, *(flag.word for flag in self.flags))
+        return Word.ASK in words or any(each.asks for each in self.subcommands)
 
 
 def _unique(pairs: Sequence[tuple[str, T]], what: str) -> dict[str, T]:

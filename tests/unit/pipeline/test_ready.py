@@ -10,7 +10,8 @@ from tests.unit.pipeline.rig import Rig
 from toolgate import ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import ToolDeniedError
 from toolgate.kernel.call import Status
-from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import DEFAULT_CONTEXT, SYSTEM_PROJECT, Context, Mode
 from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import ready
 from toolgate.testing.patience import until
@@ -174,7 +175,8 @@ async def test_a_restarted_call_whose_tool_is_another_now_ends(bench: Bench) -> 
 
 async def test_a_restarted_call_is_judged_by_the_rules_of_now(bench: Bench) -> None:
     await _stored(bench)
-    bench.rig.store._inner.mode = Mode.LOCKDOWN  # type: ignore[attr-defined]  # as another process would
+    lockdown = Change.make(project=SYSTEM_PROJECT, at=bench.rig.clock.now(), set_mode=Mode.LOCKDOWN)
+    await bench.rig.driver.commit(lockdown)
     result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.begun) == (Status.DENIED, 1)
 

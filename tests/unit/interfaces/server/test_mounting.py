@@ -71,7 +71,7 @@ WAYS = {
 @asynccontextmanager
 async def served(app: Any) -> AsyncIterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="on"))
-    server.capture_signals = _no_signals  # type: ignore[method-assign,assignment]  # the test keeps its own
+    server.capture_signals = _no_signals  # type: ignore[method-assign]  # the test keeps its own
     serving = asyncio.create_task(server.serve())
     await until(lambda: server.started or serving.done())
     host, port = server.servers[0].sockets[0].getsockname()[:2]
