@@ -17,8 +17,8 @@ from toolgate.gate import Gate
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.masking import Masker
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Policy
-from toolgate.kernel.spelling import spelled
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
@@ -48,7 +48,7 @@ _SCHEMES = ("memory", "sqlite", "postgresql")
 _POSTGRES = ("postgresql", "postgres")
 
 
-@spelled
+@explained
 def open(  # `toolgate.open` is the name users type
     url: str | PathLike[str] = "memory://",
     *,
@@ -78,6 +78,8 @@ def open(  # `toolgate.open` is the name users type
     `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on PostgreSQL.
     """
     url = store_url(url)
+    if isinstance(secrets, str | bytes):
+        raise UsageError("`secrets` is a list of texts, each hidden whole; put the one you have into a list.")
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None

@@ -55,6 +55,8 @@ class StageOutput:
 
     @classmethod
     def ok(cls, data: Mapping[str, Any] | None = None, /, **named: Any) -> StageOutput:
+        if data is not None and not isinstance(data, Mapping):
+            raise UsageError(f"A stage's data is a mapping, not {type(data).__name__}; name it: ok(result=...).")
         return cls(StageStatus.OK, {**(data or {}), **named})
 
     @classmethod

@@ -161,14 +161,13 @@ def _named(stream: Any) -> parts.ModelResponse:
     """
     response: parts.ModelResponse = stream.get()
     lost = [part for part in stream._parts_manager._parts if isinstance(part, parts.ToolCallPartDelta)]
-    told = [
-        part if not isinstance(part, parts.ToolCallPart) or part.tool_name else replace(part, tool_name=NAMELESS)
-        for part in response.parts
-    ]
-    told += [
+    for part in response.parts:
+        if isinstance(part, parts.ToolCallPart) and not part.tool_name:
+            part.tool_name = NAMELESS
+    found = [
         parts.ToolCallPart(NAMELESS, part.args_delta, tool_call_id=part.tool_call_id or fresh_id()) for part in lost
     ]
-    return replace(response, parts=told)
+    return replace(response, parts=[*response.parts, *found])
 
 
 def _reply(response: parts.ModelResponse) -> Reply:

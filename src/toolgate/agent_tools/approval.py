@@ -16,6 +16,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
 from toolgate.kernel.context import PRIVATE, Context, Principal
 from toolgate.kernel.input import ToolInput
+from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.terms import ApprovalLevel
@@ -28,6 +29,7 @@ _LEVELS = {
 }
 
 
+@explained_class
 class ApprovalManager:
     """Asks and waits, in a project of its own on a gate; without a gate, on one in memory."""
 

@@ -10,6 +10,7 @@ from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import PathRefused, Workspace
 from toolgate.guards.grammar import Command
+from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.policy import Word
 
 
@@ -26,6 +27,7 @@ def developer_commands() -> Mapping[str, Command]:
     return {name: replace(each, executable=each.executable or f"/usr/bin/{name}") for name, each in found.items()}
 
 
+@explained_class
 class CommandValidator:
     """Checks command lines by a table of grammars, the `developer` profile's where none is given.
 

@@ -14,9 +14,11 @@ from toolgate.catalog.client import client_tools
 from toolgate.errors import ToolgateError
 from toolgate.gate import Gate
 from toolgate.kernel.context import DEFAULT_PROJECT, Context
+from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.response import ToolResponse
 
 
+@explained_class
 class ToolExecutor:
     """Runs the gate's tools for one principal; without a gate, the four client tools on one in memory."""
 
@@ -47,7 +49,7 @@ class ToolExecutor:
         call_id = str(uuid_utils.uuid7())
         try:
             result = await self.gate.call(
-                tool_name, dict(tool_params or {}), context=context, call_id=call_id, own=True
+                tool_name, {} if tool_params is None else tool_params, context=context, call_id=call_id, own=True
             )
         except ToolgateError as error:  # the store is away or the gate closed: told like any other end
             return ToolResponse(

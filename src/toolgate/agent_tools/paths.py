@@ -8,8 +8,10 @@ from pathlib import Path
 from toolgate.agent_tools.validation import Validation
 from toolgate.guards.edges import Edges, PathJudge, judge_by_default
 from toolgate.guards.files import Access, PathRefused, Workspace
+from toolgate.kernel.misuse import explained_class
 
 
+@explained_class
 class PathValidator:
     """Checks paths beneath one root. A valid answer's `value` is the real path, links followed."""
 

@@ -11,6 +11,7 @@ from toolgate.guards.argv import ArgvRefused, Parsed
 from toolgate.guards.files import PathRefused
 from toolgate.guards.patterns import SENSITIVE, PathPatterns
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
+from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.policy import Word
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import RiskLevel
@@ -29,6 +30,7 @@ RUNS_CODE = frozenset("python python3 pytest unittest node npm npx pnpm yarn mak
 _SECRETS = PathPatterns(SENSITIVE, ignore_case=True, tree=True)
 
 
+@explained_class
 class RiskAssessor:
     """Says LOW, MEDIUM or HIGH. What is unknown, refused, leads out or touches secrets is HIGH."""
 

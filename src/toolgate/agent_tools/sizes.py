@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from toolgate.agent_tools.validation import Validation
+from toolgate.kernel.misuse import explained_class
 
 MAX_TIMEOUT_S = 300
 MAX_WRITE_BYTES = 10 * 1024 * 1024
 
 
+@explained_class
 class SizeLimiter:
     """Checks timeouts and what is written against limits."""
 

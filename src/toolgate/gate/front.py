@@ -22,6 +22,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.masking import Masker
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
@@ -152,6 +153,8 @@ class Gate(People, Elsewhere, Outlook):
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
         if not isinstance(tool, ToolDefinition):
+            if not isinstance(tool, str):
+                raise UsageError(f"A tool is named by text or given as its definition, not {type(tool).__name__}.")
             return tool
         if self.registry.find(tool.name) is not tool:
             raise UsageError(f"This definition of `{tool.name}` is not registered here; register it first.")
@@ -223,6 +226,8 @@ class Gate(People, Elsewhere, Outlook):
         name = tool if type(tool) is str else self._name_of(tool)
         if call_id is not None:
             check_call_id(call_id)
+        if not isinstance(context, Context):
+            raise UsageError(f"A call's `context` is a toolgate.Context, not {type(context).__name__}.")
         if own:
             call_id = call_id or self._driver.new_id()
         submitting = self._walk.submit(
@@ -246,6 +251,7 @@ class Gate(People, Elsewhere, Outlook):
         del result  # thousands may wait here for hours
         return await self._attendance.follow(key)
 
+    @explained
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return the final result of a call that was made before, by this process or another."""
         self._check_open()
@@ -256,6 +262,7 @@ class Gate(People, Elsewhere, Outlook):
         relay = self._driver.relay(project)
         return relay is None or await relay.insist(timeout_s)
 
+    @explained
     async def settle(
         self,
         call_id: str,
@@ -269,6 +276,7 @@ class Gate(People, Elsewhere, Outlook):
         self._check_open()
         return await self._answers.settle(project, call_id, happened=happened, by=somebody(by), reason=reason)
 
+    @explained
     async def cancel(
         self,
         call_id: str,
@@ -282,6 +290,7 @@ class Gate(People, Elsewhere, Outlook):
         result = await self._answers.cancel(project, call_id, reason=reason)
         return await self._attendance.follow((project, call_id)) if wait and not result.is_final else result
 
+    @explained
     async def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         """Take a call's effect back; the result is the undo call's own."""
         self._check_open()
@@ -346,6 +355,7 @@ class Gate(People, Elsewhere, Outlook):
         if self.mode in (Mode.NORMAL, Mode.ALERT):
             self._background.spawn(self.set_mode(Mode.DEGRADED, by=RESOURCES, reason=reason))
 
+    @explained
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
@@ -365,11 +375,13 @@ class Gate(People, Elsewhere, Outlook):
         self._check_open()
         await self._recovery.recover()
 
+    @explained
     async def get(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return where a call stands; raise NotFoundError."""
         call = await self._driver.read(project, call_id)
         return result_of(call, data=decode(call.result))
 
+    @explained
     async def record(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Call:
         """Return the whole row of a call; `shown` and `shown_result` are its masked arguments and result."""
         return await self._driver.read(project, call_id)

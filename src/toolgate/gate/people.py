@@ -11,6 +11,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result
 from toolgate.pipeline.deciding import Deciding, Foresight, Said
 from toolgate.pipeline.driver import Driver
@@ -28,6 +29,7 @@ class People:
     def _check_open(self) -> None:
         raise NotImplementedError
 
+    @explained
     async def decide(
         self,
         approval_id: str,
@@ -117,6 +119,7 @@ class People:
         """Return the approvals that fit, oldest first."""
         return await self._driver.store.approvals(query)
 
+    @explained
     async def approval(self, approval_id: str, *, project: str | None = None) -> Approval:
         """Return one approval; raise NotFoundError."""
         found = await self.approvals(ApprovalQuery(id=approval_id, project=project))

@@ -17,6 +17,7 @@ from toolgate.governance.config import GovernanceConfig
 from toolgate.governance.registry import ToolRegistry
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Workspace
+from toolgate.kernel.misuse import explained
 from toolgate.ports.confinement import Confined
 
 SEARCHED = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -40,6 +41,7 @@ class BuiltinRegistry(ToolRegistry):
         self._edges = governance.file.edges()
 
 
+@explained
 def builtin_registry(workspace: str | Path | None = None) -> ToolRegistry:
     """Return a new registry with every built-in tool.
 
@@ -63,6 +65,7 @@ def _the_sandbox() -> Sandbox:
         return _sandbox
 
 
+@explained
 def execute_shell_command_sandboxed(command: Sequence[str], timeout: float = 30) -> dict[str, Any]:
     """Run a command, given as a list, in the sandbox: no shell, no network, the current directory read-only.
 

@@ -14,6 +14,7 @@ import orjson
 from toolgate.errors import UsageError
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition as Tool
 from toolgate.policy import strict_yaml
@@ -109,6 +110,7 @@ class _Listed:
 _listed = _Listed()
 
 
+@explained
 def load_governance(
     source: str | bytes | Path | Mapping[str, Any] | None = None,
     *,

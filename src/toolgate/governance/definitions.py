@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Mode
+from toolgate.kernel.spelling import check_fields
 from toolgate.kernel.tool import Effects, RiskLevel
 from toolgate.kernel.tool import ToolDefinition as Tool
 
@@ -17,10 +18,21 @@ ParameterType = Literal["string", "number", "boolean", "object", "array"]
 Executor = Callable[..., Any]
 
 
-class ToolParameter(BaseModel):
-    """One argument of a tool. A parameter that has a default need not be given."""
+class Spelled(BaseModel):
+    """A model that names the field that was meant where one is unknown."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: object) -> object:
+        if isinstance(given, dict):
+            check_fields(cls.__name__, given, cls.model_fields)
+        return given
+
+
+class ToolParameter(Spelled):
+    """One argument of a tool. A parameter that has a default need not be given."""
 
     name: str = Field(min_length=1)
     type: ParameterType
@@ -33,10 +45,8 @@ class ToolParameter(BaseModel):
         return self.required and self.default is None
 
 
-class ToolDefinition(BaseModel):
+class ToolDefinition(Spelled):
     """What a model is told about a tool, and what governs it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     description: str
@@ -98,7 +108,7 @@ def _schema_of(parameter: ToolParameter) -> dict[str, Any]:
     return schema
 
 
-class ToolResult(BaseModel):
+class ToolResult(Spelled):
     """What came of a call. `error` says why where `success` is False; `metadata` has the category and the ids."""
 
     tool_name: str
@@ -109,14 +119,14 @@ class ToolResult(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class PermissionResult(BaseModel):
+class PermissionResult(Spelled):
     """Whether a call may run, and why not."""
 
     allowed: bool
     reason: str | None = None
 
 
-class ValidationResult(BaseModel):
+class ValidationResult(Spelled):
     """Whether arguments are within their bounds, and which one is not."""
 
     valid: bool

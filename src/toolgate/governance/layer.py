@@ -26,10 +26,12 @@ from toolgate.governance.registry import ToolRegistry
 from toolgate.governance.results import NoModeError, not_run, told
 from toolgate.governance.trace import TraceContext
 from toolgate.kernel.context import PRIVATE, Context, Mode
+from toolgate.kernel.misuse import explained_class
 
 OPERATOR = "mode-manager"
 
 
+@explained_class
 class ToolExecutionLayer:
     """Runs tools under governance. `approver` is asked where a person must say yes; without one, that is a no."""
 

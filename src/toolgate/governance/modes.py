@@ -8,6 +8,7 @@ from typing import Protocol
 
 from toolgate.errors import UsageError
 from toolgate.kernel.context import Mode
+from toolgate.kernel.misuse import explained_class
 
 
 class ModeSource(Protocol):
@@ -16,6 +17,7 @@ class ModeSource(Protocol):
     def get_current_mode(self) -> Mode | str: ...
 
 
+@explained_class
 class ModeManager:
     """Holds the mode. Those who listen hear of every change, in the thread that made it."""
 
@@ -43,6 +45,8 @@ class ModeManager:
 
     def unlisten(self, listener: Callable[[Mode, Mode, str], None]) -> None:
         """Stop calling a function."""
+        if listener not in self._listeners:
+            raise UsageError("This function does not listen; `unlisten` takes one that was given to `listen`.")
         self._listeners.remove(listener)
 
 

@@ -12,6 +12,7 @@ from toolgate.governance.definitions import PermissionResult, ValidationResult
 from toolgate.governance.modes import read_mode
 from toolgate.governance.registry import ToolRegistry
 from toolgate.kernel.context import Context, Mode
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Word
 from toolgate.kernel.tool import ToolDefinition as Tool
 from toolgate.pipeline.validate import validate
@@ -21,6 +22,7 @@ _BOUNDS = ("paths", "commands", "sizes", "hosts", "arguments", "protected")
 """The rules that speak of arguments."""
 
 
+@explained
 def check_permissions(
     tool_name: str,
     arguments: Mapping[str, Any],
@@ -58,6 +60,7 @@ def check_permissions(
     return PermissionResult(allowed=False, reason="Approval denied by user")
 
 
+@explained
 def validate_arguments(
     tool_name: str,
     arguments: Mapping[str, Any],

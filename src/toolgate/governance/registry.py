@@ -7,10 +7,12 @@ from toolgate.governance.config import GovernanceConfig
 from toolgate.governance.definitions import Executor, ToolDefinition, definition_of, tool_of
 from toolgate.governance.modes import read_mode
 from toolgate.kernel.context import Mode
+from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.registry import ToolRegistry as Registry
 from toolgate.kernel.tool import ToolDefinition as Tool
 
 
+@explained_class
 class ToolRegistry(Registry):
     """Keeps each definition as it was given, beside the tool that the gate runs."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Protocol, cast
 
-from toolgate.errors import DefinitionError, NotAsyncError, ToolInputError, ToolOutputError
+from toolgate.errors import DefinitionError, NotAsyncError, ToolInputError, ToolOutputError, UsageError
 from toolgate.gate import Gate
 from toolgate.hitl.audit import is_sensitive_key as _is_sensitive_key
 from toolgate.hitl.audit import log_auto_execution as _log_auto_execution
@@ -25,6 +25,7 @@ from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.confidence import calculate_confidence, is_true
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode, plain
 from toolgate.kernel.signature import derive, keywords
@@ -70,6 +71,7 @@ class _Handoff:
     is_set: bool = False
 
 
+@explained
 def hitl_tool(
     approval_type: str | None = None,
     risk_level: str | None = None,
@@ -124,8 +126,10 @@ def as_tool(func: object) -> ToolDefinition:
     return definition
 
 
+@explained
 async def invoke(func: HITLTool, arguments: Mapping[str, Any], *, context: Mapping[str, Any] | None = None) -> Any:
     """Call a decorated function with arguments a model wrote. A `_hitl_context` among them is refused, not trusted."""
+    as_tool(func)
     if CONTEXT in arguments:
         raise ToolInputError(f"`{CONTEXT}` comes from the host, not from arguments; leave it out.", tool=func.__name__)
     named = {str(name): value for name, value in arguments.items()}
@@ -136,6 +140,7 @@ async def invoke(func: HITLTool, arguments: Mapping[str, Any], *, context: Mappi
     return await func(**named, **{CONTEXT: context})
 
 
+@explained
 async def resume(approval_id: str, *, wait: bool = False) -> Any:
     """Return the result of a call that was approved, running it if nobody has; its marker while it is undecided.
 
@@ -224,6 +229,8 @@ def _json(value: Any) -> Any:
 
 
 def _context(told: Mapping[str, Any] | None, handoff: _Handoff) -> Context:
+    if told is not None and not isinstance(told, Mapping):
+        raise UsageError(f"`{CONTEXT}` is a mapping such as {{'user_id': 'ann'}}, not {type(told).__name__}.")
     told = told or {}
     role, user = told.get("user_role"), told.get("user_id")
     return Context(

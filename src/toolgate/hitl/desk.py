@@ -6,6 +6,7 @@ import threading
 
 from toolgate.bootstrap import open as open_gate
 from toolgate.gate import Gate
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 
@@ -31,6 +32,7 @@ def get_hitl_gate() -> Gate:
         return _gate
 
 
+@explained
 def set_hitl_gate(gate: Gate) -> None:
     """Run decorated functions through this gate from now on. The host keeps it and closes it."""
     global _gate

@@ -8,11 +8,26 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from toolgate.kernel.assessment import ApprovalLevel
+from toolgate.kernel.misuse import explained
+from toolgate.kernel.spelling import check_fields
 
 DEFAULT_QUICK: Final = 60
 
 
-class HITLConfig(BaseModel):
+class Spelled(BaseModel):
+    """A model that names the field that was meant where one is unknown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: object) -> object:
+        if isinstance(given, dict):
+            check_fields(cls.__name__, given, cls.model_fields)
+        return given
+
+
+class HITLConfig(Spelled):
     """How a tool's calls are approved. A `quick_threshold` that is not given never exceeds `auto_threshold`."""
 
     model_config = ConfigDict(validate_assignment=True)
@@ -37,7 +52,7 @@ class HITLConfig(BaseModel):
         return self
 
 
-class HITLToolResult(BaseModel):
+class HITLToolResult(Spelled):
     """A call that waits for a person. `tool_args` are masked; `approval_id` is what `resume` takes."""
 
     requires_approval: bool
@@ -50,6 +65,7 @@ class HITLToolResult(BaseModel):
     request_id: str = Field(default_factory=lambda: str(uuid4()))
 
 
+@explained
 def determine_approval_level(confidence: int, config: HITLConfig | None = None) -> ApprovalLevel:
     """Return AUTO, QUICK or FULL: at or above `auto_threshold`, at or above `quick_threshold`, or below."""
     config = HITLConfig() if config is None else config

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from toolgate.kernel.call import Call
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Score
 from toolgate.kernel.tool import ToolDefinition
 
@@ -57,6 +58,7 @@ def score_call(call: Call, tool: ToolDefinition) -> Score:
     )
 
 
+@explained
 def calculate_confidence(tool_name: str, args: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> int:
     """Return the confidence in a call as a number; `context` is the host's, never the model's."""
     told = context or {}

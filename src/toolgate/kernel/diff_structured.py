@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from toolgate.errors import UsageError
 from toolgate.kernel.diff_result import DiffLine, DiffResult, DiffType, ratio
+from toolgate.kernel.misuse import explained
 
 MAX_SHOWN: Final = 10_000
 """How many characters of one value are shown."""
@@ -14,6 +15,7 @@ MAX_SHOWN: Final = 10_000
 _MISSING: Final = object()
 
 
+@explained
 def diff_structured(
     old: Mapping[Any, Any],
     new: Mapping[Any, Any],

@@ -13,11 +13,13 @@ from toolgate.errors import UsageError
 from toolgate.kernel.diff_align import align
 from toolgate.kernel.diff_hunks import WRITERS, Window, cut_hunks
 from toolgate.kernel.diff_result import DiffResult, DiffType, ratio
+from toolgate.kernel.misuse import explained
 
 MAX_CHARACTERS: Final = 8_388_608
 """How much of each text is compared, not counting the lines both begin or end with."""
 
 
+@explained
 def diff_text(
     old: str,
     new: str,

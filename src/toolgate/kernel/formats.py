@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from toolgate.errors import ToolInputError
@@ -93,7 +93,10 @@ def _piece(one: Parsed) -> UnresolvedToolCall:
     return _refuse(one, Reason.TRUNCATED, text)
 
 
-def _with_id(one: Parsed, new_id: Callable[[], str]) -> Parsed:
+P = TypeVar("P", bound=Parsed)
+
+
+def _with_id(one: P, new_id: Callable[[], str]) -> P:
     """Give an unresolved call that came without a usable id one of ours, so that it can be told and looked up."""
     return one if one.call_id or isinstance(one, ResolvedToolCall) else replace(one, call_id=new_id())
 

@@ -14,6 +14,7 @@ from toolgate.errors import ToolOutputError
 from toolgate.kernel.call import Status
 from toolgate.kernel.formats_calls import OURS, ResolvedToolCall, UnresolvedToolCall
 from toolgate.kernel.formats_read import Format
+from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
 
@@ -37,6 +38,7 @@ class Answer(NamedTuple):
         return self.value if isinstance(self.value, str) else orjson.dumps(self.value).decode()
 
 
+@explained
 def render_result(
     call: ResolvedToolCall | UnresolvedToolCall,
     result: ToolOutput | Result | None = None,
@@ -51,6 +53,7 @@ def render_result(
     return _SHAPES[shape](call, answer_of(call, result))
 
 
+@explained
 def render_message(results: Iterable[dict[str, Any]], format: Format | str) -> list[dict[str, Any]]:
     """Return rendered results as the messages to append to the conversation."""
     rendered = list(results)

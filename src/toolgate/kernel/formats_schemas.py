@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from toolgate.errors import DefinitionError, UsageError
 from toolgate.kernel.formats_read import Format
+from toolgate.kernel.misuse import explained, fits
 from toolgate.kernel.schema_guards import positions
 from toolgate.kernel.tool import Effects, ToolDefinition
 
@@ -41,6 +42,7 @@ _OPENAI_STRICT_WORDS: Final = _STRICT_WORDS | frozenset(
 _MOST_PROBLEMS: Final = 5
 
 
+@explained
 def export_tools(
     tools: Iterable[ToolDefinition], format: Format | str, *, strict: bool = False
 ) -> list[dict[str, Any]]:
@@ -61,6 +63,8 @@ def export_tools(
 
 
 def _export(tool: ToolDefinition, shape: Format, strict: bool) -> dict[str, Any]:
+    if not fits(tool, ToolDefinition):
+        raise DefinitionError(f"{type(tool).__name__} is not a tool; export a list of definitions.")
     _check_names(tool, shape)
     schema = _shown_schema(tool, shape)
     if strict:

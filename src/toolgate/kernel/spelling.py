@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ParamSpec, TypeVar, cast
 
 from toolgate.errors import UnknownKeywordError
@@ -45,16 +45,35 @@ def spelled_fields(cls: type[T]) -> type[T]:
     return cls
 
 
-def _checked(function: Callable[P, T], what: str) -> Callable[P, T]:
+def names_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the keywords a function takes; none where it takes any."""
     parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return ()
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    known = [one.name for one in parameters if one.kind in named and one.name != "self"]
+    return tuple(one.name for one in parameters if one.kind in named and one.name not in ("self", "cls"))
+
+
+def check_names(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise UnknownKeywordError for a name that is not known; where none is, any will do."""
+    for name in given:
+        if name not in known and known:
+            raise UnknownKeywordError(unknown_name(what, name, known))
+
+
+def check_fields(what: str, given: Iterable[object], known: Collection[str]) -> None:
+    """Raise ValueError, which Pydantic tells as its own, for a field that is not known."""
+    for name in given:
+        if name not in known:
+            raise ValueError(unknown_name(what, str(name), known))
+
+
+def _checked(function: Callable[P, T], what: str) -> Callable[P, T]:
+    known = names_of(function)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        for name in kwargs:
-            if name not in known:
-                raise UnknownKeywordError(unknown_name(what, name, known))
+        check_names(what, kwargs, known)
         return function(*args, **kwargs)
 
     return checked

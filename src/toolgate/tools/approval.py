@@ -16,12 +16,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from toolgate.bootstrap import open as open_gate
-from toolgate.errors import DecisionConflictError, NotFoundError, ToolApprovalTimeoutError
+from toolgate.errors import DecisionConflictError, NotFoundError, ToolApprovalTimeoutError, UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.artifact import ApprovalArtifact, summary_of
 from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
+from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@explained_class
 @dataclass
 class ApprovalRequest:
     """A question about one action. `id` is the approval's own, set when it is asked; `payload` is shown masked."""
@@ -84,6 +86,7 @@ class ApprovalDecision:
     reason: str | None = None
 
 
+@explained_class
 class ApprovalService:
     """Approvals that outlive the process when opened on a file. The first decision is final."""
 
@@ -260,6 +263,8 @@ def get_approval_service() -> ApprovalService:
 
 def set_approval_service(service: ApprovalService) -> None:
     """Make a service the process-wide one."""
+    if not fits(service, ApprovalService):
+        raise UsageError(f"An approval service is an ApprovalService, not {type(service).__name__}.")
     _put(service)
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from toolgate.kernel.artifact import ApprovalArtifact, summary_of
+from toolgate.kernel.misuse import explained
 
 Id = UUID | str
 
@@ -157,6 +158,7 @@ _BEYOND = frozenset({"tool.progress", "tool.late_result", "tool.settled"})
 """What only happens to tools that go beyond the documents: passed on as it is."""
 
 
+@explained
 def event_of(type: str, data: dict[str, Any]) -> ToolgateEvent:
     """Return what a sink was told as its event class; raise KeyError for a name that has none."""
     kind = _CLASSES[type]

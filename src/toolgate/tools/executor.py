@@ -25,6 +25,7 @@ from toolgate.gate import Gate
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import DEFAULT_PROJECT, PRIVATE, Context
 from toolgate.kernel.demands import RiskWaiver
+from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.output import Result
 from toolgate.kernel.payload import jsonable
 from toolgate.kernel.policy import Default, Policy, Stance
@@ -44,6 +45,7 @@ from toolgate.tools.undo import UndoKeeper
 log = logging.getLogger("toolgate.tools")
 
 
+@explained_class
 @dataclass(frozen=True, kw_only=True)
 class ToolExecutorConfig:
     """How an executor behaves.
@@ -88,6 +90,7 @@ async def _moment(realm: Realm) -> None:
         await realm.relay.moment()
 
 
+@explained_class
 class ToolExecutor:
     """Runs actions through the gate. `execute` raises what went wrong; `execute_tool` answers with it."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolgate.errors import DefinitionError
+from toolgate.errors import DefinitionError, UsageError
 from toolgate.kernel.context import Mode
 from toolgate.kernel.formats import DEFAULT_LIMITS as DEFAULT_FORMAT_LIMITS
 from toolgate.kernel.formats import (
@@ -23,6 +23,7 @@ from toolgate.kernel.formats import (
     parse_calls,
 )
 from toolgate.kernel.formats_schemas import export_tools
+from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.registry import ToolRegistry as KernelRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.tools.definitions import Action, ToolInput, ToolOutput, action_of, definition_of
@@ -68,6 +69,7 @@ class GovernedTool:
         return f"GovernedTool({self.name!r})"
 
 
+@explained_class
 class ToolRegistry(KernelRegistry):
     """Tools by name and by action type. Registering a name again replaces its tool."""
 
@@ -191,6 +193,8 @@ def get_tool_registry() -> ToolRegistry:
 
 def set_tool_registry(registry: ToolRegistry) -> None:
     """Make a registry the process-wide one."""
+    if not fits(registry, ToolRegistry):
+        raise UsageError(f"A registry is a ToolRegistry, not {type(registry).__name__}.")
     global _registry
     with _lock:
         _registry = registry

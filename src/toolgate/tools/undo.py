@@ -15,6 +15,7 @@ import orjson
 from toolgate.bootstrap import undo_records
 from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.change import Change
+from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.payload import encode
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata, UndoRecord, UndoState
 from toolgate.ports.store import UndoRecords
@@ -36,6 +37,7 @@ class UndoKeeper(Protocol):
     async def delete(self, action_id: Any) -> Any: ...
 
 
+@explained_class
 class UndoStore:
     """Undo data by action id. `open` keeps it in a file or in Redis; without a URL it lives as long as the process."""
 
@@ -164,6 +166,8 @@ def get_undo_store() -> UndoStore:
 
 def set_undo_store(store: UndoStore) -> None:
     """Make a store the process-wide one."""
+    if not fits(store, UndoStore):
+        raise UsageError(f"An undo store is an UndoStore, not {type(store).__name__}.")
     global _store
     with _lock:
         _store = store

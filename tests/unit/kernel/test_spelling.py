@@ -58,3 +58,11 @@ def test_what_a_function_raises_itself_is_left_alone() -> None:
         add(1, other="2")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="missing 1 required"):
         add()  # type: ignore[call-arg]
+
+
+def test_a_function_that_takes_any_keyword_refuses_none() -> None:
+    @spelled
+    def take(**given: Any) -> Any:
+        return given
+
+    assert take(anything=1) == {"anything": 1}
