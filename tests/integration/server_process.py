@@ -14,6 +14,7 @@ import httpx2
 from typer.testing import CliRunner
 
 import toolgate
+from toolgate.adapters.stores.sqlite_file import prepare
 from toolgate.interfaces.cli import token
 from toolgate.testing.patience import PATIENCE_S
 
@@ -48,6 +49,7 @@ class ServerProcess:
 
     def make_token(self, account: str, kind: str, *options: str) -> str:
         """Make a token with the command an operator uses."""
+        prepare(self.database)
         answer = CliRunner().invoke(
             token.app, ["create", str(self.database), account, "--kind", kind, "--project", "demo", *options]
         )

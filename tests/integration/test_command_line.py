@@ -81,7 +81,9 @@ except SystemExit as end:
     assert heavy & set(loaded) == set()
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["db"], ["db", "prune", "x"], ["audit", "verify"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["db"], ["db", "prune", "x"], ["db", "status", "a", "b"]], ids=" ".join
+)
 def test_a_command_that_is_wrong_in_itself_ends_with_2(arguments: list[str]) -> None:
     assert here(*arguments).code == 2
 

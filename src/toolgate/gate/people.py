@@ -41,8 +41,8 @@ class People:
         project: str | None = None,
         remember: Remember | None = None,
     ) -> Result:
-        """Answer an approval: "approve" or "deny". The first answer is final; where several people must approve, each
-        has one vote and the first "deny" ends it. `remember` makes a grant of a yes.
+        """Answer an approval: "approve" or "deny"; "reject" is another word for that. The first answer is final; where
+        several people must approve, each has one vote and the first "deny" ends it. `remember` makes a grant of a yes.
 
         Returns where the call stands after the decision is durable; it does not wait for execution.
         """

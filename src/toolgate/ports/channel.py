@@ -10,8 +10,14 @@ from toolgate.kernel.context import Principal
 
 
 class Decision(StrEnum):
+    """A person's yes or no. "reject" is another word for "deny"."""
+
     APPROVE = "approve"
     DENY = "deny"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Decision | None:
+        return cls.DENY if value == "reject" else None
 
 
 class Answer(NamedTuple):

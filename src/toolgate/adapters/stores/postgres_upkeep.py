@@ -76,6 +76,16 @@ def verify_chains(url: str) -> list[ChainReport]:
     return _do(url, _verify_all(read(url)))
 
 
+def projects_of(url: str) -> list[str]:
+    """The projects anything was recorded for, by name."""
+    return _do(url, _projects(read(url)))
+
+
+async def _projects(address: Address) -> list[str]:
+    async with _moment(address) as connection:
+        return sorted(row[0] for row in await connection.fetch("SELECT project_id FROM chain_heads"))
+
+
 async def _verify_all(address: Address) -> list[ChainReport]:
     async with _moment(address) as connection:
         found = await connection.fetch(

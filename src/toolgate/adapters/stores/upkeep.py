@@ -53,6 +53,12 @@ def verify_chains(path: Path) -> list[ChainReport]:
         return [_verify(connection, project, heads.get(project)) for project in sorted(heads.keys() | told)]
 
 
+def projects_of(path: Path) -> list[str]:
+    """The projects anything was recorded for, by name."""
+    with _looking(path) as connection:
+        return sorted(row[0] for row in connection.execute("SELECT project_id FROM chain_heads"))
+
+
 def _verify(connection: sqlite3.Connection, project: str, head: tuple[Any, ...] | None) -> ChainReport:
     last: list[Event] = []
     base = head[2:] if head is not None and head[2] else None

@@ -24,7 +24,7 @@ from toolgate.interfaces.cli import (
     undoing,
     worker,
 )
-from toolgate.interfaces.cli.on_server import OnServer
+from toolgate.interfaces.cli.on_server import OnDatabase, OnServer
 
 app = typer.Typer(
     name="toolgate",
@@ -44,10 +44,10 @@ app.add_typer(policy.app, name="policy", help="Check, test, explain and replay a
 app.add_typer(token.app, name="token", help="Look after who may use the server.")
 app.command("init")(setup.init)
 app.command("doctor")(setup.doctor)
-app.command("recover")(recover.recover)
+app.command("recover", cls=OnDatabase)(recover.recover)
 app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("worker")(worker.worker)
+app.command("serve", cls=OnDatabase)(serve.serve)
+app.command("worker", cls=OnDatabase)(worker.worker)
 app.command("runner")(runner.runner)
 app.command("call")(calling.call)
 app.command("chat")(chat.chat)
@@ -55,6 +55,7 @@ app.command("inbox", cls=OnServer)(inbox.inbox)
 app.command("show", cls=OnServer)(people.show)
 app.command("approve", cls=OnServer)(people.approve)
 app.command("deny", cls=OnServer)(people.deny)
+app.command("reject", cls=OnServer, help="The same as deny.")(people.deny)
 app.command("edit", cls=OnServer)(people.edit)
 app.command("undo", cls=OnServer)(undoing.undo)
 app.command("undo-run", cls=OnServer)(undoing.undo_run)

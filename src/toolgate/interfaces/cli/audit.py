@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.show import DATABASE_HELP, as_json, existing, is_postgres, printable
+from toolgate.interfaces.cli.on_server import DATABASE_HELP, OnDatabase
+from toolgate.interfaces.cli.show import as_json, existing, is_postgres, printable
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -16,7 +17,7 @@ def audit() -> None:
     """Check the audit log."""
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def verify(
     database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

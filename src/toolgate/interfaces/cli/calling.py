@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from toolgate.interfaces.cli.credentials import TOKEN
+from toolgate.interfaces.cli.on_server import SERVER
 from toolgate.interfaces.cli.session import Json
 from toolgate.interfaces.cli.show import as_json, printable
+from toolgate.kernel.context import DEFAULT_PROJECT
 
-Server = Annotated[str, typer.Option(help="The server's address, such as http://127.0.0.1:8642.")]
+Server = Annotated[str, typer.Option(envvar=SERVER, help="The server's address, such as http://127.0.0.1:8642.")]
 InProject = Annotated[str, typer.Option("--project", help="The project.")]
 TokenFile = Annotated[Path | None, typer.Option(help=f"A file that holds the token, instead of the variable {TOKEN}.")]
 PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Send the token unencrypted to another machine.")]
@@ -22,7 +24,7 @@ def call(
     server: Server,
     tool: Annotated[str, typer.Argument(help="The tool's name.")],
     arguments: Annotated[str, typer.Argument(help="Its arguments as JSON, or @FILE.")] = "{}",
-    project: InProject = "default",
+    project: InProject = DEFAULT_PROJECT,
     call_id: Annotated[
         str | None, typer.Option("--id", help="An id of your own: the same id never runs twice.")
     ] = None,

@@ -15,6 +15,7 @@ from toolgate.errors import ToolgateError
 from toolgate.interfaces.cli.calling import CaFile, InProject, PlainHttp, Server, TokenFile
 from toolgate.interfaces.cli.inbox import Wish, answer
 from toolgate.interfaces.cli.show import printable
+from toolgate.kernel.context import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
     from toolgate.interfaces.cli.desk_remote import RemoteDesk
@@ -31,7 +32,7 @@ _MARKS = {"completed": "done", "failed": "failed", "rejected": "refused", "await
 def chat(
     server: Server,
     message: Annotated[str | None, typer.Argument(help="One message; without it, a conversation begins.")] = None,
-    project: InProject = "default",
+    project: InProject = DEFAULT_PROJECT,
     session: Annotated[str | None, typer.Option("--session", help="Go on with this conversation.")] = None,
     token_file: TokenFile = None,
     plain_http: PlainHttp = False,

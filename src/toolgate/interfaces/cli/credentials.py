@@ -19,7 +19,7 @@ def token_of(file: Path | None, *, kind: str) -> str:
     if not text:
         where = f"{file} is empty" if file is not None else f"the variable {TOKEN} is not set"
         raise UsageError(
-            f"This needs a token, and {where}. On the server: `toolgate token create DATABASE NAME --kind {kind} "
+            f"This needs a token, and {where}. On the server: `toolgate token create NAME --kind {kind} "
             "--project PROJECT`."
         )
     return text

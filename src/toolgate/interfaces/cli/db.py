@@ -10,11 +10,11 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.age import seconds_of
-from toolgate.interfaces.cli.show import DATABASE_HELP, as_json, existing, is_postgres, printable, table
+from toolgate.interfaces.cli.on_server import DATABASE_HELP, OnDatabase
+from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, printable, table
 
 app = typer.Typer(no_args_is_help=True)
 Database = Annotated[str, typer.Argument(help=DATABASE_HELP)]
-DatabaseFile = Annotated[str, typer.Argument(help="Path of the database file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -28,7 +28,7 @@ def _refuse_server(database: str, instead: str) -> None:
         raise UsageError(f"This is for files; for PostgreSQL use {instead}.")
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def status(database: Database, json: Json = False) -> None:
     """Show schema revision, size and how many calls are in which status."""
     if is_postgres(database):
@@ -49,7 +49,7 @@ def status(database: Database, json: Json = False) -> None:
     table(("status", "calls"), sorted(found["calls"].items()))
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def upgrade(database: Database, json: Json = False) -> None:
     """Bring the schema to the revision this version needs; safe to run twice."""
     if is_postgres(database):
@@ -60,7 +60,7 @@ def upgrade(database: Database, json: Json = False) -> None:
     else:
         from toolgate.adapters.stores.upkeep import upgrade_file
 
-        before, after = upgrade_file(Path(database))
+        before, after = upgrade_file(file_of(database))
     if json:
         as_json({"from": before, "to": after})
     else:
@@ -87,9 +87,9 @@ def _upgrade_queue(database: str) -> None:
         raise failure(error) from error
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def backup(
-    database: DatabaseFile,
+    database: Database,
     destination: Annotated[Path, typer.Argument(help="File to write; must not exist.")],
     json: Json = False,
 ) -> None:
@@ -97,15 +97,16 @@ def backup(
     from toolgate.adapters.stores.upkeep import backup_to
 
     _refuse_server(database, "pg_dump or a base backup")
-    size = backup_to(existing(database), destination)
+    path = existing(database)
+    size = backup_to(path, destination)
     if json:
         as_json({"destination": str(destination), "bytes": size})
     else:
-        typer.echo(f"{destination}: {size:,} bytes, checked. The key file is not in it: keep {database}.key safe.")
+        typer.echo(f"{destination}: {size:,} bytes, checked. The key file is not in it: keep {path}.key safe.")
 
 
-@app.command()
-def vacuum(database: DatabaseFile, json: Json = False) -> None:
+@app.command(cls=OnDatabase)
+def vacuum(database: Database, json: Json = False) -> None:
     """Give unused space back to the disk."""
     from toolgate.adapters.stores.upkeep import vacuum_file
 
@@ -117,7 +118,7 @@ def vacuum(database: DatabaseFile, json: Json = False) -> None:
         typer.echo(f"{before:,} -> {after:,} bytes")
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def prune(
     database: Database,
     older_than: Annotated[str, typer.Option(help="Age of finished calls, such as 30d, 12h.")],
@@ -148,7 +149,7 @@ def prune(
 
 @app.command("import")
 def import_file(
-    source: Annotated[str, typer.Argument(help="The SQLite file: its path, or sqlite:///path.")],
+    source: Annotated[str, typer.Argument(help="The SQLite file: its path or URL.")],
     database: Annotated[str, typer.Argument(help="URL of the PostgreSQL database.")],
     json: Json = False,
 ) -> None:
@@ -157,7 +158,7 @@ def import_file(
         raise UsageError("The database to import into is named by its URL: postgresql://user@host/database.")
     from toolgate.adapters.stores.postgres_import import bring
 
-    path = existing(source.removeprefix("sqlite:///"))
+    path = existing(source)
     done = bring(path, database, say=lambda name, rows: typer.echo(f"{name}: {rows:,}", err=True))
     if json:
         as_json({"rows": done.rows, "chains": done.chains})
@@ -176,7 +177,7 @@ def key(file: Annotated[Path, typer.Argument(help="File to write; must not exist
     typer.echo(f"{file}: a new key, readable by you alone. Without it nothing that was sealed can be opened.")
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def rekey(database: Database, json: Json = False) -> None:
     """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
     if is_postgres(database):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.on_server import REMOTE
+from toolgate.interfaces.cli.on_server import REMOTE, is_address
 
 if TYPE_CHECKING:
     from toolgate.interfaces.server.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
@@ -57,11 +57,6 @@ class Desk(Protocol):
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord: ...
 
 
-def is_address(where: str) -> bool:
-    """Whether this is a server's address, and no path."""
-    return where.startswith(("http://", "https://"))
-
-
 @contextmanager
 def desk_on(
     where: str,
@@ -82,12 +77,12 @@ def desk_on(
 
         with client_at(where, REMOTE.get(), project) as client:
             yield RemoteDesk(client)
-    elif REMOTE.get().server is not None:
-        raise UsageError("A server's address begins with http:// or https://.")
     else:
         from toolgate.interfaces.cli.desk_local import LocalDesk
-        from toolgate.interfaces.cli.session import gate_on, load_tools, person
+        from toolgate.interfaces.cli.session import check_project, gate_on, load_tools, person
 
+        if project is not None:
+            check_project(where, project)
         with gate_on(where, tools=load_tools(tools)) as gate:
             yield LocalDesk(gate, person(by, roles), project)
 
@@ -95,7 +90,7 @@ def desk_on(
 def full_id(desk: Desk, given: str) -> str:
     """Return the id of the one open approval that begins so; an id that is whole is returned as it is."""
     if not given:  # a script whose variable is not set must not answer whatever happens to wait
-        raise UsageError("The approval's id is empty; `toolgate inbox DATABASE --json` lists what waits.")
+        raise UsageError("The approval's id is empty; `toolgate inbox --json` lists what waits.")
     begun = [approval.id for approval in desk.pending() if approval.id.startswith(given)]
     if given in begun or not begun:
         return given

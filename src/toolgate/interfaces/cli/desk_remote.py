@@ -5,12 +5,12 @@ What a server says is drawn by the same code as what stands in a database: it ca
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from toolgate.errors import BadAnswerError
+from toolgate.errors import BadAnswerError, NotFoundError
 from toolgate.interfaces.cli.credentials import token_of
 from toolgate.interfaces.cli.on_server import Remote
 from toolgate.interfaces.client import StreamEvent, SyncClient
@@ -40,16 +40,24 @@ RETRY_S = 2.0
 _STATUSES = {shown: status for status, shown in APPROVAL_STATUS.items()}
 
 
-def client_at(url: str, remote: Remote, project: str | None) -> AbstractContextManager[SyncClient]:
-    """The client of one command."""
-    return SyncClient(
+@contextmanager
+def client_at(url: str, remote: Remote, project: str | None) -> Iterator[SyncClient]:
+    """The client of one command. Where something is not found in a project that is none of yours, it says so."""
+    with SyncClient(
         url,
         token=token_of(remote.token_file, kind="person"),
         project=project or DEFAULT_PROJECT,
         retry_s=RETRY_S,
         ca_file=remote.ca_file,
         allow_plain_http=remote.plain_http,
-    )
+    ) as client:
+        try:
+            yield client
+        except NotFoundError as error:
+            why = client.missing_project()
+            if why is None:
+                raise
+            raise NotFoundError(f"{why} Say which with --project.") from error
 
 
 class RemoteDesk:

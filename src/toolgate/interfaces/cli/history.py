@@ -10,6 +10,7 @@ import typer
 from toolgate.interfaces.cli.desk import desk_on
 from toolgate.interfaces.cli.session import Database, Json, Project
 from toolgate.interfaces.cli.show import as_json, printable, table
+from toolgate.kernel.context import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
     from toolgate.interfaces.server.schemas import EventRecord, ExecutionRecord
@@ -55,7 +56,7 @@ def _as_json(call: ExecutionRecord) -> dict[str, Any]:
 def watch(
     database: Database,
     after: Annotated[int | None, typer.Option("--after", help="Begin after this event; the end by default.")] = None,
-    project: Annotated[str, typer.Option("--project", help="The project to follow.")] = "default",
+    project: Annotated[str, typer.Option("--project", help="The project to follow.")] = DEFAULT_PROJECT,
     count: Annotated[int | None, typer.Option("--count", min=1, help="Stop after this many events.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:

@@ -1,8 +1,14 @@
-"""`--server`: a command for a database works on a server instead, whose address takes the database's place."""
+"""Where a command works: on a database, or on a server whose address takes the database's place.
+
+A database is the first argument or `--database`; without either it is the variable `TOOLGATE_DATABASE`, and without
+that `toolgate.db` in this folder. A command that can work on a server takes `--server`, or the variable
+`TOOLGATE_SERVER`, which comes before a database that only a variable names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +17,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from toolgate.errors import UsageError
 from toolgate.interfaces.cli.credentials import TOKEN
+
+DATABASE = "TOOLGATE_DATABASE"
+SERVER = "TOOLGATE_SERVER"
+DEFAULT_DATABASE = "toolgate.db"
+DATABASE_HELP = f"Path or URL of the database; the variable {DATABASE}, or {DEFAULT_DATABASE}, where it is left out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +41,21 @@ REMOTE: ContextVar[Remote] = ContextVar("toolgate_remote", default=LOCAL)
 """What the command that runs was given."""
 
 
-def _options(
-    server: Annotated[str | None, typer.Option(help="A server's address, instead of the database.")] = None,
+def is_address(where: str) -> bool:
+    """Whether this is a server's address, and no database."""
+    return where.startswith(("http://", "https://"))
+
+
+def _naming(
+    named: Annotated[str | None, typer.Option("--database", help="The same as the first argument.")] = None,
+) -> None:
+    """Only its parameters are used."""
+
+
+def _reaching(
+    server: Annotated[
+        str | None, typer.Option(help=f"A server's address, instead of the database; the variable {SERVER} too.")
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help=f"A file that holds the token, instead of the variable {TOKEN}.")
     ] = None,
@@ -42,21 +67,74 @@ def _options(
     """Only its parameters are used."""
 
 
-def _declared() -> list[Any]:
+def _declared(options: Callable[..., None]) -> list[Any]:
     only = typer.Typer(add_completion=False)
-    only.command()(_options)
+    only.command()(options)
     return [one for one in typer.main.get_command(only).params if one.name != "help"]
 
 
-class OnServer(TyperCommand):
-    """A command whose first argument is a database or, with `--server`, that server."""
+class OnDatabase(TyperCommand):
+    """A command whose first argument, `database`, may be left out."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.params = [*self.params, *_declared()]
+        self.params = [*self.params, *_declared(_naming)]
+        next(one for one in self.params if one.name == "database").required = False
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [*_addresses(args), *args])
+        told, left, _ = self.make_parser(ctx).parse_args(args=list(args))
+        named = self._named(told)
+        others = [one for one in self.params if one.param_type_name == "argument" and one.name != "database"]
+        words = [told[one.name] for one in self.params if one.param_type_name == "argument" and _is_given(told, one)]
+        has_first = _has_first([*words, *left], others)
+        if named is not None and has_first:
+            raise UsageError(f"The database is named twice: {words[0]!r} and {named!r}. Leave one out.")
+        if not has_first:
+            args = [named or self._usual(), *args]
+        return super().parse_args(ctx, args)
+
+    def _named(self, told: dict[str, Any]) -> str | None:
+        """What an option names."""
+        named: str | None = told.get("named")
+        return named
+
+    def _usual(self) -> str:
+        """Where it works when nothing is named."""
+        return os.environ.get(DATABASE) or DEFAULT_DATABASE
+
+    def invoke(self, ctx: Any) -> Any:
+        ctx.params.pop("named", None)
+        return super().invoke(ctx)
+
+
+def _is_given(told: dict[str, Any], argument: Any) -> bool:
+    return isinstance(told.get(argument.name), str)
+
+
+def _has_first(words: list[str], others: list[Any]) -> bool:
+    """Whether the first of the words is a database: where they are as many as it takes, or, in doubt, by its look."""
+    if len(words) > len(others):
+        return True
+    is_doubtful = len(words) > sum(one.required for one in others)
+    return is_doubtful and ("://" in words[0] or words[0].endswith(".db") or Path(words[0]).exists())
+
+
+class OnServer(OnDatabase):
+    """A command that works on a database or, with `--server`, on that server."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.params = [*self.params, *_declared(_reaching)]
+
+    def _named(self, told: dict[str, Any]) -> str | None:
+        database, server = super()._named(told), told.get("server")
+        if database is not None and server is not None:
+            raise UsageError("Give --database or --server, not both.")
+        return database or (None if server is None else _address(server, "--server"))
+
+    def _usual(self) -> str:
+        server = os.environ.get(SERVER)
+        return _address(server, SERVER) if server else super()._usual()
 
     def invoke(self, ctx: Any) -> Any:
         given = {name: ctx.params.pop(name) for name in Remote.__dataclass_fields__}
@@ -67,14 +145,7 @@ class OnServer(TyperCommand):
             REMOTE.reset(before)
 
 
-def _addresses(args: list[str]) -> Iterator[str]:
-    """The address that `--server` names, to stand where the database would."""
-    for number, word in enumerate(args):
-        if word == "--":
-            return
-        if word.startswith("--server="):
-            yield word.removeprefix("--server=")
-            return
-        if word == "--server" and number + 1 < len(args):
-            yield args[number + 1]
-            return
+def _address(server: str, origin: str) -> str:
+    if not is_address(server):
+        raise UsageError(f"A server's address begins with http:// or https://, and {origin} does not.")
+    return server

@@ -143,7 +143,7 @@ def _must_have_seen(asked: Approval, digest: str | None) -> None:
     if digest is None and artifact_of(asked).must_expand:
         raise UsageError(
             "Part of what would run is too long to be shown at first. Look at all of it with "
-            "`toolgate show DATABASE APPROVAL --full`, and repeat with the --digest it shows."
+            "`toolgate show APPROVAL --full`, and repeat with the --digest it shows."
         )
 
 

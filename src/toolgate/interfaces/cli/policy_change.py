@@ -11,6 +11,7 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.age import seconds_of
+from toolgate.interfaces.cli.on_server import DATABASE, DEFAULT_DATABASE
 from toolgate.interfaces.cli.policy import (
     Calls,
     File,
@@ -67,7 +68,9 @@ def check_calls(
 @answering
 def simulate(
     new: File,
-    database: Annotated[str, typer.Option(help="Database with the recorded calls: a file or a URL.")] = "toolgate.db",
+    database: Annotated[
+        str, typer.Option(envvar=DATABASE, help="Path or URL of the database with the recorded calls.")
+    ] = DEFAULT_DATABASE,
     since: Annotated[str, typer.Option(help="How far to go back, such as 30d or 12h.")] = "30d",
     against: Annotated[Path | None, typer.Option(help="Compare with this policy instead of what was recorded.")] = None,
     tools: Tools = None,

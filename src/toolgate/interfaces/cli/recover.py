@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.session import Database
+from toolgate.interfaces.cli.session import Database, check_project
 from toolgate.interfaces.cli.show import as_json, store_url, table
 from toolgate.kernel.call import Call, Status
 
@@ -28,7 +28,10 @@ def recover(
     """List calls whose outcome is unknown, or settle one: audited, with your name and reason."""
     import toolgate
 
-    gate = toolgate.open(store_url(database))
+    url = store_url(database)
+    if project is not None:
+        check_project(url, project)
+    gate = toolgate.open(url)
     try:
         gate.sync.recover()
         unknown = _unknown(gate, project)
@@ -69,4 +72,4 @@ def _list(calls: list[Call], json: bool) -> None:
     else:
         rows = [(call.id, call.project, call.tool_name, f"{call.started_at:%Y-%m-%d %H:%M:%S}") for call in calls]
         table(("call", "project", "tool", "started (UTC)"), rows)
-        typer.echo("\nSettle one: toolgate recover DB CALL --happened|--did-not-happen --by NAME --reason TEXT")
+        typer.echo("\nSettle one: toolgate recover CALL --happened|--did-not-happen --by NAME --reason TEXT")

@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 
 from toolgate.errors import UsageError
+from toolgate.interfaces.cli.calling import Server
 from toolgate.interfaces.cli.credentials import TOKEN, token_of
 from toolgate.interfaces.cli.setup import Profile
+from toolgate.kernel.context import DEFAULT_PROJECT
 
 
 def runner(
-    server: Annotated[str, typer.Option(help="The server's address, such as http://127.0.0.1:8642.")],
-    project: Annotated[str, typer.Option(help="The project whose calls run here.")],
+    server: Server,
+    project: Annotated[str, typer.Option(help="The project whose calls run here.")] = DEFAULT_PROJECT,
     workspace: Annotated[Path, typer.Option(help="The folder tools work in; paths outside it are refused.")] = Path(),
     policy: Annotated[
         Path | None, typer.Option(help="This machine's policy; toolgate.yaml in the workspace by default.")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
+from toolgate.interfaces.cli.on_server import DATABASE_HELP
 
 if TYPE_CHECKING:
     from toolgate.interfaces.server.settings import ServerSettings
 
 
 def serve(
-    database: Annotated[str | None, typer.Option(help="URL of the store; sqlite:///toolgate.db by default.")] = None,
+    database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     policy: Annotated[
         Path | None, typer.Option(help="Policy file or folder; toolgate.yaml in this folder by default.")
     ] = None,

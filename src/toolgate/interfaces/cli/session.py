@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.show import DATABASE_HELP, store_url
+from toolgate.interfaces.cli.on_server import DATABASE_HELP
+from toolgate.interfaces.cli.show import existing, is_postgres, store_url
 
 if TYPE_CHECKING:
     from toolgate.gate import Gate
     from toolgate.kernel.context import Principal
     from toolgate.kernel.tool import ToolDefinition
 
-Database = Annotated[str, typer.Argument(help=f"{DATABASE_HELP} Not with --server.")]
+Database = Annotated[str, typer.Argument(help=DATABASE_HELP)]
 ApprovalId = Annotated[str, typer.Argument(help="The approval; the beginning of its id is enough.")]
 By = Annotated[str | None, typer.Option("--by", help="Who you are; your login name where it is left out.")]
 Role = Annotated[list[str] | None, typer.Option("--role", help="A role you hold; may be repeated.")]
@@ -41,6 +42,29 @@ def gate_on(database: str, *, tools: Iterable[ToolDefinition] = ()) -> Iterator[
         yield gate
     finally:
         gate.close()
+
+
+def check_project(database: str, project: str) -> None:
+    """Refuse a project the database knows nothing of, and say which there are. In an empty one any may begin."""
+    from toolgate.kernel.context import SYSTEM_PROJECT
+
+    known = _projects(database)
+    others = [name for name in known if name != SYSTEM_PROJECT]
+    if others and project not in known:
+        there = ", ".join(map(repr, others))
+        raise UsageError(
+            f"There is no project {project[:64]!r} in this database; there is {there}. Say which with --project."
+        )
+
+
+def _projects(database: str) -> list[str]:
+    if is_postgres(database):
+        from toolgate.adapters.stores.postgres_upkeep import projects_of as projects_on_server
+
+        return projects_on_server(database)
+    from toolgate.adapters.stores.upkeep import projects_of
+
+    return projects_of(existing(database))
 
 
 def person(by: str | None, roles: list[str] | None = None) -> Principal:

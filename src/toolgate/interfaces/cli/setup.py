@@ -8,17 +8,19 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from toolgate.errors import SandboxError, StoreError, ToolgateError, UsageError, how_to_install
-from toolgate.interfaces.cli.show import as_json
+from toolgate.interfaces.cli.on_server import DATABASE as NAMED
+from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
+from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
+from toolgate.kernel.context import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
     from toolgate.adapters.runners.sandbox import Sandbox
 
-DATABASE = "toolgate.db"
 POLICY = "toolgate.yaml"
 
 
@@ -66,8 +68,12 @@ def init(
         return
     for name, new in is_new.items():
         typer.echo(f"{folder / name}: {'made' if new else 'was there already'}")
-    typer.echo(f"\nNext, make yourself a token:  toolgate token create {database} YOU --kind person --project demo")
+    create = f"toolgate token create {database} YOU --kind person --project {DEFAULT_PROJECT}"
+    typer.echo(f"\nNext, make yourself a token:  {create}")
     typer.echo(f"Then serve:                   cd {folder} && toolgate serve")
+    other = os.environ.get(NAMED)
+    if other:
+        typer.echo(f"\nThe variable {NAMED} is set: commands work on what it names unless they are given another.")
 
 
 class Finding(NamedTuple):
@@ -81,10 +87,14 @@ class Finding(NamedTuple):
 
 def doctor(
     folder: Annotated[Path, typer.Argument(help="The folder of the database and the policy.")] = Path(),
+    database: Annotated[
+        str | None,
+        typer.Option(envvar=NAMED, help="Path or URL of the database; toolgate.db in the folder by default."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Look at everything the server needs and say what to do about what is missing. Exit code 1 where it cannot run."""
-    findings = list(_look(folder))
+    findings = list(_look(folder, database or str(folder / DATABASE)))
     if json:
         as_json(
             {
@@ -100,11 +110,11 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _look(folder: Path) -> Iterator[Finding]:
+def _look(folder: Path, database: str) -> Iterator[Finding]:
     yield Finding("Python", sys.version_info >= (3, 11), platform.python_version())
     yield _extras()
     yield _policy(folder)
-    yield _database(folder / DATABASE)
+    yield _database(database)
     yield from _sandbox(folder)
 
 
@@ -161,18 +171,24 @@ def _policy(folder: Path) -> Finding:
     return Finding("policy", True, f"revision {loaded.revision[:12]}")
 
 
-def _database(path: Path) -> Finding:
-    from toolgate.adapters.stores.upkeep import status_of
-
-    if not path.exists():
-        return Finding("database", False, f"{path} is not there; `toolgate init` makes it")
+def _database(database: str) -> Finding:
     try:
-        found = status_of(path)
-    except StoreError as error:
+        found = _status(database)
+    except ToolgateError as error:
         return Finding("database", False, str(error))
     if found["revision"] != found["needed"]:
-        return Finding("database", False, f"schema {found['revision']}: run `toolgate db upgrade {path}`")
-    key = path.with_name(path.name + ".key")
-    if key.exists() and key.stat().st_mode & 0o077:
+        return Finding("database", False, f"schema {found['revision']}: run `toolgate db upgrade`")
+    key = None if is_postgres(database) else Path(f"{file_of(database)}.key")
+    if key is not None and key.exists() and key.stat().st_mode & 0o077:
         return Finding("database", False, f"{key.name} can be read by others: run `chmod 600 {key}`")
     return Finding("database", True, f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}")
+
+
+def _status(database: str) -> dict[str, Any]:
+    if is_postgres(database):
+        from toolgate.adapters.stores.postgres_upkeep import status_of as status_on_server
+
+        return status_on_server(database)
+    from toolgate.adapters.stores.upkeep import status_of
+
+    return status_of(existing(database))

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import typer
 
-from toolgate.errors import StoreError
+from toolgate.errors import StoreError, UsageError
 
 
 def as_json(value: Any) -> None:
@@ -30,25 +30,39 @@ def printable(value: object) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(value))
 
 
-DATABASE_HELP = "Path of the database file, or the URL of a PostgreSQL database."
-
-
 def is_postgres(database: str) -> bool:
     """Whether this names a PostgreSQL database, not a file."""
     return database.startswith(("postgresql://", "postgres://"))
 
 
 def store_url(database: str) -> str:
-    """Return the URL of a database that must be there already."""
+    """Return the URL of a database that must be there already, for commands that do not make one."""
     return database if is_postgres(database) else f"sqlite:///{existing(database).resolve()}"
 
 
+def file_of(database: str | Path) -> Path:
+    """Return the path of a database file that is named by its path or URL."""
+    from toolgate.bootstrap import store_url as url_of
+
+    url = url_of(database)
+    if not url.startswith("sqlite:///"):
+        raise UsageError(f"{url.partition('://')[0]}:// is no database file.")
+    return Path(url.removeprefix("sqlite:///"))
+
+
 def existing(database: str | Path) -> Path:
-    """Return the path of a database that must be there already; commands that look never make one."""
-    database = Path(database)
+    """Return the path of a database file that must be there already; commands that look never make one."""
+    path = file_of(database)
     try:
-        if database.exists():
-            return database
+        if path.exists():
+            return path
     except OSError as error:
-        raise StoreError(f"The database {database} cannot be reached ({error.strerror}).") from error
-    raise StoreError(f"There is no database at {database}; give the path of an existing file.")
+        raise StoreError(f"The database {path} cannot be reached ({error.strerror}).") from error
+    raise StoreError(f"There is no database at {path}.{_instead(path)}")
+
+
+def _instead(path: Path) -> str:
+    """What is there, and what to do."""
+    beside = sorted(one.name for one in path.parent.glob("*.db") if one.is_file())[:5] if path.parent.is_dir() else []
+    found = f" In that folder there is {', '.join(beside)}." if beside else ""
+    return f"{found} Name one with --database or TOOLGATE_DATABASE; `toolgate init` makes one."

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.show import DATABASE_HELP, as_json, is_postgres, store_url, table
+from toolgate.interfaces.cli.on_server import DATABASE_HELP, SERVER, OnDatabase
+from toolgate.interfaces.cli.show import as_json, store_url, table
 
 if TYPE_CHECKING:
     from toolgate.ports.directory import Account, Directory
@@ -41,14 +41,17 @@ def _with(url: str, work: Any) -> Any:
     return asyncio.run(running)
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def create(
     database: Database,
     account: Annotated[str, typer.Argument(help="Whose token it is, such as ann or agent:builder.")],
     kind: Annotated[str | None, typer.Option(help="person, agent, runner or admin; for a new account.")] = None,
     project: Annotated[
         list[str] | None,
-        typer.Option(help="A project the account belongs to, with its roles: demo or demo=finance,lead; `*` is all."),
+        typer.Option(
+            help="A project the account belongs to, with its roles: shop or shop=finance,lead; `*` is all. A new "
+            "account but an admin's belongs to `default` where none is given."
+        ),
     ] = None,
     acts_for: Annotated[str | None, typer.Option(help="The person an agent works for.")] = None,
     only_project: Annotated[list[str] | None, typer.Option(help="Limit the token to this project.")] = None,
@@ -80,7 +83,7 @@ def create(
         await directory.put_account(_account(account, known, kind, project or [], acts_for))
         await directory.put_token(made)
 
-    _with(database if is_postgres(database) else f"sqlite:///{Path(database).resolve()}", make)
+    _with(store_url(database), make)
     if json:
         as_json({"token": text, "id": made.id, "account": account, "expires_at": made.expires_at})
     else:
@@ -89,7 +92,7 @@ def create(
 
 
 def _account(name: str, known: Account | None, kind: str | None, projects: list[str], acts_for: str | None) -> Account:
-    from toolgate.kernel.context import PrincipalKind
+    from toolgate.kernel.context import DEFAULT_PROJECT, PrincipalKind
     from toolgate.ports.directory import Account
 
     if known is None and kind is None:
@@ -105,6 +108,8 @@ def _account(name: str, known: Account | None, kind: str | None, projects: list[
     if not 0 < len(name) <= 128 or not name.isprintable():
         raise UsageError("The name of an account has 1 to 128 printable characters.")
     roles = dict(known.roles) if known is not None else {}
+    if known is None and not projects and wanted is not PrincipalKind.ADMIN:
+        projects = [DEFAULT_PROJECT]
     for entry in projects:
         project, _, listed = entry.partition("=")
         roles[project] = frozenset(word.strip() for word in listed.split(",") if word.strip())
@@ -113,11 +118,13 @@ def _account(name: str, known: Account | None, kind: str | None, projects: list[
     )
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def link(
     database: Database,
     account: Annotated[str, typer.Argument(help="Who is to be signed in; the account must exist.")],
-    url: Annotated[str, typer.Option(help="Where the server is, as browsers see it.")] = "http://127.0.0.1:8642",
+    url: Annotated[
+        str, typer.Option("--server", "--url", envvar=SERVER, help="The server's address, as browsers see it.")
+    ] = "http://127.0.0.1:8642",
     expires: Annotated[str, typer.Option(help="How long the session lasts at most, such as 12h.")] = "12h",
     json: Json = False,
 ) -> None:
@@ -127,7 +134,7 @@ def link(
 
     async def make(directory: Directory) -> str:
         if await directory.account(account) is None:
-            raise UsageError(f"There is no account {account[:64]}; make one with `toolgate token create {database}`.")
+            raise UsageError(f"There is no account {account[:64]}; make one with `toolgate token create`.")
         return await login_link(directory, account, now=datetime.now(UTC), session_s=seconds_of(expires))
 
     address = url.rstrip("/") + _with(store_url(database), make)
@@ -138,7 +145,7 @@ def link(
         typer.echo("It works once, within ten minutes.", err=True)
 
 
-@app.command("list")
+@app.command("list", cls=OnDatabase)
 def list_tokens(
     database: Database,
     account: Annotated[str | None, typer.Option(help="Only this account's.")] = None,
@@ -183,7 +190,7 @@ def list_tokens(
     table(("token", "account", "state", "label"), [(r["id"], r["account"], r["state"], r["label"]) for r in rows])
 
 
-@app.command()
+@app.command(cls=OnDatabase)
 def revoke(
     database: Database,
     token_id: Annotated[str, typer.Argument(help="The id of the token, from `toolgate token list`.")],
@@ -195,7 +202,7 @@ def revoke(
         return await directory.revoke(token_id, now=datetime.now(UTC))
 
     if not _with(store_url(database), end):
-        raise UsageError(f"There is no token {token_id[:64]}; run `toolgate token list {database}`.")
+        raise UsageError(f"There is no token {token_id[:64]}; `toolgate token list` lists them.")
     if json:
         as_json({"id": token_id, "revoked": True})
     else:

@@ -9,6 +9,7 @@ import typer
 from toolgate.interfaces.cli.desk import desk_on
 from toolgate.interfaces.cli.session import By, Database, Json, Tools
 from toolgate.interfaces.cli.show import as_json, printable, table
+from toolgate.kernel.context import DEFAULT_PROJECT
 
 Force = Annotated[bool, typer.Option("--force", help="Undo although the state has changed since.")]
 InProject = Annotated[str, typer.Option("--project", help="The project of the call.")]
@@ -20,7 +21,7 @@ def undo(
     tools: Tools = None,
     by: By = None,
     force: Force = False,
-    project: InProject = "default",
+    project: InProject = DEFAULT_PROJECT,
     json: Json = False,
 ) -> None:
     """Take one call's effect back. Exit code 1 where it was not undone."""
@@ -43,7 +44,7 @@ def undo_run(
     skip: Annotated[bool, typer.Option("--skip", help="Go on past what cannot be undone.")] = False,
     by: By = None,
     force: Force = False,
-    project: InProject = "default",
+    project: InProject = DEFAULT_PROJECT,
     json: Json = False,
 ) -> None:
     """Take back what a run did, last effect first. Exit code 1 where an effect is left or there is no such run."""

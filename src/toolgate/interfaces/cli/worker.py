@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from toolgate.interfaces.cli.on_server import DATABASE_HELP
+
 
 def worker(
-    database: Annotated[str | None, typer.Option(help="URL of the store that the servers use.")] = None,
+    database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     queue: Annotated[list[str] | None, typer.Option(help="A queue to work on; may be repeated.")] = None,
     tools: Annotated[list[str] | None, typer.Option(help="Where tools are, such as my_app.tools:TOOLS.")] = None,
     policy: Annotated[

@@ -90,6 +90,10 @@ class Approvals(Part):
         """Say no."""
         return await self._decide(approval_id, "reject", given(reason=reason, digest=digest))
 
+    async def deny(self, approval_id: str, reason: str | None = None, *, digest: str | None = None) -> DecisionAnswer:
+        """Say no: another word for `reject`."""
+        return await self.reject(approval_id, reason, digest=digest)
+
     async def edit(
         self,
         approval_id: str,

@@ -11,6 +11,7 @@ class Part:
 
     _connection: Connection
     _base: str
+    project: str
 
     def _path(self, *parts: str) -> str:
         """The path of something in the project; ids are quoted."""

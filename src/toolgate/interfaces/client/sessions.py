@@ -31,6 +31,14 @@ class Sessions(Part):
         """Who this client is to the server."""
         return await self._connection.ask(SessionAnswer, "GET", "/session", repeats=True)
 
+    async def missing_project(self) -> str | None:
+        """Where the account does not belong to this client's project, a sentence that says to which it does."""
+        known = await self.session()
+        if self.project in known.projects:
+            return None
+        there = f"it belongs to {', '.join(map(repr, known.projects))}" if known.projects else "it belongs to none"
+        return f"The account {known.account!r} does not belong to a project {self.project!r} of this server; {there}."
+
     async def sign_in(self) -> BrowserSession:
         """Make a session for a browser out of this client's token. The client itself goes on with the token."""
         request = Request("POST", "/session", b"{}")

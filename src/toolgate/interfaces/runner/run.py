@@ -101,9 +101,14 @@ class Runner:
             except ToolgateError as error:
                 is_hopeless = isinstance(error, _HOPELESS) or getattr(error, "is_lasting", False)
                 if is_hopeless and not self._was_welcome:
-                    raise
+                    raise await self._explained(error) from None
                 self._lost(error)
             await asyncio.sleep(next(self._waits))
+
+    async def _explained(self, error: ToolgateError) -> ToolgateError:
+        """Say which projects there are where the one that is wanted is not."""
+        why = await self._client.missing_project() if isinstance(error, NotFoundError) else None
+        return error if why is None else NotFoundError(f"{why} Say which with --project.")
 
     async def _follow(self) -> None:
         names = sorted(tool.name for tool in self._local.tools)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from toolgate.interfaces.server.schemas import Answer
 
 
@@ -19,3 +21,4 @@ class SessionAnswer(Answer):
     kind: str
     csrf: str | None = None
     expires_in: float | None = None
+    projects: list[str] = Field(default_factory=list, description="`GET` alone: the projects the account can see.")

@@ -38,7 +38,7 @@ _CLOSE_CODES = {401: 4401, 429: 1013, 503: 1013}
 class Decide(Body):
     type: Literal["approval.decide"]
     request_id: Id
-    decision: Literal["approve", "deny"]
+    decision: Literal["approve", "deny", "reject"]
     reason: Text | None = None
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     project_id: Id | None = None

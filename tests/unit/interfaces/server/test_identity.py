@@ -92,6 +92,7 @@ async def test_a_browser_signs_in_and_out(house: House) -> None:
     browser = house.client(Cookie=f"toolgate_session={text}")
     assert (await browser.get("/session")).json() == {
         "success": True, "account": "ann", "kind": "person", "csrf": csrf, "expires_in": None,
+        "projects": ["demo"],
     }  # fmt: skip
     forged = await browser.post(f"{P}/tools/execute", json=execute("add", {"left": 1, "right": 1}))
     assert (forged.status_code, forged.json()["code"]) == (403, "csrf")

@@ -35,7 +35,10 @@ async def sign_in(ask: Ask) -> Response:
 async def whoami(ask: Ask) -> SessionAnswer:
     account, session = ask.by.account, ask.by.session
     return SessionAnswer(
-        account=account.name, kind=account.kind.value, csrf=None if session is None else csrf_of(session)
+        account=account.name,
+        kind=account.kind.value,
+        csrf=None if session is None else csrf_of(session),
+        projects=[one.project for one in await sessions.memberships(ask.services, ask.by)],
     )
 
 
