@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from toolgate.errors import SandboxError, StoreError, ToolgateError, UsageError, how_to_install
+from toolgate.errors import SandboxError, ToolgateError, UsageError, how_to_install
 from toolgate.interfaces.cli.on_server import DATABASE as NAMED
 from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
