@@ -50,7 +50,8 @@ def test_the_page_works_as_printed(
     def run_file(path: Path) -> str:
         command = [made.python, "-W", "error", path.name]
         ran = subprocess.run(command, cwd=folder, env=told, capture_output=True, text=True, check=False)
-        assert (ran.returncode, ran.stderr) == (0, ""), f"{name_of(page)}: {path.name}:\n{ran.stdout}{ran.stderr}"
+        is_quiet = "Traceback" not in ran.stderr  # a log may say what the page is about
+        assert (ran.returncode, is_quiet) == (0, True), f"{name_of(page)}: {path.name}:\n{ran.stdout}{ran.stderr}"
         return ran.stdout
 
     with the_port() if serves(page) else nullcontext(), Reader(page, folder, told, run_file) as reader:
