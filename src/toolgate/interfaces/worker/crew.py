@@ -69,6 +69,8 @@ class Worker:
                 hurrying.cancel()
         finally:
             leave()
+            if not delivering.cancelling():  # something failed before it was told to stop
+                delivering.cancel()
             await self._gate.aclose()  # what still runs is asked to stop, and how it ended is recorded
             await asyncio.gather(delivering, return_exceptions=True)
             self._view.close()

@@ -96,6 +96,19 @@ async def test_a_worker_shows_a_table_on_a_terminal(host: Gate, database: Path) 
     assert "1 done" in screen.getvalue()
 
 
+async def test_a_worker_that_cannot_say_so_ends_all_the_same(database: Path) -> None:
+    def say(line: str) -> None:
+        if "stopping" in line:
+            raise BrokenPipeError("nobody reads the log any more")
+
+    gate, dispatcher = opened(database)
+    worker = Worker(gate, dispatcher, Lines(say), name="worker:1", concurrency=2, lease_s=10)
+    working = asyncio.ensure_future(worker.run({"default"}, drain_s=5))
+    await asyncio.sleep(0)
+    with pytest.raises(BrokenPipeError):
+        await ended(working)
+
+
 async def test_a_second_signal_stops_what_runs(host: Gate, database: Path) -> None:
     gate, dispatcher = opened(database)
     said: list[str] = []
