@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,6 +26,11 @@ def serves(page: Path) -> bool:
     return any(SERVES.search(block.code) for block in blocks(page) if block.language in SHELLS and block.is_run)
 
 
+def of_this_run(folder: Path) -> Path:
+    """The folder all test processes of this run share, and no other run."""
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
 def key_file(folder: Path) -> str:
     """The sealing key of the test's database, as `toolgate db key` writes one."""
     file = folder / "seal.key"
@@ -40,7 +46,7 @@ PAGES = [page for page in followed() if page.stem not in BY_HAND and has_somethi
 def test_the_page_works_as_printed(
     page: Path, request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    made = shared_environment(tmp_path_factory.getbasetemp().parent / "real", extras_of(page)[0])
+    made = shared_environment(of_this_run(tmp_path_factory.getbasetemp()) / "real", extras_of(page)[0])
     told = made.variables
     folder = tmp_path / "reader"
     folder.mkdir()
