@@ -40,8 +40,8 @@ class Attendance:
         self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
         self._resuming: set[Key] = set()
         self._strays: set[asyncio.Task[None]] = set()
-        self._unsubscribe = driver.bus.subscribe(self._on_hint)
         self.is_closed = False
+        self._unsubscribe = driver.bus.subscribe(self._on_hint)  # last: others may be told of something at once
 
     async def settle_in(self, key: Key) -> None:
         """Remember the running loop as the one a parked call came from, unless the call ended meanwhile."""

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import toolgate
 from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
+from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.runners.inline import InlineRunner
+from toolgate.adapters.stores.memory import MemoryStore
 from toolgate.errors import UsageError
 from toolgate.gate import messenger
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
 from toolgate.pipeline import approve
+from toolgate.ports.bus import Hint, Listener
 from toolgate.testing.patience import until
 
 
@@ -252,3 +257,17 @@ async def test_a_claim_does_not_say_what_the_arguments_hide() -> None:
         parked = await gate.call("write", {"password": "correct-horse-9"}, claim="it is correct-horse-9", wait=False)
         assert (await gate.artifact(str(parked.approval_id))).claim == "it is ***"
         assert "correct-horse" not in str(await gate.events())
+
+
+class Talkative(MemoryBus):
+    """A bus on which something happens while somebody subscribes, as on one that others share."""
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        leave = super().subscribe(listener)
+        listener(Hint("default", "c1", Status.APPROVED))
+        return leave
+
+
+async def test_a_gate_can_be_told_of_a_call_while_it_is_opened() -> None:
+    async with Gate(store=MemoryStore(), bus=Talkative(), runners={"inline": InlineRunner()}, tools=[ASKING]) as gate:
+        assert (await gate.call("write", wait=False)).status is Status.AWAITING_APPROVAL
