@@ -84,7 +84,7 @@ def test_a_step_that_fails_is_named_and_the_exit_code_says_so(monkeypatch: pytes
 
 def test_nobody_at_the_keyboard_is_said_in_a_line(tmp_path: Path) -> None:
     with running(tmp_path, "--terminal") as demo:
-        out, _ = demo.communicate("", timeout=120)
+        out, _ = demo.communicate("", timeout=PATIENCE_S)
     assert demo.returncode == 1
     assert "nobody at the keyboard" in json.loads(out.splitlines()[-1])["failed"][0]["why"]
 

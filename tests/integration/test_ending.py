@@ -25,8 +25,7 @@ ENDS = [signal.SIGINT, signal.SIGTERM]
 
 async def ends(seat: Seat, number: signal.Signals) -> bool:
     """Whether the signal ends it: by itself, of SIGTERM, or as Ctrl-C does."""
-    seat.process.send_signal(number)
-    return await seat.leaves() in (0, -signal.SIGTERM, 130)
+    return await seat.stops(number) in (0, -signal.SIGTERM, 130)
 
 
 @pytest.fixture

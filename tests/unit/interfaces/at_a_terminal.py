@@ -6,6 +6,7 @@ import asyncio
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -66,9 +67,26 @@ class Seat:
     async def leaves(self) -> int:
         """Wait for the command's end; return its exit code."""
         try:
-            return await asyncio.to_thread(self.process.wait, 40)
+            return await asyncio.to_thread(self.process.wait, PATIENCE_S)
         finally:
             self._ends()
+
+    async def stops(self, number: signal.Signals) -> int:
+        """Send a signal and wait for the command's end; return its exit code."""
+        try:
+            return await asyncio.to_thread(self._stops, number)
+        finally:
+            self._ends()
+
+    def _stops(self, number: signal.Signals) -> int:
+        until = time.monotonic() + PATIENCE_S
+        while True:  # one that comes in the instant before Python waits for a line is noticed with the next
+            self.process.send_signal(number)
+            try:
+                return self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > until:
+                    raise
 
     def _ends(self) -> None:
         self.process.kill()
