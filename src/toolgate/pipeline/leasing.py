@@ -226,7 +226,7 @@ class Leases:
             error = "The call timed out: nobody reported a result in time."
             return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error)
         error = "The call timed out: nobody reported a result in time. Whether the effect happened is unknown."
-        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown_timeout", error=error)
+        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
 
     def can_offer_again(self, call: Call) -> bool:
         """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""

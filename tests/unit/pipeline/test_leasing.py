@@ -252,7 +252,7 @@ async def test_a_lease_that_ends_leaves_effects_unknown(rig: Rig) -> None:
     rig.clock.advance(11)
     await rig.sweeper.sweep()
     call = await rig.driver.read("default", "c1")
-    assert (call.status, call.error_code) == (Status.UNKNOWN, "unknown_timeout")
+    assert (call.status, call.error_code) == (Status.UNKNOWN, "unknown")
     assert "timed out" in str(call.error)
 
 
