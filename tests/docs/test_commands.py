@@ -54,7 +54,7 @@ def test_what_is_not_run_says_why() -> None:
         ("A=1 toolgate serve --port 80 > log", None),
         ("toolgate serve --prot 80", "serve has no option --prot"),
         ("toolgate db shrink x.db", "there is no command 'db shrink x.db'"),
-        ("cd x && toolgate approve x.db", "approve needs 2 arguments, not 1"),
+        ("cd x && toolgate policy diff a.yaml", "diff needs 2 arguments, not 1"),
         ("toolgate doctor one two three", "doctor takes"),
         ("toolgate serve --port", "--port of serve needs a value"),
     ],
