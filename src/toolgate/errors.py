@@ -218,7 +218,6 @@ class ToolUnknownOutcomeError(ToolError):
 class ToolUnknownTimeoutError(ToolUnknownOutcomeError, ToolTimeoutError):
     """The handler timed out and could not be stopped: a timeout whose effect may have happened, or yet happen."""
 
-    code = "unknown_timeout"
     default_text = "the handler timed out and could not be stopped; the outcome is unknown"
 
 

@@ -133,7 +133,6 @@ _TOLD = {
 }
 _BY_REASON = {
     "unknown": Status.UNKNOWN,
-    "unknown_timeout": Status.UNKNOWN,
     "approval_denied": Status.REJECTED,
     "approval_timeout": Status.TIMEOUT,
     "cancelled": Status.CANCELLED,

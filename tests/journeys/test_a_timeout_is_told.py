@@ -26,7 +26,7 @@ def stuck() -> Iterator[Any]:
 
 @pytest.mark.parametrize(
     ("effects", "status", "code"),
-    [(None, Status.UNKNOWN, "unknown_timeout"), ("read", Status.FAILED, "timeout")],
+    [(None, Status.UNKNOWN, "unknown"), ("read", Status.FAILED, "timeout")],
 )
 async def test_the_gate_and_the_executors_say_that_it_timed_out(
     open_gate: Open, stuck: Any, effects: str | None, status: Status, code: str
@@ -34,7 +34,7 @@ async def test_the_gate_and_the_executors_say_that_it_timed_out(
     slow = toolgate.tool(name="slow", timeout_seconds=SHORT_S, effects=effects)(stuck)
     async with open_gate(tools=[slow]) as gate:
         result = await gate.call("slow")
-        assert (result.status, result.error_code) == (status, code)
+        assert (result.status, result.error_code, result.timed_out) == (status, code, True)
         executor = tools.ToolExecutor(gate=gate)
         with pytest.raises(ToolTimeoutError, match="timed out") as raised:
             await executor.execute({"type": "slow"})

@@ -50,13 +50,13 @@ def stuck() -> Iterator[Stuck]:
 async def test_a_plain_handler_past_its_time_leaves_an_unknown_outcome(open_gate: Open, stuck: Stuck) -> None:
     async with open_gate(tools=[stuck.tool()]) as gate:
         result = await gate.call("pay")
-        assert (result.status, result.error_code) == (Status.UNKNOWN, "unknown_timeout")
+        assert (result.status, result.error_code) == (Status.UNKNOWN, "unknown")
         assert f"`pay` timed out after {SHORT_S:g} s and could not be stopped" in str(result.error)
         for kind in (ToolUnknownOutcomeError, ToolTimeoutError):
             with pytest.raises(kind):
                 result.unwrap()
         last = (await gate.events(call_id=result.call_id))[-1]
-        assert (last.type, last.data["error_code"]) == ("tool.failed", "unknown_timeout")
+        assert (last.type, last.data["error_code"]) == ("tool.failed", "unknown")
 
 
 @pytest.mark.parametrize(("error", "raised"), [(None, None), (LookupError("x"), "LookupError")])

@@ -29,10 +29,12 @@ _BY_CODE = {
     "tool_not_found": "There is no such tool. Use one of the tools you were given.",
     "rate_limited": "A limit is used up for now. Do without, or tell the person when it can be tried again.",
     "timeout": "It timed out and was stopped. Try less at once.",
-    "unknown_timeout": "It timed out, and it is not known whether it took effect. Do not repeat it. Look at the "
-    "current state first, and tell the person.",
     "no_runner": "Nobody is connected who could run this. Tell the person to connect a runner.",
 }
+_TIMED_OUT = (
+    "It timed out, and it is not known whether it took effect. Do not repeat it. Look at the current state first, and "
+    "tell the person."
+)
 _FAILED = "The tool failed. Read the error; correct the call or go another way."
 _ANSWERED = "A person answered instead of letting the call run. Their answer is in `answer`; go on with it."
 _EDITED = "A person changed the arguments before approving; `arguments` is what really ran."
@@ -80,6 +82,8 @@ def _told(made: Made, result: Result, call: Call | None) -> tuple[Any, Any]:
 
 
 def _advice(result: Result) -> str:
+    if result.timed_out and result.status is Status.UNKNOWN:
+        return _TIMED_OUT
     by_code = _BY_CODE.get(result.error_code or "")
     return by_code or _ADVICE.get(result.status, _FAILED)
 

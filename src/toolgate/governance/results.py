@@ -33,7 +33,6 @@ _CATEGORIES: dict[str, str] = {
     "tool_not_found": "not_found",
     "invalid_arguments": "validation",
     "timeout": "timeout",
-    "unknown_timeout": "timeout",
     "resource_exhausted": "resources",
     "unknown": "unknown",
 }
@@ -70,7 +69,7 @@ def told(result: Result, context: Context) -> ToolResult:
 
 def category_of(result: Result) -> str:
     """Which kind of failure this is: permission, validation, timeout, exception, resources, and some rarer ones."""
-    known = _CATEGORIES.get(result.error_code or "")
+    known = "timeout" if result.timed_out else _CATEGORIES.get(result.error_code or "")
     if known is not None:
         return known
     ran = result.status in (Status.FAILED, Status.UNKNOWN) and result.duration_ms is not None

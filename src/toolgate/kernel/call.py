@@ -110,6 +110,7 @@ class Call(Record):
     artifacts: tuple[Any, ...] = ()
     error: str | None = None
     error_code: str | None = None
+    timed_out: bool = False
 
     @property
     def is_final(self) -> bool:

@@ -63,6 +63,8 @@ class Result(Record):
     duration_ms: float | None = None
     artifacts: tuple[Any, ...] = ()
     undo_of: str | None = None
+    timed_out: bool = False
+    """Whether time ended it, also where its outcome is UNKNOWN."""
     joined: bool = False
     """Whether the call had been made before, by somebody else or earlier: nothing ran because of this one."""
     output: ToolOutput | None = field(default=None, compare=False, repr=False)
@@ -94,6 +96,8 @@ class Result(Record):
                 f"Call {self.call_id} is {self.status}; wait for it with `gate.wait` or call with wait=True."
             )
         kind = _ERRORS.get(self.error_code or "") or _BY_STATUS.get(self.status, errors.ToolExecutionError)
+        if self.timed_out and self.status is Status.UNKNOWN:
+            kind = errors.ToolUnknownTimeoutError
         error = kind(self.error or kind.default_text, tool=self.tool_name)
         error.__cause__ = self.cause
         return error
@@ -116,7 +120,6 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
         errors.ToolOutputError,
         errors.ToolUndoError,
         errors.ToolUnknownOutcomeError,
-        errors.ToolUnknownTimeoutError,
     )
 }
 _ERRORS["undo_conflict"] = errors.ToolUndoError
@@ -138,6 +141,7 @@ def result_of(
     if call.error is not None or call.undo_of is not None or call.artifacts:
         fields["error"] = call.error
         fields["error_code"] = call.error_code
+        fields["timed_out"] = call.timed_out
         fields["artifacts"] = copy.deepcopy(call.artifacts)
         fields["undo_of"] = call.undo_of
         fields["cause"] = cause

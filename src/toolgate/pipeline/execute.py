@@ -42,6 +42,7 @@ class Outcome(NamedTuple):
     undo: bytes | None = None
     artifacts: bytes | None = None
     cause: BaseException | None = None
+    timed_out: bool = False
 
 
 def claim(
@@ -135,7 +136,7 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
     result = encode(raw)
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
-    return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None))
+    return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None, False))
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
@@ -200,6 +201,6 @@ def _timed_out(tool: ToolDefinition, *, stopped: bool, detail: str | None) -> Ou
     )
     if not stopped and tool.has_effects:
         text = f"{text} and could not be stopped. Whether its effect happened is unknown."
-        return Outcome(Status.UNKNOWN, error=text, code="unknown_timeout")
+        return Outcome(Status.UNKNOWN, error=text, code="unknown", timed_out=True)
     left = "was stopped" if stopped else "could not be stopped, but it only reads"
-    return Outcome(Status.FAILED, error=f"{text} and {left}.", code="timeout")
+    return Outcome(Status.FAILED, error=f"{text} and {left}.", code="timeout", timed_out=True)

@@ -224,9 +224,9 @@ class Leases:
             return record.failed(call, now=now, status=Status.FAILED, code="no_runner", error=error)
         if _is_repeatable(call):
             error = "The call timed out: nobody reported a result in time."
-            return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error)
+            return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error, timed_out=True)
         error = "The call timed out: nobody reported a result in time. Whether the effect happened is unknown."
-        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
+        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error, timed_out=True)
 
     def can_offer_again(self, call: Call) -> bool:
         """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""

@@ -401,6 +401,7 @@ class Performer:
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
                 error=driver.veil(call, job.undo).text(outcome.error or ""),
+                timed_out=outcome.timed_out or outcome.code == "timeout",
                 duration_ms=duration_ms,
                 result=result,
                 shown=shown,

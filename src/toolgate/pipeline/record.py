@@ -67,6 +67,7 @@ def failed(
     undo: UndoRecord | None = None,
     reason: str | None = None,
     approvals: tuple[Approval, ...] = (),
+    timed_out: bool = False,
 ) -> Change:
     """A call ended without success: FAILED, DENIED, CANCELLED or UNKNOWN. `error` is masked already."""
     ended = call.to(
@@ -76,6 +77,7 @@ def failed(
         duration_ms=duration_ms,
         error=error[:1000],
         error_code=code,
+        timed_out=timed_out,
         result=result,
         shown_result=shown,
     )

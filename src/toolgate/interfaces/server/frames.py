@@ -110,7 +110,7 @@ async def _ran_at_client(gate: Gate, event: Event) -> bool:
         call = await gate.record(event.call_id or "", project=event.project)
     except NotFoundError:
         return False
-    return call.runner is not None and call.error_code not in ("timeout", "no_runner", "unknown", "unknown_timeout")
+    return call.runner is not None and call.error_code not in ("timeout", "no_runner", "unknown")
 
 
 def _plain(event: Event, data: dict[str, Any]) -> dict[str, Any]:
