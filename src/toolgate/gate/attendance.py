@@ -155,16 +155,22 @@ class Attendance:
             return  # told twice; the claim would let only one through anyway
         self._resuming.add(key)
         try:
-            call = await self._driver.read(*key)
-            if call.status is Status.APPROVED and self._driver.is_free(call):
-                await self._walk.resume(call)
-            elif call.status is Status.PENDING and call.owner == self._driver.owner:
-                await self._walk.restart(call)
+            await self._go_on(await self._driver.read(*key))
         except StoreError:
             if not self.is_closed:  # then it stays approved, for whoever opens the store next
                 raise
         finally:
             self._resuming.discard(key)
+
+    async def _go_on(self, call: Call) -> None:
+        """Take a parked call further, if it is to go on here; again, where its row changed under that."""
+        driver, tried = self._driver, 0
+        while call.status is Status.APPROVED and driver.is_free(call) and call.version != tried:
+            tried = call.version
+            await self._walk.resume(call)
+            call = await driver.read(call.project, call.id)
+        if call.status is Status.PENDING and call.owner == driver.owner:
+            await self._walk.restart(call)
 
     def close(self) -> None:
         """Wake everybody who waits, so that they notice."""

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from datetime import datetime, timedelta
 
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
@@ -72,12 +73,16 @@ class Recovery:
 
     async def _inherit(self, call: Call) -> None:
         """Take over a call of a dead process that nobody began to run, where it can run here."""
-        if self._driver.can_run(call):
-            self._offer(await self._own(call, self._driver.owner))
+        driver = self._driver
+        if not driver.can_run(call):
+            return
+        # Not due at once: whoever handles what is due would change the row under the one who takes it up.
+        due_at = None if call.due_at is None else driver.now() + timedelta(seconds=driver.grace_s(call.project))
+        self._offer(await self._own(call, driver.owner, due_at))
 
-    async def _own(self, call: Call, owner: str | None) -> Call:
+    async def _own(self, call: Call, owner: str | None, due_at: datetime | None) -> Call:
         """Give a call to another owner; the commit lets one process do so."""
-        taken = call.stay(owner=owner)
+        taken = call.stay(owner=owner, due_at=due_at)
         change = Change.make(project=call.project, at=self._driver.now(), call=taken, expect=call.version)
         await self._driver.commit(change.evolve(durability=Durability.COMMITTED))
         return taken
@@ -87,7 +92,7 @@ class Recovery:
         driver = self._driver
         found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
         is_silent = found[0].silent
-        await self._own(call, None if is_silent else driver.owner)
+        await self._own(call, None if is_silent else driver.owner, call.due_at)
         assert driver.on_asked is not None
         if not is_silent:
             driver.on_asked(found[0])

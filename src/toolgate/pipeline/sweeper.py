@@ -91,15 +91,17 @@ class Sweeper:
         return self._leases.ended(call)
 
     def _again(self, call: Call, now: datetime) -> Change:
-        """Announce an approved call nobody runs once more, less often the longer it waits.
+        """Announce an approved call nobody runs once more; where it is not to run here, less often the longer it waits.
 
         One that is this process's own and cannot run here is given up, for whoever can.
         """
-        driver = self._driver
-        waited_s = (now - (call.approved_at or call.created_at)).total_seconds()
-        later = now + timedelta(seconds=max(driver.grace_s(call.project), min(waited_s, MOST_BETWEEN_S)))
-        owner = None if call.owner == driver.owner and not driver.can_run(call) else call.owner
-        waiting = call.stay(due_at=later, owner=owner)
+        driver, wait_s = self._driver, self._driver.grace_s(call.project)
+        can_run = driver.can_run(call)
+        if not can_run or not driver.is_free(call):
+            waited_s = (now - (call.approved_at or call.created_at)).total_seconds()
+            wait_s = max(wait_s, min(waited_s, MOST_BETWEEN_S))
+        owner = None if call.owner == driver.owner and not can_run else call.owner
+        waiting = call.stay(due_at=now + timedelta(seconds=wait_s), owner=owner)
         return Change.make(project=call.project, at=now, call=waiting, expect=call.version)
 
     async def _approval(self, call: Call) -> Change:

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 import toolgate
-from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
+from toolgate import Gate, Result, ToolDefinition, ToolInput, ToolOutput
 from toolgate.adapters.buses.memory import MemoryBus
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.adapters.stores.memory import MemoryStore
 from toolgate.errors import UsageError
 from toolgate.gate import messenger
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.call import Status
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
 from toolgate.pipeline import approve
 from toolgate.ports.bus import Hint, Listener
 from toolgate.testing.patience import until
@@ -271,3 +272,28 @@ class Talkative(MemoryBus):
 async def test_a_gate_can_be_told_of_a_call_while_it_is_opened() -> None:
     async with Gate(store=MemoryStore(), bus=Talkative(), runners={"inline": InlineRunner()}, tools=[ASKING]) as gate:
         assert (await gate.call("write", wait=False)).status is Status.AWAITING_APPROVAL
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_call_whose_row_changes_while_it_is_taken_up_is_taken_up_again(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approve, "DISPATCH_GRACE_S", 3600)  # nobody offers it again meanwhile
+    async with toolgate.open(tools=[ASKING]) as gate:
+        resume, left = gate._walk.resume, [None] * times
+
+        async def disturbed(call: Call) -> Result:
+            if left:
+                left.pop()
+                moved = call.stay(due_at=call.due_at)
+                change = Change.make(project=call.project, at=call.created_at, call=moved, expect=call.version)
+                writing = gate._driver.store.commit(change)  # so that nobody is told
+                if writing is not None:
+                    await writing
+            return await resume(call)
+
+        monkeypatch.setattr(gate._walk, "resume", disturbed)
+        parked = await gate.call("write", wait=False)
+        await gate.decide(str(parked.approval_id), "approve", by="ann")
+        await until(lambda: _is(gate, parked.call_id, Status.COMPLETED))
+        assert not left

@@ -49,6 +49,14 @@ async def test_an_approved_call_of_a_dead_process_is_taken_over_and_offered(rig:
     assert [(call.id, call.owner) for call in rig.offered] == [("c1", rig.driver.owner)]
 
 
+async def test_an_approved_call_that_is_overdue_is_not_changed_under_the_one_who_takes_it_up(rig: Rig) -> None:
+    await _approve(rig, await _asked_by(rig, "dead"))
+    rig.clock.advance(3600)
+    await rig.recovery.recover()
+    await rig.sweeper.sweep()
+    assert [call.version for call in rig.offered] == [(await rig.driver.read("default", "c1")).version]
+
+
 @pytest.mark.parametrize("missing", ["tool", "runner"])
 async def test_an_approved_call_that_cannot_run_here_is_left_to_others(rig: Rig, missing: str) -> None:
     await _approve(rig, await _asked_by(rig, "dead"))
@@ -66,6 +74,15 @@ async def test_a_question_no_channel_carried_is_not_carried_by_another(rig: Rig)
     rig.driver.on_asked = asked.append
     await rig.recovery.recover()
     assert (approval.silent, asked, (await rig.driver.read("default", "c1")).owner) == (True, [], None)
+
+
+async def test_a_call_this_process_should_run_is_offered_as_often_after_a_long_time(rig: Rig) -> None:
+    await _approve(rig, await _asked_by(rig, ""))
+    rig.clock.advance(3600)
+    for times in (1, 2, 3):
+        await rig.sweeper.sweep()
+        assert len(rig.offered) == times
+        rig.clock.advance(approve.DISPATCH_GRACE_S)
 
 
 @pytest.mark.parametrize(("owner", "offers"), [("", 1), ("live", 0)])
