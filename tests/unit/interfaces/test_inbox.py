@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from rich.text import Text
 
 from toolgate.interfaces.cli.inbox import MARGIN, Inbox, Wish, wrap
 from toolgate.testing.clock import NOON
@@ -100,3 +102,9 @@ def test_the_chosen_question_is_in_sight_however_many_wait() -> None:
     assert "a070" in shown
     assert "100 waiting" in shown
     assert "a000" not in shown
+
+
+def test_no_row_is_wider_than_the_terminal() -> None:
+    state = inbox("界" * 60, "b" * 200, "short", user="somebody-with-a-long-name@example.org")
+    for line in state.lines(width=80, height=24, now=NOON):
+        assert cell_len(Text.from_ansi(line).plain) <= 80

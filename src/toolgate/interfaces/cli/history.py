@@ -44,7 +44,7 @@ def history(
             )
             for call in calls
         ]
-        table(columns, rows)
+        table(columns, rows, gives="what")
 
 
 def _as_json(call: ExecutionRecord) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.desk import desk_on
 from toolgate.interfaces.cli.session import By, Database, Json, Project, Role
-from toolgate.interfaces.cli.show import as_json, printable
+from toolgate.interfaces.cli.show import as_json, cut, printable
 from toolgate.kernel.rendering import reveal
 
 if TYPE_CHECKING:
@@ -141,20 +141,21 @@ class Inbox:
     def lines(self, *, width: int, height: int, now: datetime | None = None) -> list[str]:
         """Return what the screen shows, each line at most as wide as it is."""
         now = now or datetime.now(UTC)
-        body = self._list(now, height - 4) if self.looking is None else self._look(width, height - 3)
+        body = self._list(now, width, height - 4) if self.looking is None else self._look(width, height - 3)
         keys = LIST_KEYS if self.looking is None else LOOK_KEYS
         room = body[: height - 2] + [""] * (height - 2 - len(body))
         note = f"\x1b[33m{self.note[:width]}\x1b[0m" if self.note else ""
         return [*room, note, f"\x1b[7m{f' {keys} '[:width]}\x1b[0m"]
 
-    def _list(self, now: datetime, height: int) -> list[str]:
+    def _list(self, now: datetime, width: int, height: int) -> list[str]:
         if not self.waiting:
             return ["\x1b[1mInbox\x1b[0m", "", "  Nothing waits for you."]
         lines = [f"\x1b[1mInbox: {len(self.waiting)} waiting\x1b[0m", ""]
         first = max(0, min(self.place - height // 2, len(self.waiting) - height))  # the chosen one is always in sight
         for number, approval in list(enumerate(self.waiting))[first : first + max(1, height)]:
             mark = "\x1b[7m>\x1b[0m" if number == self.place else " "
-            lines.append(f"{mark} {_left(approval, now):>8}  {approval.risk:<6}  {_one_line(approval)}")
+            line = f"{_left(approval, now):>7}  {approval.risk:<6}  {_one_line(approval)}"
+            lines.append(f"{mark} {cut(line, width - 2)}")
         return lines
 
     def _look(self, width: int, height: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,18 +13,33 @@ import typer
 
 from toolgate.errors import StoreError, UsageError
 
+LEAST = 16
+"""How far a column that gives way is cut."""
+
 
 def as_json(value: Any) -> None:
     """Print one JSON document."""
     typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under their headings, as wide as they need."""
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, gives: str | None = None) -> None:
+    """Print rows under their headings, as wide as they need; on a terminal, the column that `gives` way is cut."""
     cells = [[str(column) for column in columns], *[[printable(cell) for cell in row] for row in rows]]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
+    if gives is not None and sys.stdout.isatty():
+        place = columns.index(gives)
+        others = sum(widths) - widths[place] + 2 * (len(columns) - 1)
+        widths[place] = min(widths[place], max(LEAST, shutil.get_terminal_size().columns - others))
+        cells = [[*row[:place], cut(row[place], widths[place]), *row[place + 1 :]] for row in cells]
     for row in cells:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def cut(text: str, width: int) -> str:
+    """A line of at most so many columns, counting what letters really take; a longer one ends with an ellipsis."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip("…") + "…"
 
 
 def printable(value: object) -> str:

@@ -185,7 +185,8 @@ def list_tokens(
         as_json({"accounts": people, "tokens": rows})
         return
     for one in accounts:
-        places = ", ".join(f"{name}={'+'.join(sorted(roles)) or '-'}" for name, roles in sorted(one.roles.items()))
+        held = [name + (f"={'+'.join(sorted(roles))}" if roles else "") for name, roles in sorted(one.roles.items())]
+        places = ", ".join(held)
         typer.echo(f"{one.name}: {one.kind}, {places or 'no project'}")
     table(("token", "account", "state", "label"), [(r["id"], r["account"], r["state"], r["label"]) for r in rows])
 
