@@ -11,6 +11,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.context import Principal
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.channel import Answer, Decision
+from toolgate.testing.patience import until
 
 PAID: list[int] = []
 
@@ -85,3 +86,28 @@ async def test_one_of_many_takes_a_question_over(database: Path) -> None:
     assert sum(len(desk.asked) for desk in desks) == 1
     for gate in gates:
         await gate.aclose()
+
+
+async def test_a_call_for_a_worker_approved_while_nobody_was_there_is_offered_to_workers_later(database: Path) -> None:
+    PAID.clear()
+    url = f"sqlite:///{database}"
+
+    @toolgate.tool(name="pay", requires_approval=True, placement="worker")
+    async def far(amount: int) -> str:
+        """Pay somebody, at a worker."""
+        PAID.append(amount)
+        return f"paid {amount}"
+
+    async with toolgate.open(url, tools=[far], workers=True) as gate:
+        asked = await gate.call("pay", {"amount": 5}, wait=False)
+    async with toolgate.open(url) as desk:
+        await desk.decide(str(asked.approval_id), "approve", by="ann")
+    async with toolgate.open(url, tools=[far], workers=True) as gate:
+
+        async def is_offered() -> bool:
+            return (await gate.get(asked.call_id)).status is Status.EXECUTING
+
+        await until(is_offered)
+        assert PAID == []
+        result = await gate.work(asked.call_id, by="worker:1")
+    assert (result.data, PAID) == ("paid 5", [5])
