@@ -7,6 +7,7 @@ import inspect
 import os
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,8 +20,9 @@ from tests.soak import Figures, kept, times
 
 from toolgate.adapters.stores.sealing import load
 from toolgate.adapters.stores.sqlite_file import prepare
-from toolgate.testing.patience import PATIENCE_S
 
+LINGER_S = 30.0
+"""How long threads and tasks of a test may take to end after it."""
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 # No deadlines: a slow machine is not a defect. CI is the same run each time; soak looks for new cases.
@@ -84,8 +86,9 @@ def no_thread_left_behind() -> Iterator[None]:
     """Fail a test that leaves one of our threads running: a gate it opened and did not close."""
     before = toolgate_threads()
     yield
+    until = time.monotonic() + LINGER_S  # for all of them together: one that stays must not hold up the run
     for thread in toolgate_threads() - before:
-        thread.join(PATIENCE_S)
+        thread.join(max(0.0, until - time.monotonic()))
     left = toolgate_threads() - before
     assert not left, f"threads left running: {sorted(thread.name for thread in left)}"
 
@@ -95,7 +98,7 @@ async def task_check() -> AsyncIterator[None]:
     yield
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     if tasks:
-        await asyncio.wait(tasks, timeout=PATIENCE_S)
+        await asyncio.wait(tasks, timeout=LINGER_S)
     left = [task.get_name() for task in tasks if not task.done()]
     assert not left, f"asyncio tasks left running: {sorted(left)}"
 
