@@ -121,7 +121,9 @@ def test_two_tools_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "toolgate.yaml").write_text("version: 1\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     twice = "tests.unit.interfaces.server.house:TOOLS"
-    answer = run("serve", "--database", "memory://", "--tools", twice, "--tools", twice, "--host", "10.255.255.1")
+    answer = run(
+        "serve", "--database", "memory://", "--tools", twice, "--tools", twice, "--host", "0.0.0.0", "--port", "0"
+    )
     error = error_of(answer)
     assert isinstance(error, UsageError)
     assert "twice" in str(error)
