@@ -32,6 +32,7 @@ async def test_everything_is_done_with_the_keyboard(scene: Scene) -> None:
     await press("Enter")
     await expect(page.locator("#approve")).to_be_focused()
     assert (await scene.approval(drop))["status"] == "pending"
+    await expect(page.locator("#approve")).to_be_enabled()  # the question has been there for a moment
     await press("Enter")
     await scene.call(drop, until=["completed"])
 
