@@ -44,6 +44,11 @@ class Confined:
     processes: int = 256
     temporary_bytes: int = 256 * MEBIBYTE
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What it sees of the host's files."""
+        return (*self.readable, *self.writable)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfinedCall:

@@ -98,7 +98,7 @@ class Bubblewrap:
     @staticmethod
     def mounts(confined: Confined) -> list[tuple[str, str]]:
         """Return what is bound of the host's files, outer directories first."""
-        wanted = dict.fromkeys((*layout.runtime_of(confined.argv[0]), *confined.readable), "--ro-bind")
+        wanted = dict.fromkeys((*layout.runtime_of(confined.argv[0], confined.given), *confined.readable), "--ro-bind")
         wanted |= dict.fromkeys(confined.writable, "--bind")
         return sorted(((option, path) for path, option in wanted.items()), key=lambda item: len(item[1]))
 

@@ -41,7 +41,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 def grants_of(confined: Confined, temporary: str) -> list[tuple[str, int]]:
     """Return every path the program may use with what it may do there."""
     settings = layout.SETTINGS + (layout.NETWORK_SETTINGS if confined.network else ())
-    readable = (*layout.SYSTEM, *settings, *layout.runtime_of(confined.argv[0]), *confined.readable)
+    readable = (*layout.SYSTEM, *settings, *layout.runtime_of(confined.argv[0], confined.given), *confined.readable)
     found = [(path, _READ | _WRITE) for path in _DEVICES]
     found += [grant for path in readable for grant in _spread(path, confined.hidden, _READING)]
     kept = (*confined.hidden, *confined.locked)
@@ -175,7 +175,7 @@ class Landlock:
         """Return what must be mounted for the program, and the keeper, to use what they need; for root alone."""
         if os.geteuid() != 0:
             return Places(self.user)
-        readable = (*layout.runtime_of(confined.argv[0]), *confined.readable)
+        readable = (*layout.runtime_of(confined.argv[0], confined.given), *confined.readable)
         wanted = dict.fromkeys(readable, False) | dict.fromkeys((*confined.writable, temporary), True)
         found = Places.of(wanted, self.user)
         if found.covers:  # what the keeper is may be beneath them

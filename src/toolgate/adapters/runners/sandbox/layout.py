@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import pwd
 import stat
@@ -33,14 +34,27 @@ def within(path: str, directory: str) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def runtime_of(executable: str) -> tuple[str, ...]:
-    """Return the directories a program outside the system's own needs to run: its prefix and its interpreter's."""
+def runtime_of(executable: str, given: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the directories a program outside the system's own needs to run: its prefix and its interpreter's.
+
+    `given` is what the run may use anyway. A program in there may come from whom it confines, with its links, its
+    first line and its `pyvenv.cfg`: what these name is left out, unless it is a Python that was installed elsewhere.
+    """
     found: list[str] = []
     for path in dict.fromkeys((executable, os.path.realpath(executable), *_interpreters(executable))):
         if not any(within(path, system) for system in SYSTEM) and os.path.exists(path):
             prefix = _prefix(path)
             found += [prefix, *_base_of(prefix)]
+    roots = [*given, *map(os.path.realpath, given)]
+    if any(within(path, root) for path in (executable, os.path.realpath(executable)) for root in roots):
+        found = [path for path in found if not any(within(path, root) for root in roots) and _is_python(path)]
     return tuple(dict.fromkeys(found))
+
+
+def _is_python(prefix: str) -> bool:
+    """Whether a directory holds a whole Python, as no virtual environment does."""
+    library = os.path.join(glob.escape(prefix), "lib", "python3*", "os.py")
+    return os.path.realpath(prefix) not in _homes() and bool(glob.glob(library))
 
 
 def python_paths() -> tuple[str, ...]:

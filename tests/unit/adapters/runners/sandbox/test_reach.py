@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 import venv
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from toolgate.adapters.runners.sandbox import landlock, staging
 from toolgate.adapters.runners.sandbox.backend import NOBODY, Backend, Files, User, sandbox_user
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
+from toolgate.adapters.runners.sandbox.layout import runtime_of
 from toolgate.adapters.runners.sandbox.staging import Places
 from toolgate.errors import SandboxError
 from toolgate.ports.confinement import Confined, Finished
@@ -123,3 +126,55 @@ def test_without_namespaces_the_limit_leaves_room_for_what_there_is(
     confined = Confined(argv=("/bin/sh", "-c", "echo $(true)"), processes=24, timeout_s=60)
     for kind in (Landlock, Unconfined):
         assert kind(sandbox_user(None, None), files).run(confined).exit_code == 0
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A directory with a secret that the process can read, beside the workspace."""
+    path = Path(tempfile.mkdtemp(prefix="toolgate-outside-"))
+    (path / "bin").mkdir()
+    (path / "lib").mkdir()
+    (path / "key").write_text("CANARY")
+    if os.geteuid() != 0:
+        path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+def hostile_program(workspace: Path, outside: Path) -> Path:
+    """A program of the workspace's that prints a file from outside."""
+    program = workspace / ".venv" / "bin" / "ruff"
+    program.parent.mkdir(parents=True)
+    (workspace / ".venv" / "lib").mkdir()
+    program.write_text(f"#!/bin/sh\ncat {outside}/key; exit 3\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize("way", ["home", "link", "file"])
+def test_a_program_of_the_workspace_names_nothing_outside_that_it_may_read(
+    backend: Backend, workspace: Path, outside: Path, way: str
+) -> None:
+    program = hostile_program(workspace, outside)
+    home = f"{outside}/bin"
+    if way != "home":
+        (workspace / "base").mkdir()
+        (workspace / "base" / "python3").symlink_to(outside if way == "link" else outside / "key")
+        home = f"{workspace}/base"
+    (workspace / ".venv" / "pyvenv.cfg").write_text(f"home = {home}\n")
+    finished = backend.run(Confined(argv=(str(program),), readable=(str(workspace),), timeout_s=60))
+    assert (finished.exit_code, finished.stdout) == (3, b"")
+
+
+def test_the_first_line_of_a_program_of_the_workspace_grants_nothing(workspace: Path, outside: Path) -> None:
+    program = hostile_program(workspace, outside)
+    program.write_text(f"#!{outside}/bin/run\n")
+    (outside / "bin" / "run").write_text("")
+    assert runtime_of(str(program), (str(workspace),)) == ()
+    assert str(outside) in runtime_of(str(program))  # where the operator named it
+
+
+def test_a_virtual_environment_of_the_workspace_has_its_python(backend: Backend, workspace: Path) -> None:
+    venv.create(workspace / ".venv", symlinks=True)
+    finished = python(workspace / ".venv" / "bin" / "python", backend, readable=(str(workspace),))
+    assert (finished.stdout.decode(), finished.stderr) == (f"{workspace}/.venv json\n", b"")
