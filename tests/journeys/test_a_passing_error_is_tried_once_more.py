@@ -12,6 +12,7 @@ from tests.journeys.scene import Open
 import toolgate
 from toolgate import governance
 from toolgate.kernel.call import Status
+from toolgate.kernel.registry import ToolRegistry
 from toolgate.policy import read_policy
 from toolgate.testing.patience import until
 
@@ -150,3 +151,31 @@ async def test_rules_that_changed_meanwhile_leave_the_first_failure(open_gate: O
         result = await gate.call("look", {"names": []})
         assert (result.status, len(shaky.seen)) == (Status.FAILED, 1)
         assert result.error == "the line went dead"
+
+
+async def test_a_second_attempt_does_not_run_unheard_either(open_gate: Open) -> None:
+    shaky, heard = Shaky(5), []
+
+    class Sink:
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            if shaky.seen:
+                raise OSError("the sink is down by now")
+            heard.append(type)
+
+    async with open_gate() as gate:
+        realm = gate.attach("shop", ToolRegistry([shaky.tool(effects="read")]), sink=Sink(), sink_required=True)
+        result = await gate.call("look", {"names": []}, context=toolgate.Context(project="shop"))
+        assert (result.status, result.error, len(shaky.seen)) == (Status.FAILED, "the line went dead", 1)
+        assert heard == ["tool.invoked", "tool.started"]
+        assert realm.relay is not None
+
+
+async def test_an_error_that_cannot_even_be_looked_at_is_a_failure(open_gate: Open) -> None:
+    class Unreadable(Exception):
+        @property
+        def is_transient(self) -> bool:
+            raise RuntimeError("not even this can be asked")
+
+    async with open_gate(tools=[Shaky(1, Unreadable("odd")).tool(effects="read")]) as gate:
+        result = await gate.call("look", {"names": []})
+        assert (result.status, result.error) == (Status.FAILED, "odd")

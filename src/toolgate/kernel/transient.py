@@ -30,13 +30,21 @@ def is_transient(error: BaseException | None) -> bool:
     for _ in range(_DEPTH):
         if error is None:
             return False
-        said = getattr(error, "is_transient", None)
+        said = _said(error)
         if isinstance(said, bool):
             return said
         if _passes(error):
             return True
         error = error.__cause__
     return False
+
+
+def _said(error: BaseException) -> object:
+    """Return what an error says of itself; looking may run anything, and what fails says nothing."""
+    try:
+        return getattr(error, "is_transient", None)
+    except Exception:  # noqa: BLE001  # an error of somebody else's: how it is looked at must not replace it
+        return None
 
 
 def _passes(error: BaseException) -> bool:

@@ -249,7 +249,7 @@ class Performer:
         return job.tool.can_retry if said is None else said
 
     async def _retry(self, job: Job, failed: Outcome, claim: Change) -> Outcome:
-        """Make the second attempt on the same call; where it cannot be claimed, the first failure stands."""
+        """Make the second attempt on the same call; where it cannot be claimed or told, the first failure stands."""
         driver = self._driver
         log.warning("call %s failed with %s and is tried once more", job.call.id, type(failed.cause).__name__)
         job.started = 0.0  # nobody may cut the claim short; who wants it to stop is heard after
@@ -263,6 +263,8 @@ class Performer:
             return failed
         assert again.call is not None
         job.call = again.call
+        if driver.has_realms and await self._tell(job) is not None:
+            return failed
         if job.stop is not None:
             return interrupted(job.tool, why=job.stop, stopped=True, detail=job.detail)
         job.payload = None  # the first attempt may have changed it

@@ -11,6 +11,12 @@ from toolgate.errors import ToolExecutionError
 from toolgate.kernel.transient import is_transient
 
 
+class Unreadable(Exception):
+    @property
+    def is_transient(self) -> bool:
+        raise RuntimeError("not even this can be asked")
+
+
 def caused(error: Exception, *causes: Exception) -> Exception:
     made = error
     for cause in causes:
@@ -53,6 +59,7 @@ def test_what_passes_is_worth_another_try(error: Exception) -> None:
         caused(ValueError(), *(ValueError() for _ in range(5)), ConnectionError()),
         caused(Marked(False), ConnectionError()),
         Marked("yes"),
+        Unreadable(),
         KeyboardInterrupt(),
     ],
 )
