@@ -193,7 +193,7 @@ class ToolExecutionError(ToolError):
 
     def _describe(self) -> str:
         text = super()._describe()
-        return f"{text}: {self.cause}" if self.cause is not None else text
+        return f"{text}: {text_of(self.cause)}" if self.cause is not None else text
 
 
 class ToolTimeoutError(ToolExecutionError):
@@ -419,6 +419,14 @@ class BadAnswerError(ServerError):
     """What came back is not an answer of a Toolgate server, or larger than allowed."""
 
     code = "bad_answer"
+
+
+def text_of(error: BaseException) -> str:
+    """Return what somebody else's error says; its kind, where it says nothing or fails even at that."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001  # its `__str__` is code of its own, and what failed must be told all the same
+        return type(error).__name__
 
 
 def how_to_install(extra: str) -> str:

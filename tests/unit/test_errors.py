@@ -179,3 +179,14 @@ def test_one_handler_catches_every_tool_error() -> None:
     for kind in TOOL_ERRORS:
         with pytest.raises(ToolError):
             raise kind
+
+
+def test_an_error_that_cannot_say_what_it_is_is_told_by_its_kind() -> None:
+    class SpeechlessError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    assert errors.text_of(SpeechlessError()) == "SpeechlessError"
+    assert errors.text_of(ValueError()) == "ValueError"
+    assert errors.text_of(ValueError("boom")) == "boom"
+    assert str(ToolExecutionError(tool="edit", cause=SpeechlessError())).endswith(": SpeechlessError")

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from toolgate.adapters.telemetry.logs import write_log
 from toolgate.bootstrap import open as open_gate
-from toolgate.errors import UsageError
+from toolgate.errors import UsageError, text_of
 from toolgate.gate import Gate
 from toolgate.governance.approving import Approver, Asked, AskNobody, channel_of
 from toolgate.governance.config import GovernanceConfig, load_governance
@@ -97,7 +97,7 @@ class ToolExecutionLayer:
             return not_run(tool_name, error, self._text_of(error))
 
     def _text_of(self, error: Exception) -> str:
-        return self.gate.masker.text(str(error) or type(error).__name__)
+        return self.gate.masker.text(text_of(error))
 
     def _mode(self) -> Mode:
         """Return the manager's mode; NoModeError where it fails or answers something else."""

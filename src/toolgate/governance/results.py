@@ -26,7 +26,12 @@ def not_run(tool_name: object, error: Exception, text: str) -> ToolResult:
         category = "validation"
     else:
         category = "unavailable"
-    return ToolResult(tool_name=str(tool_name)[:128], success=False, error=text, metadata={"category": category})
+    return ToolResult(
+        tool_name=tool_name[:128] if isinstance(tool_name, str) else f"({type(tool_name).__name__})",
+        success=False,
+        error=text,
+        metadata={"category": category},
+    )
 
 
 _CATEGORIES: dict[str, str] = {

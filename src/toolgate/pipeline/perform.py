@@ -24,6 +24,7 @@ from toolgate.errors import (
     ToolTimeoutError,
     ToolUnknownOutcomeError,
     UsageError,
+    text_of,
 )
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -236,7 +237,7 @@ class Performer:
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
             if is_exhaustion(error) and self._driver.on_exhausted is not None:
                 self._driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
-            return Outcome(Status.FAILED, error=_text_of(error), code=_code_of(call, error), cause=error)
+            return Outcome(Status.FAILED, error=text_of(error), code=_code_of(call, error), cause=error)
 
     def _may_retry(self, job: Job, error: BaseException, policy: Policy) -> bool:
         """Whether a first attempt that failed is made once more: a passing error, and nothing else changed."""
@@ -477,10 +478,6 @@ def _undone(raw: object) -> Outcome:
     if getattr(raw, "success", True) is False:
         return Outcome(Status.FAILED, error=str(getattr(raw, "error", None) or "undo failed"), code="undo_failed")
     return Outcome(Status.COMPLETED)
-
-
-def _text_of(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 def is_exhaustion(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError
+from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError, text_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Draft
 from toolgate.kernel.payload import encode
@@ -102,7 +102,7 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
     except ToolDeniedError:
         raise
     except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-        why = driver.veil(call).text(str(error)) or type(error).__name__
+        why = driver.veil(call).text(text_of(error))
         failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
         failure.code = "prepare_failed"
         raise failure from error

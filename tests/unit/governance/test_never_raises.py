@@ -135,6 +135,26 @@ def test_what_a_failure_says_is_masked(world: World, monkeypatch: pytest.MonkeyP
         assert key not in str(result)
 
 
+class SpeechlessError(Exception):
+    """An error that fails when it is asked what it says."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+def test_a_failure_that_cannot_be_put_into_words_is_told_by_its_kind(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.registry, "get_tool", fail(SpeechlessError()))
+    for result in world.both(ModeManager()):
+        assert (result.success, result.error) == (False, "SpeechlessError")
+    monkeypatch.undo()
+    for result in world.both(ModeManager(), SpeechlessError()):
+        assert (result.success, result.tool_name) == (False, "(SpeechlessError)")
+
+
 @pytest.mark.parametrize("name", [None, 5, b"note", ["note"]])
 def test_a_name_that_is_no_text_is_refused(world: World, name: Any) -> None:
     for result in world.both(ModeManager(), name):

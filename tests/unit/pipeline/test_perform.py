@@ -107,6 +107,19 @@ async def test_the_time_a_claim_takes_does_not_count(rig: Rig) -> None:
     assert (await running).success
 
 
+async def test_an_error_that_cannot_be_put_into_words_ends_its_call(rig: Rig) -> None:
+    class SpeechlessError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    async def work(_given: ToolInput) -> ToolOutput:
+        raise SpeechlessError
+
+    add(rig, work)
+    result = await submit(rig)
+    assert (result.status, result.error) == (Status.FAILED, "SpeechlessError")
+
+
 async def test_only_the_first_wish_to_stop_counts(rig: Rig) -> None:
     started = asyncio.Event()
 

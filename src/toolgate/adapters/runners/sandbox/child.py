@@ -17,6 +17,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from toolgate.errors import text_of
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import plain
@@ -81,7 +82,7 @@ def main() -> None:
         try:
             tell(_told(_work(pickle.loads(sys.stdin.buffer.read()), tell)))
         except Exception as error:  # noqa: BLE001  # whatever the callable raises is its failure, told as such
-            tell({"raised": type(error).__name__, "text": str(error), "transient": is_transient(error)})
+            tell({"raised": type(error).__name__, "text": text_of(error), "transient": is_transient(error)})
 
 
 def _work(asked: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> Any:
