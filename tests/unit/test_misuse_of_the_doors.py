@@ -63,13 +63,18 @@ async def request(**given: Any) -> None:
         await manager.gate.aclose()
 
 
+async def closed(opened: Any) -> None:
+    """Let go of what was opened after all: `zzz` may be the name of a file."""
+    await (opened.aclose() if hasattr(opened, "aclose") else opened.close())
+
+
 RULES = "tools: {}"
 ENTRIES: dict[str, Callable[[Any], Any]] = {
-    "open": lambda v: toolgate.open(v).close(),
-    "open tools": lambda v: toolgate.open(tools=v).close(),
-    "open policy": lambda v: toolgate.open(policy=v).close(),
-    "open secrets": lambda v: toolgate.open(secrets=v).close(),
-    "open runners": lambda v: toolgate.open(runners=v).close(),
+    "open": lambda v: closed(toolgate.open(v)),
+    "open tools": lambda v: closed(toolgate.open(tools=v)),
+    "open policy": lambda v: closed(toolgate.open(policy=v)),
+    "open secrets": lambda v: closed(toolgate.open(secrets=v)),
+    "open runners": lambda v: closed(toolgate.open(runners=v)),
     "tool": lambda v: toolgate.tool(v),
     "tool name": lambda v: toolgate.tool(name=v)(lambda: 1),
     "ToolDefinition name": lambda v: tools.ToolDefinition(v, {}, print),
@@ -94,12 +99,12 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
     "execute_tool": lambda v: tools.ToolExecutor([ping]).execute_tool(v),
     "execute_tool params": lambda v: tools.ToolExecutor([ping]).execute_tool("ping", v),
     "UndoStore": lambda v: tools.UndoStore(v).store("a", {}),
-    "UndoStore.open": lambda v: tools.UndoStore.open(v),
+    "UndoStore.open": lambda v: closed(tools.UndoStore.open(v)),
     "undo.store": lambda v: tools.UndoStore().store("a", v),
     "undo.store ttl": lambda v: tools.UndoStore().store("a", {}, ttl_seconds=v),
     "set_undo_store": lambda v: tools.set_undo_store(v),
     "ApprovalService": lambda v: tools.ApprovalService(v),
-    "ApprovalService.open": lambda v: tools.ApprovalService.open(v),
+    "ApprovalService.open": lambda v: closed(tools.ApprovalService.open(v)),
     "request": lambda v: tools.get_approval_service().request(v),
     "request message": lambda v: tools.get_approval_service().request(tools.ApprovalRequest("a", "t", v, {})),
     "get_status": lambda v: tools.get_approval_service().get_status(v),
