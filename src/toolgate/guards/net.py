@@ -111,9 +111,8 @@ def _ascii(text: str) -> str:
 
     A name that is ASCII after all (circled digits, full-width letters, other full stops) hides another: refused.
     """
-    name = text.lower().removesuffix(".")
-    if name.isascii():
-        return name
+    if text.isascii():  # asked first: in lower case the sign of the kelvin is a `k`
+        return text.lower().removesuffix(".")
     labels = [_ascii_label(label) for label in _DOTS.split(text)]
     if labels[-1] == "":
         labels.pop()

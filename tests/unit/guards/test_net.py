@@ -78,6 +78,7 @@ def test_a_url_is_taken_apart(text: str, url: str, host: str, port: int) -> None
         ("https://bücher.127.0.0.1/", "host"),
         ("https://localhost。/", "host"),
         ("https://l\u1d52calhost/", "host"),
+        ("https://\u212aube.example/", "host"),
         ("https://exam\u00adple.com/", "host"),
         ("https://a\u200db.example/", "host"),
         ("https://bü_cher.example/", "host"),
