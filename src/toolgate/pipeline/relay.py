@@ -215,7 +215,7 @@ class Relay:
                 self.position = max(self.position, events[-1].seq)
             if self.name is not None and (self.required or not self.is_shared):
                 await self.save()  # others wait for it, or it costs nothing
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # whatever it raises, it is told again
+        except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001  # it is told again
             self.fail(self._trouble_of(error))
             return False
         self.trouble = ""

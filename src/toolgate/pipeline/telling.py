@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+from toolgate.errors import UsageError
 from toolgate.kernel.tool import is_async
 from toolgate.ports.sink import Sink
 
@@ -71,6 +72,10 @@ def _way_in(sink: Sink) -> Callable[..., Any]:
     """Return a sink's own `try_emit`, else its `emit`; an object that answers to any name has none of its own."""
     has_own = hasattr(type(sink), "try_emit") or "try_emit" in getattr(sink, "__dict__", {})
     way: Callable[..., Any] = sink.try_emit if has_own else sink.emit  # type: ignore[attr-defined]  # looked for above
+    if inspect.isgeneratorfunction(way) or inspect.isasyncgenfunction(way):
+        raise UsageError(
+            "An event sink's `emit` holds a `yield`, so calling it does nothing. Make it a plain function."
+        )
     return way
 
 

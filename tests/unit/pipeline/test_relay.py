@@ -212,16 +212,17 @@ async def test_what_was_removed_before_it_was_told_is_told_as_a_gap(caplog: pyte
     assert "missed 3 events of project p" in caplog.text
 
 
-async def test_a_sink_that_raises_a_cancellation_of_its_own_is_a_failing_sink() -> None:
+@pytest.mark.parametrize("raised", [asyncio.CancelledError, SystemExit])
+async def test_a_sink_that_raises_a_cancellation_or_an_exit_is_a_failing_sink(raised: type[BaseException]) -> None:
     class Confused(Sink):
         async def emit(self, *, type: str, data: dict[str, Any]) -> None:
-            raise asyncio.CancelledError
+            raise raised
 
     store = MemoryStore()
     relay = await opened(Confused(), store)
     happen(store, relay)
     assert not await relay.insist()
-    assert relay.trouble == "failed with CancelledError"
+    assert relay.trouble == f"failed with {raised.__name__}"
 
 
 async def test_a_store_that_cannot_be_read_is_read_again() -> None:

@@ -10,6 +10,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from toolgate.errors import UsageError
 from toolgate.pipeline import telling
 from toolgate.pipeline.telling import Teller, Telling, Thread
 from toolgate.testing.patience import until
@@ -111,3 +112,17 @@ async def test_what_comes_after_the_end_is_done_first() -> None:
     go.set()
     assert (await first, await second) == (True, 2)
     thread.close()
+
+
+def test_a_sink_that_yields_would_hear_nothing_and_is_refused() -> None:
+    class Lazy:
+        def emit(self, *, type: str, data: dict[str, Any]) -> Any:
+            yield type
+
+    class LazyAsync:
+        async def emit(self, *, type: str, data: dict[str, Any]) -> Any:
+            yield type
+
+    for sink in (Lazy(), LazyAsync()):
+        with pytest.raises(UsageError, match="holds a `yield`"):
+            Teller(sink)
