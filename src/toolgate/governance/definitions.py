@@ -21,7 +21,7 @@ Executor = Callable[..., Any]
 class Spelled(BaseModel):
     """A model that names the field that was meant where one is unknown."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     @model_validator(mode="before")
     @classmethod

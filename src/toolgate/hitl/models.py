@@ -17,7 +17,7 @@ DEFAULT_QUICK: Final = 60
 class Spelled(BaseModel):
     """A model that names the field that was meant where one is unknown."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -18,7 +18,7 @@ Names = Annotated[tuple[str, ...], NoDecode]
 class ServerSettings(BaseSettings):
     """Settings of the server. A list is written with commas."""
 
-    model_config = SettingsConfigDict(env_prefix="TOOLGATE_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="TOOLGATE_", extra="ignore", frozen=True, hide_input_in_errors=True)
 
     database: str = Field(
         default="sqlite:///toolgate.db",
