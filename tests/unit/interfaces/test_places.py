@@ -109,6 +109,11 @@ def test_every_command_that_takes_a_database_takes_the_option() -> None:
     }  # fmt: skip
 
 
+def test_an_import_goes_where_the_variable_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGATE_DATABASE", "other.db")
+    assert "named by its URL: postgresql://" in here("db", "import", "toolgate.db").err
+
+
 def test_a_database_named_twice_or_a_server_beside_it_is_refused(folder: Path) -> None:
     assert "named twice" in here("inbox", "other.db", "--database", "toolgate.db").err
     assert "not both" in here("inbox", "--server", "http://127.0.0.1:1", "--database", "other.db").err

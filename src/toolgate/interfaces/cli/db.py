@@ -10,7 +10,7 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.age import seconds_of
-from toolgate.interfaces.cli.on_server import DATABASE_HELP, OnDatabase
+from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, OnDatabase
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, printable, table
 
 app = typer.Typer(no_args_is_help=True)
@@ -150,7 +150,7 @@ def prune(
 @app.command("import")
 def import_file(
     source: Annotated[str, typer.Argument(help="The SQLite file: its path or URL.")],
-    database: Annotated[str, typer.Argument(help="URL of the PostgreSQL database.")],
+    database: Annotated[str, typer.Argument(envvar=DATABASE, help="URL of the PostgreSQL database.")],
     json: Json = False,
 ) -> None:
     """Bring a SQLite file into PostgreSQL, with its chains intact and verified: all of it or nothing."""
