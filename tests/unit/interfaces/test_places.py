@@ -114,6 +114,11 @@ def test_an_import_goes_where_the_variable_says(folder: Path, monkeypatch: pytes
     assert "named by its URL: postgresql://" in here("db", "import", "toolgate.db").err
 
 
+@pytest.mark.parametrize("given", ["other.db", "sqlite:///other.db", "postgresql://db/toolgate"])
+def test_the_doctor_takes_a_folder_and_says_how_to_name_a_database(folder: Path, given: str) -> None:
+    assert "Name a database with --database" in here("doctor", given).err
+
+
 def test_a_database_named_twice_or_a_server_beside_it_is_refused(folder: Path) -> None:
     assert "named twice" in here("inbox", "other.db", "--database", "toolgate.db").err
     assert "not both" in here("inbox", "--server", "http://127.0.0.1:1", "--database", "other.db").err

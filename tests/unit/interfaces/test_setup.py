@@ -78,3 +78,11 @@ def test_the_doctor_says_what_is_missing(tmp_path: Path) -> None:
     assert code == 1
     assert "PROBLEM" in output
     assert "toolgate init" in output
+
+
+def test_the_doctor_tells_a_broken_policy_from_none(tmp_path: Path) -> None:
+    (tmp_path / "toolgate.yaml").write_text("versoin: 1\n", encoding="utf-8")
+    _, output = run("doctor", tmp_path, "--json")
+    [detail] = [one["detail"] for one in orjson.loads(output)["findings"] if one["what"] == "policy"]
+    assert "versoin" in detail
+    assert "toolgate init" not in detail

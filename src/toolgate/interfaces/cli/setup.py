@@ -95,6 +95,8 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Look at everything the server needs and say what to do about what is missing. Exit code 1 where it cannot run."""
+    if folder.is_file() or ":/" in str(folder):
+        raise UsageError(f"`doctor` looks at a folder, and {str(folder)!r} is none. Name a database with --database.")
     findings = list(_look(folder, database or str(folder / DATABASE)))
     if json:
         as_json(
@@ -163,12 +165,16 @@ def _extras() -> Finding:
 
 
 def _policy(folder: Path) -> Finding:
-    from toolgate.policy.loader import load_policy
+    from toolgate.policy.loader import find_policy, load_policy
 
+    try:
+        find_policy(folder)
+    except ToolgateError as error:
+        return Finding("policy", False, f"{error} `toolgate init` writes a first one.")
     try:
         loaded = load_policy(folder)
     except ToolgateError as error:
-        return Finding("policy", False, f"{error} `toolgate init` writes a first one.")
+        return Finding("policy", False, str(error))
     return Finding("policy", True, f"revision {loaded.revision[:12]}")
 
 
