@@ -179,3 +179,16 @@ async def test_an_error_that_cannot_even_be_looked_at_is_a_failure(open_gate: Op
     async with open_gate(tools=[Shaky(1, Unreadable("odd")).tool(effects="read")]) as gate:
         result = await gate.call("look", {"names": []})
         assert (result.status, result.error) == (Status.FAILED, "odd")
+
+
+async def test_a_policy_set_in_the_pause_leaves_the_first_failure(
+    open_gate: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    shaky = Shaky(5)
+    async with open_gate(tools=[shaky.tool(effects="read")]) as gate:
+        with caplog.at_level(logging.WARNING, "toolgate.perform"):
+            calling = asyncio.ensure_future(gate.call("look", {"names": []}))
+            await until(lambda: bool(caplog.records))
+            await gate.set_policy(toolgate.Policy(revision="other"), by="ann")
+            result = await calling
+        assert (result.status, len(shaky.seen)) == (Status.FAILED, 1)

@@ -212,8 +212,8 @@ class Performer:
         outcome = await self._attempt(job)
         if outcome is None:
             return result_of(call)
-        if outcome.cause is not None and self._may_retry(job, outcome.cause, policy):
-            outcome = await self._retry(job, outcome, claim)
+        if outcome.cause is not None and self._may_retry(job, outcome.cause):
+            outcome = await self._retry(job, outcome, claim, policy)
         job.started = 0.0  # nobody can stop it any more: what happened must be written down
         result = await self._finish(job, outcome, (perf_counter() - began) * 1000)
         if job.is_async and isinstance(outcome.cause, KeyboardInterrupt):
@@ -239,26 +239,28 @@ class Performer:
                 self._driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
             return Outcome(Status.FAILED, error=text_of(error), code=_code_of(call, error), cause=error)
 
-    def _may_retry(self, job: Job, error: BaseException, policy: Policy) -> bool:
-        """Whether a first attempt that failed is made once more: a passing error, and nothing else changed."""
+    def _may_retry(self, job: Job, error: BaseException) -> bool:
+        """Whether a first attempt that failed may be made once more: a passing error of what may be repeated."""
         call, driver = job.call, self._driver
         if job.stop is not None or call.undo_of is not None or call.attempt > 1 or not is_transient(error):
             return False
-        if call.placement in REMOTE or driver.policy is not policy:  # whoever holds a lease is offered it again
+        if call.placement in REMOTE:  # whoever holds a lease is offered it again
             return False
         said = driver.route(job.tool, call.project).stance.may_retry
         return job.tool.can_retry if said is None else said
 
-    async def _retry(self, job: Job, failed: Outcome, claim: Change) -> Outcome:
+    async def _retry(self, job: Job, failed: Outcome, claim: Change, policy: Policy) -> Outcome:
         """Make the second attempt on the same call; where it cannot be claimed or told, the first failure stands."""
         driver = self._driver
-        log.warning("call %s failed with %s and is tried once more", job.call.id, type(failed.cause).__name__)
+        log.warning("call %s failed with %s, which may pass", job.call.id, type(failed.cause).__name__)
         job.started = 0.0  # nobody may cut the claim short; who wants it to stop is heard after
         await asyncio.sleep(RETRY_AFTER_S)
         mode = driver.store.mode if claim.mode_seen is None else claim.mode_seen
         held = job.call
         again = reclaim(held, now=driver.now(), owner=driver.owner, mode=mode, fence=held.fence, due_at=held.due_at)
         try:
+            if driver.policy is not policy:
+                return failed
             await driver.commit(again)
         except (ConflictError, StoreError):
             return failed
