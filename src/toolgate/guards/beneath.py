@@ -64,16 +64,17 @@ def walk_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
     if path.startswith(b"/"):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
     names = [name for name in path.split(b"/") if name not in (b"", b".")]
+    is_last_directory = path.endswith((b"/", b"/."))
     opened = [os.dup(directory)]
     try:
-        for name in names[:-1] if names and not path.endswith(b"/") else names:
+        for name in names[:-1] if names and not is_last_directory else names:
             if name != b"..":
                 opened.append(_open_directory(opened[-1], name))
             elif len(opened) > 1:
                 os.close(opened.pop())
             else:
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        return _open_last(opened, names[-1] if names and not path.endswith(b"/") else b".", flags, mode)
+        return _open_last(opened, names[-1] if names and not is_last_directory else b".", flags, mode)
     finally:
         for descriptor in opened:
             os.close(descriptor)

@@ -368,8 +368,8 @@ class _Trail:
         self._check_end(path)
 
     def _check_end(self, path: str) -> None:
-        """`file/` names nothing; `new/` names a directory that is not there."""
-        if path.endswith("/") and not self.absent and not stat.S_ISDIR(self.entries[-1].status.st_mode):
+        """`file/` and `file/.` name nothing; `new/` names a directory that is not there."""
+        if path.endswith(("/", "/.")) and not self.absent and not stat.S_ISDIR(self.entries[-1].status.st_mode):
             raise PathRefused("not_directory", f"{self._given!r} names a directory, and there is none of that name.")
 
     def _enter(self, name: str, *, follow: bool) -> str | None:

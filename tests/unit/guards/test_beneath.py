@@ -75,6 +75,7 @@ def test_the_walk_opens_what_the_system_call_opens(tree: int, names: list[str], 
         (b"a/abs", errno.ELOOP),
         (b"a/loop", errno.ELOOP),
         (b"a/missing", errno.ENOENT),
+        (b"a/file/.", errno.ENOTDIR),
         (b"a/file/x", errno.ENOTDIR),
     ],
 )

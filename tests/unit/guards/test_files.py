@@ -296,6 +296,7 @@ PIECES = st.sampled_from(["src", "main.py", "..", ".", "", "link", "out", "abs",
 
 @given(pieces=st.lists(PIECES, min_size=1, max_size=8), absolute=st.booleans())
 @example(pieces=["link", "..", "..", "secret"], absolute=False)
+@example(pieces=["src", "main.py", "."], absolute=False)
 def test_a_fact_agrees_with_the_system_about_where_a_path_leads(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str], absolute: bool
 ) -> None:
