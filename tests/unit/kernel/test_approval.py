@@ -42,6 +42,7 @@ NOT_COVERED: dict[str, Any] = {
     "reasons": ("because",),
     "facts": {"paths": []},
     "risk": "high",
+    "timed_out": True,
     "confidence": 3,
     "factors": ("70: base",),
     "claim": "trust me",
