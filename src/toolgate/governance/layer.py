@@ -6,6 +6,7 @@ A layer never raises for what happens to a call: it says so in the result. Its w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import weakref
 from collections.abc import Mapping
@@ -173,4 +174,10 @@ def _let_go(gate: Gate) -> None:
     except RuntimeError:
         gate.close()
     else:  # closing waits, and a coroutine must not
-        threading.Thread(target=gate.close, name="toolgate-closing", daemon=True).start()
+        threading.Thread(target=_close, args=(gate,), name="toolgate-closing", daemon=True).start()
+
+
+def _close(gate: Gate) -> None:
+    """Close a gate on a thread of its own; a program that ends meanwhile ends what is in memory with it."""
+    with contextlib.suppress(RuntimeError):  # no thread or future can be had any more
+        gate.close()
