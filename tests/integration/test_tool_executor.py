@@ -198,13 +198,14 @@ async def test_execute_tool_answers_and_raises_nothing() -> None:
 
     shelf = Shelf()
     put = ToolDefinition("put", {}, shelf.put, undoable=True, undo_handler=shelf.put_back)
-    ask = ToolDefinition("ask", {}, echo, requires_approval=True, approval_timeout_seconds=0.05)
-    executor = ToolExecutor([put, ask, ToolDefinition("explode", {}, explode)])
+    ask = ToolDefinition("ask", {}, echo, requires_approval=True)
+    hurry = ToolDefinition("hurry", {}, echo, requires_approval=True, approval_timeout_seconds=0.05)
+    executor = ToolExecutor([put, ask, hurry, ToolDefinition("explode", {}, explode)])
     done = await executor.execute_tool(tool_name="put", tool_params={"state": "x"}, session_id="s")
     assert (done.status, done.result, done.success) == ("completed", {"state": "x"}, True)
     assert await executor.undo_action(done.tool_id)
     assert [(await executor.execute_tool(name)).status for name in ("explode", "nothing")] == ["failed", "failed"]
-    late = await executor.execute_tool("ask")
+    late = await executor.execute_tool("hurry")
     assert (late.status, late.error, late.error_type) == ("rejected", "timeout", "approval_timeout")
     running = asyncio.ensure_future(executor.execute_tool("ask", ctx={"user_id": "bob"}))
     await answer(False)
