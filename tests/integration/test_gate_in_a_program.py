@@ -18,7 +18,10 @@ def run(program: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    said = [
+        line for line in done.stderr.splitlines() if not line.startswith("Executing <")
+    ]  # a slow machine is no defect
+    assert said == []
     return done.stdout
 
 
