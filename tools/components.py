@@ -15,6 +15,7 @@ import sys
 COMPONENTS = {
     "bwrap": "bubblewrap",
     "chromium": "chromium",
+    "curl": "curl",
     "git": "git",
     "initdb": "postgresql",
     "pgbouncer": "pgbouncer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tests.integration.server_process import ROOT
 from tests.postgres import free_port
 
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl, which the page uses, is not installed here")
 PAGE = ROOT / "docs" / "how-to" / "run-the-server.md"
 
 

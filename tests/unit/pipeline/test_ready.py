@@ -139,8 +139,7 @@ async def test_a_call_that_ended_meanwhile_does_not_go_on(bench: Bench) -> None:
     made.cancel()
     await asyncio.wait({made})
     bench.go_on.set()
-    while bench.rig.spawned:
-        await asyncio.gather(*bench.rig.spawned)
+    await until(lambda: not bench.rig.spawned)
     assert (await bench.status(), bench.ran) == (Status.CANCELLED, [])
 
 
