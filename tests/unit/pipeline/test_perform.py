@@ -11,6 +11,7 @@ from tests.unit.pipeline.rig import Rig
 
 from toolgate import ToolDefinition, ToolInput, ToolOutput, tool
 from toolgate.adapters.runners.inline import InlineRunner
+from toolgate.errors import ToolTimeoutError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
@@ -358,3 +359,19 @@ async def test_an_end_that_was_settled_meanwhile_is_not_recorded_again(rig: Rig)
     rig.performer._unrecorded.append(insert(a_call(status=Status.FAILED)))
     await rig.performer.record_again()
     assert rig.performer._unrecorded == []
+
+
+async def test_a_timeout_that_a_handler_reports_is_told_as_one(rig: Rig) -> None:
+    async def wait(_given: ToolInput) -> ToolOutput:
+        raise ToolTimeoutError("the program timed out")
+
+    add(rig, wait)
+    result = await submit(rig)
+    assert (result.status, result.error_code, result.timed_out) == (Status.FAILED, "timeout", True)
+
+
+@pytest.mark.parametrize(("placement", "again"), [("inline", True), ("client", False)])
+async def test_what_runs_elsewhere_is_not_tried_again_here(rig: Rig, placement: str, again: bool) -> None:
+    call = a_call(status=Status.EXECUTING, placement=placement, attempt=1)
+    job = Job(call, ToolDefinition(name="look", handler=never, effects="read"), never, True, None)
+    assert rig.performer._may_retry(job, ConnectionResetError()) is again
