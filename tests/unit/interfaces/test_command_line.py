@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sqlite3
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -122,3 +125,20 @@ def test_the_version_is_told_and_an_error_is_one_line(
         main()
     assert ended.value.code == 1
     assert capsys.readouterr().err.startswith("toolgate: There is no database at nowhere.db")
+
+
+async def test_an_interrupt_between_two_events_ends_watching(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It arrives where the wait for the next event is begun and nobody waits for it yet."""
+    runs, really = [], asyncio.Runner.run
+
+    def interrupted(runner: asyncio.Runner, coro: Coroutine[Any, Any, Any]) -> Any:
+        runs.append(coro)
+        if len(runs) != 4:  # the first that has to wait
+            return really(runner, coro)
+        runner.get_loop().create_task(coro)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio.Runner, "run", interrupted)
+    ended = await asyncio.to_thread(run, app, ["watch", str(database), "--after", "0"])
+    assert ended.exit_code == 130
+    assert ended.stdout.count("tool.invoked") == 1

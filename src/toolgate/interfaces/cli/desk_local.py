@@ -138,5 +138,10 @@ async def _next(events: AsyncIterator[Event]) -> Event:
 
 
 async def _end(events: AsyncIterator[Event]) -> None:
+    """End what an interrupt between two runs left waiting for the next event, and then the events."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
     if isinstance(events, AsyncGenerator):
         await events.aclose()
