@@ -391,10 +391,11 @@ async def test_what_is_closed_is_told_nothing_more() -> None:
 async def test_a_thread_that_was_given_up_on_tells_nothing_twice_and_nothing_after_the_end(
     background: Background,
 ) -> None:
-    store, go, told = MemoryStore(), threading.Event(), []
+    store, go, given, told = MemoryStore(), threading.Event(), [], []
 
     class Blocking:
         def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            given.append(data["seq"])
             if data["seq"] in (1, 4):
                 go.wait()
                 go.clear()
@@ -410,7 +411,7 @@ async def test_a_thread_that_was_given_up_on_tells_nothing_twice_and_nothing_aft
     await until(lambda: relay.is_settled, within_s=60)
     assert told == [1, 2, 3]
     happen(store, relay, 2)
-    await until(lambda: relay.is_told_now)
+    await until(lambda: given[-1] == 4)
     await relay.close()
     go.set()
     await until(lambda: told[-1] == 4)
