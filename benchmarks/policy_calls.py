@@ -34,7 +34,7 @@ def decider(policy: FilePolicy, name: str, arguments: dict[str, Any]) -> Callabl
     tool = toolgate.ToolDefinition(name=name, handler=handler, input_schema=schema)
     stance = policy.stance(tool)
     rules, now = rules_over(tool, stance), datetime.now(UTC)
-    call = Call.make(id="c", project="default", tool_name=name, context=AGENT, created_at=now)
+    call = Call(id="c", project="default", tool_name=name, context=AGENT, created_at=now)
 
     def decide() -> bool:
         facts = look(call, tool, stance, arguments, mode=Mode.NORMAL, now=now)
@@ -62,7 +62,7 @@ def recorded(count: int) -> list[Call]:
     """Return calls as a store gives them back."""
     now = datetime.now(UTC)
     return [
-        Call.make(
+        Call(
             id=f"c{number}",
             project="default",
             tool_name=f"tool_{number % TOOLS}",

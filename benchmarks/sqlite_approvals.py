@@ -61,7 +61,7 @@ async def through_the_gate(path: Path, flows: int) -> float:
 def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[Change]:
     """Yield the state changes of one workflow, made by the functions the pipeline uses."""
     now = datetime.now(UTC)
-    call = Call.make(
+    call = Call(
         id=str(uuid_utils.uuid7()),
         project="default",
         tool_name=tool.name,

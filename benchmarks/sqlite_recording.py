@@ -19,6 +19,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
 from toolgate.kernel.masking import Masker
 from toolgate.kernel.narration import tell
+from toolgate.kernel.record import evolve
 
 Statement = tuple[str, list[Any]]
 Transaction = list[Statement]
@@ -63,7 +64,7 @@ def record(store: SqliteStore) -> Recorder:
 def two_changes() -> Iterator[Change]:
     """Yield the two state changes of one call, made the way the pipeline makes them, masking included."""
     now = datetime.now(UTC)
-    call = Call.make(
+    call = Call(
         id=str(uuid_utils.uuid7()),
         project="default",
         tool_name=NAME,
@@ -73,17 +74,17 @@ def two_changes() -> Iterator[Change]:
         shown=_mask(ARGUMENTS),
         definition_hash="0" * 64,
     )
-    claimed = call.to(Status.EXECUTING, owner="bench", started_at=now, attempt=1, approved_by="policy:auto")
+    claimed = evolve(call.to(Status.EXECUTING), owner="bench", started_at=now, attempt=1, approved_by="policy:auto")
     events = (
         tell(call, "tool.invoked", {"payload_summary": call.shown, "behavior": None}),
         tell(claimed, "tool.started", {"approved_by": "policy:auto", "approval_id": None, "attempt": 1}),
     )
-    yield Change.make(project="default", at=now, call=claimed, events=events)
+    yield Change(project="default", at=now, call=claimed, events=events)
     now = datetime.now(UTC)
     shown = _mask(EXPECTED)
-    ended = claimed.to(Status.COMPLETED, completed_at=now, duration_ms=0.2, result=RESULT, shown_result=shown)
+    ended = evolve(claimed.to(Status.COMPLETED), completed_at=now, duration_ms=0.2, result=RESULT, shown_result=shown)
     done = tell(ended, "tool.completed", {"duration_ms": 0.2, "success": True, "output_summary": shown})
-    yield Change.make(project="default", at=now, call=ended, expect=claimed.version, events=(done,))
+    yield Change(project="default", at=now, call=ended, expect=claimed.version, events=(done,))
 
 
 @asynccontextmanager

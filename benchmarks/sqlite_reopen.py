@@ -37,7 +37,7 @@ def make(path: Path, *, finished: int, pending: int) -> None:
     every = (finished + pending) // pending
     for number in range(finished + pending):
         waits = number % every == 0
-        call = Call.make(
+        call = Call(
             id=str(uuid_utils.uuid7()),
             project="default",
             tool_name="weather",
@@ -51,7 +51,7 @@ def make(path: Path, *, finished: int, pending: int) -> None:
             due_at=now + timedelta(hours=1) if waits else None,
             completed_at=None if waits else now,
         )
-        row = entry_of(Change.make(project="default", at=now, call=call), sealer).insert
+        row = entry_of(Change(project="default", at=now, call=call), sealer).insert
         INSERT_CALL.write(connection, [row or ()])
         for seq in (number * 2 + 1, number * 2 + 2):
             event = (seq, "default", seq, "tool.invoked", now.isoformat(" ")[:26], call.id, b"{}" * 170, b"p" * 32)

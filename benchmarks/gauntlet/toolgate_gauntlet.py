@@ -15,6 +15,7 @@ import toolgate
 from toolgate.errors import DecisionConflictError, NotAllowedError
 from toolgate.hitl import get_hitl_gate, hitl_tool, set_hitl_gate
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import ApprovalTerms
 
 RAN: list[Any] = []
@@ -78,7 +79,7 @@ async def changed_arguments() -> Cell:
         store = gate._driver.store  # and the row itself, behind the gate's back
         key = (AGENT.project, result.call_id)
         call = store._calls[key]  # type: ignore[attr-defined]  # the memory store's own table
-        store._calls[key] = call.evolve(arguments=b'{"amount":10000,"to":"eve"}')  # type: ignore[attr-defined]
+        store._calls[key] = evolve(call, arguments=b'{"amount":10000,"to":"eve"}')  # type: ignore[attr-defined]
         await gate.decide(str(result.approval_id), "approve", by="bob")
         end = await gate.wait(result.call_id)
         said = f"the row was altered behind its back: {end.status}, nothing ran"

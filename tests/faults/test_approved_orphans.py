@@ -244,12 +244,12 @@ def test_a_yes_does_not_count_where_the_approval_itself_does_not_say_so(on_file:
     on_file.run(ASK)
     forged = """
     import toolgate.pipeline.approve as approve
-    from toolgate.kernel.approval import ApprovalStatus
+    from toolgate.kernel.record import evolve
     real = approve.decide
     def forge(call, approval, **how):
         change = real(call, approval, **how)
         [closed] = change.approvals
-        return change._replace(approvals=(closed.evolve(decided_at=closed.expires_at),))
+        return evolve(change, approvals=(evolve(closed, decided_at=closed.expires_at),))
     approve.decide = forge
     """
     on_file.run(textwrap.dedent(forged) + textwrap.dedent(APPROVE))

@@ -143,7 +143,7 @@ async def test_whoever_waits_for_a_write_that_broke_is_told(
 
 async def test_a_write_that_failed_says_nothing_of_the_mode(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = PostgresStore(postgres_url, owner="first")
-    await commit(first, Change.make(project=PROJECT, at=NOON, set_mode=Mode.LOCKDOWN))
+    await commit(first, Change(project=PROJECT, at=NOON, set_mode=Mode.LOCKDOWN))
     await first.close()
     store = PostgresStore(postgres_url, owner="second")
 

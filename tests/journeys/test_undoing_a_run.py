@@ -10,6 +10,7 @@ from tests.journeys.scene import Open
 
 from toolgate import Context, Gate, Policy, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import NotFoundError, UsageError
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.undoing import Step
 from toolgate.testing.patience import until
@@ -165,8 +166,8 @@ async def test_a_run_that_there_is_not_is_said_to_be_unknown(open_gate: Open, wo
         with pytest.raises(NotFoundError, match=r"There is no run 'r9' in project `default`; it has no runs\."):
             await gate.undo_run("r9", preview=preview)
         await write(gate, "a")
-        await gate.call("read", context=RUN.evolve(run_id="r2"))
-        await gate.call("read", context=RUN.evolve(run_id=None))
+        await gate.call("read", context=evolve(RUN, run_id="r2"))
+        await gate.call("read", context=evolve(RUN, run_id=None))
         with pytest.raises(NotFoundError, match=r"its latest runs are: r2, r1\."):
             await gate.undo_run("r9", preview=preview)
         assert not [event for event in await gate.events() if event.type == "run.undone"]

@@ -15,6 +15,7 @@ from toolgate.errors import ToolgateError
 from toolgate.gate import Gate
 from toolgate.kernel.context import DEFAULT_PROJECT, Context
 from toolgate.kernel.misuse import explained_class
+from toolgate.kernel.record import evolve
 from toolgate.kernel.response import ToolResponse
 
 
@@ -45,7 +46,7 @@ class ToolExecutor:
 
         Cancelling this cancels the call.
         """
-        context = self._context if session_id is None else self._context.evolve(session_id=str(session_id))
+        context = self._context if session_id is None else evolve(self._context, session_id=str(session_id))
         call_id = str(uuid_utils.uuid7())
         try:
             result = await self.gate.call(

@@ -343,7 +343,7 @@ class Gate(People, Elsewhere, Outlook):
             "by": who.name,
             "reason": driver.masker.text(reason),
         }
-        change = Change.make(
+        change = Change(
             project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
         )
         await driver.commit(change)

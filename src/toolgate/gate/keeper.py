@@ -75,4 +75,4 @@ class Keeper:
 
     async def tell(self, event: Draft) -> None:
         """Record an event of the system's own."""
-        await self._driver.commit(Change.make(project=SYSTEM_PROJECT, at=self._driver.now(), events=(event,)))
+        await self._driver.commit(Change(project=SYSTEM_PROJECT, at=self._driver.now(), events=(event,)))

@@ -13,6 +13,7 @@ from toolgate.errors import DecisionConflictError, DeliveryError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.change import Change
 from toolgate.kernel.narration import tell_approval
+from toolgate.kernel.record import evolve
 from toolgate.pipeline.deciding import Deciding, Said
 from toolgate.pipeline.driver import Driver
 from toolgate.ports.channel import Channel, Decision
@@ -47,8 +48,8 @@ class Messenger:
         """Ask each channel in a task of its own; the first answer decides."""
         for channel in (*self._channels, *self._driver.realm(approval.project).channels):
             # A copy: a channel that changes what it was shown changes nothing anybody else sees.
-            shown = approval.evolve(
-                arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)
+            shown = evolve(
+                approval, arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)
             )
             task = asyncio.get_running_loop().create_task(self._ask(channel, shown), name="toolgate-ask")
             self._asking.add(task)
@@ -93,7 +94,7 @@ class Messenger:
             "attempts": error.attempts,
         }
         event = tell_approval(approval, "approval.undelivered", told)
-        change = Change.make(project=approval.project, at=self._driver.now(), events=(event,))
+        change = Change(project=approval.project, at=self._driver.now(), events=(event,))
         await self._driver.commit(change)
 
     async def _ask_again(self, ending: asyncio.AbstractEventLoop, channel: Channel, approval: Approval) -> None:

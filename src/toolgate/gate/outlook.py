@@ -47,7 +47,7 @@ class Outlook:
         level = level_of(tool, stance, context, driver.store.mode, now)
         if level is ApprovalLevel.AUTO:
             return 0.0
-        call = Call.make(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+        call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
         return timeout_s(call, tool, stance, level)
 
     def hear(self, listener: Callable[[Hint], None]) -> Callable[[], None]:

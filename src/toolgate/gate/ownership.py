@@ -11,6 +11,7 @@ from typing import Any
 from toolgate.errors import ConflictError, NotFoundError
 from toolgate.gate.attendance import Attendance
 from toolgate.kernel.output import Result
+from toolgate.kernel.record import evolve
 from toolgate.pipeline import eager
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.driver import Driver
@@ -47,7 +48,7 @@ class Ownership:
                 await self._attendance.settle_in(key)
                 joined = result.joined
                 result = await self._attendance.follow(key)
-                result = result.evolve(joined=True) if joined else result
+                result = evolve(result, joined=True) if joined else result
         except asyncio.CancelledError:
             if not _is_joined(started):
                 # On the gate's own loop: the caller's may be closing, and may be cancelled again.

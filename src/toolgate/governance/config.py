@@ -16,6 +16,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Verdict, Word
+from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import ToolDefinition as Tool
 from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy
@@ -89,7 +90,7 @@ class GovernedPolicy(Policy):
     def stance(self, tool: Tool) -> Stance:
         said = self.file.stance(tool)
         rules = said.rules if declares_paths(tool) else tuple(map(_anywhere, said.rules))
-        return said.evolve(rules=rules if said.modes_settled else (*rules, _listed))
+        return evolve(said, rules=rules if said.modes_settled else (*rules, _listed))
 
 
 def _anywhere(rule: Rule) -> Rule:

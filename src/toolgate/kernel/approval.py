@@ -7,7 +7,6 @@ approval with another id, so the id implies the digest.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import canonical
-from toolgate.kernel.record import Record
+from toolgate.kernel.record import evolve, record
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 
 
@@ -34,8 +33,8 @@ class Note(NamedTuple):
     text: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Approval(Record):
+@record
+class Approval:
     """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
 
     What is asked never changes. Who is asked, how long, and what has been said so far may. A `silent` one
@@ -112,7 +111,7 @@ class Approval(Record):
     ) -> Approval:
         """Return this approval decided or expired. The first answer is final; a late one is refused."""
         self.check_open(at=None if status is ApprovalStatus.EXPIRED else at)
-        return self.evolve(status=status, decided_by=by, decided_at=at, reason=reason)
+        return evolve(self, status=status, decided_by=by, decided_at=at, reason=reason)
 
 
 def plain_question(tool_name: str) -> str:

@@ -6,14 +6,13 @@ that says which status may follow which.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.context import Context
-from toolgate.kernel.record import Record, build
+from toolgate.kernel.record import evolve, record
 
 
 class Status(StrEnum):
@@ -55,8 +54,8 @@ for _status, _next in TRANSITIONS.items():
     _status.is_final = not _next or _status is _S.UNKNOWN
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call(Record):
+@record
+class Call:
     """One call. `arguments` are the exact canonical bytes that run; `shown` is their masked view.
 
     `facts` is the masked record of what the policy's inspectors found out about what the arguments point at.
@@ -116,23 +115,15 @@ class Call(Record):
     def is_final(self) -> bool:
         return self.status.is_final
 
-    def to(self, status: Status, **changes: Any) -> Call:
+    def to(self, status: Status) -> Call:
         """Return the next version of this call in `status`; a step the table lacks is a ConflictError."""
-        return self.advance(status, changes)
-
-    def advance(self, status: Status, changes: dict[str, Any]) -> Call:
-        """Do what `to` does with a dictionary of changes, sparing the hot path keyword arguments."""
         if status not in TRANSITIONS[self.status]:
             raise ConflictError(f"Call {self.id} is {self.status} and cannot become {status}.")
-        fields = self.__dict__.copy()
-        fields.update(changes)
-        fields["status"] = status
-        fields["version"] = self.version + 1
-        return build(Call, fields)
+        return evolve(self, status=status, version=self.version + 1)
 
-    def stay(self, **changes: Any) -> Call:
+    def stay(self) -> Call:
         """Return the next version of this call in the same status."""
-        return self.evolve(version=self.version + 1, **changes)
+        return evolve(self, version=self.version + 1)
 
 
 MAX_CALL_ID = 256

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
-from typing import Any, NamedTuple
 
 from toolgate.errors import RateLimitError
 from toolgate.kernel.approval import Approval
@@ -13,6 +12,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.record import build, record
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 
@@ -44,7 +44,8 @@ class Reservation:
         return RateLimitError(text)
 
 
-class Change(NamedTuple):
+@record
+class Change:
     """All or nothing. `expect` is the version the row must have (None: the row must not exist).
 
     `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is).
@@ -72,24 +73,11 @@ class Change(NamedTuple):
     grant_expect: int | None = None
     rewrites: bool = False
 
-    @classmethod
-    def make(cls, **fields: Any) -> Change:
-        """Return a change with these fields, as every record is made."""
-        return cls(**fields)
-
-    def evolve(self, **changes: Any) -> Change:
-        """Return a copy with these fields changed."""
-        return self._replace(**changes)
-
     @property
     def is_plain(self) -> bool:
         """Whether it moves a call and tells of it, and does nothing else: what `step` makes."""
-        return self[7:12] == _NOTHING_ELSE and self[13:] == _NOTHING_MORE
-
-
-_NOTHING_ELSE = ((), None, None, (), None)
-_NOTHING_MORE = (None, None, False)
-_new = tuple.__new__
+        more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant
+        return not more and not self.rewrites
 
 
 def step(
@@ -102,5 +90,14 @@ def step(
     lasting: bool = False,
 ) -> Change:
     """Return the change that moves one call and does nothing else: cheap, since every call makes two."""
-    first = (call.project, at, events, call, expect, mode_seen, durability)
-    return _new(Change, (*first, *_NOTHING_ELSE, lasting, *_NOTHING_MORE))
+    fields = {
+        "project": call.project,
+        "at": at,
+        "events": events,
+        "call": call,
+        "expect": expect,
+        "mode_seen": mode_seen,
+        "durability": durability,
+        "lasting": lasting,
+    }
+    return build(Change, fields)

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from toolgate.kernel.record import Record
 from toolgate.kernel.spelling import spelled_fields
 
 
@@ -82,7 +81,7 @@ class Caller(NamedTuple):
 
 @spelled_fields
 @dataclass(frozen=True, kw_only=True)
-class Context(Record):
+class Context:
     """Who asks, on whose behalf and where. `host` is the caller's own object, or a Caller, kept in process only.
 
     A call made by a handler names the call it was made in (`parent_call_id`) and how deep it is (`depth`).

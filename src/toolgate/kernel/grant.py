@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from toolgate.errors import DecisionConflictError, UsageError
 from toolgate.kernel.call import Call
 from toolgate.kernel.canonical import canonical
-from toolgate.kernel.record import Record
+from toolgate.kernel.record import evolve, record
 from toolgate.kernel.terms import NO_TERMS, ApprovalLevel, ApprovalTerms
 
 MAX_USES: Final = 1000
@@ -54,8 +54,8 @@ class Remember:
         return timedelta(seconds=self.seconds)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grant(Record):
+@record
+class Grant:
     """`pattern` maps each argument to what it may be; `shown` is the same for people, masked."""
 
     id: str
@@ -106,13 +106,13 @@ class Grant(Record):
 
     def use(self, call_id: str, now: datetime) -> Grant:
         """Return this grant with one more use."""
-        return self.evolve(used=(*self.used, Use(call_id, now)), version=self.version + 1)
+        return evolve(self, used=(*self.used, Use(call_id, now)), version=self.version + 1)
 
     def revoke(self, *, by: str, reason: str | None, now: datetime) -> Grant:
         """Return this grant revoked; one that was revoked before stays as it is."""
         if self.revoked_at is not None:
             raise DecisionConflictError(f"Grant {self.id} was revoked by {self.revoked_by} already.")
-        return self.evolve(revoked_at=now, revoked_by=by, reason=reason, version=self.version + 1)
+        return evolve(self, revoked_at=now, revoked_by=by, reason=reason, version=self.version + 1)
 
 
 def _fits(wanted: Any, name: str, arguments: Mapping[str, Any], nonce: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolgate import errors
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.record import Record, build
+from toolgate.kernel.record import build
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class ToolOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result(Record):
+class Result:
     """Where a call stands. Final results answer `unwrap`; pending ones say what they wait for."""
 
     call_id: str

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Reservation
 from toolgate.kernel.context import Mode
-from toolgate.kernel.record import Record
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms, SandboxTerms
 from toolgate.kernel.tool import Placement, RiskLevel, Thresholds, ToolDefinition
 
@@ -118,7 +117,7 @@ SILENCE = Judgement(None, ())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stance(Record):
+class Stance:
     """What a policy says about one tool.
 
     `modes_settled`: the policy says in which modes the tool runs, so the definition's own modes are not asked.

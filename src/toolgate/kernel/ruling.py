@@ -112,7 +112,7 @@ def is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, mode: Mo
     """Whether every call of this tool in this context is denied now, whatever its arguments are."""
     rules = rules_over(tool, stance)
     known = tuple(rule for rule in rules if _is_known(rule))
-    call = Call.make(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+    call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
     if len(known) == len(rules):
         return rule_on(call, tool, stance, rules, Facts(mode, now)).denial is not None
     return judge(known, call, tool, Facts(mode, now)).denial is not None
@@ -124,7 +124,7 @@ def level_of(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode,
     Risk alone answers where every call is denied, so that a tool is described in every mode.
     """
     known = tuple(rule for rule in rules_over(tool, stance) if _is_known(rule))
-    call = Call.make(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+    call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
     judgement = judge(known, call, tool, Facts(mode, now))
     if judgement.word is Word.DENY:
         judgement = SILENCE

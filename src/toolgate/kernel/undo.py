@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from toolgate.kernel.record import Record
+from toolgate.kernel.record import record
 
 DEFAULT_UNDO_TTL_S = 3600.0
 
@@ -30,8 +30,8 @@ class UndoState(StrEnum):
     DONE = "done"
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoRecord(Record):
+@record
+class UndoRecord:
     """How one call can be undone, until when, and by which undo call it is or was."""
 
     project: str

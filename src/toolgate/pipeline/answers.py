@@ -12,6 +12,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Principal
 from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import approve, record
 from toolgate.pipeline.driver import Driver
@@ -60,9 +61,9 @@ class Answers:
         """Ask whoever runs the call to stop, and write that down: they may be connected to another process."""
         driver = self._driver
         while call.recalled is None and call.status is Status.EXECUTING:
-            asked = call.stay(recalled=reason)
-            change = Change.make(project=call.project, at=driver.now(), call=asked, expect=call.version)
-            done = await self._try(change.evolve(durability=Durability.COMMITTED))
+            asked = evolve(call.stay(), recalled=reason)
+            change = Change(project=call.project, at=driver.now(), call=asked, expect=call.version)
+            done = await self._try(evolve(change, durability=Durability.COMMITTED))
             call = done or await driver.read(call.project, call.id)
         runner = driver.runners.get(call.placement)
         if isinstance(runner, RemoteRunner):
@@ -84,7 +85,7 @@ class Answers:
         )
         undo = await settled_undo(driver, call, happened)
         if undo is not None:
-            change = change.evolve(undo=undo)
+            change = evolve(change, undo=undo)
         done = await self._try(change)
         if done is None:
             raise ConflictError(f"Call {call_id} was settled by somebody else.")
@@ -107,7 +108,7 @@ class Answers:
             return change
         found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
         closed, event = approve.close(found[0], reason="cancelled", now=now)
-        return change.evolve(approvals=(closed,), events=(event, *change.events))
+        return evolve(change, approvals=(closed,), events=(event, *change.events))
 
 
 async def settled_undo(driver: Driver, call: Call, happened: bool) -> UndoRecord | None:
@@ -116,7 +117,7 @@ async def settled_undo(driver: Driver, call: Call, happened: bool) -> UndoRecord
     if undo is None:
         return None
     if call.undo_of is not None and undo.claimed_by == call.id:
-        return undo.evolve(state=UndoState.DONE, data=b"{}") if happened else undo.evolve(state=UndoState.AVAILABLE)
+        return evolve(undo, state=UndoState.DONE, data=b"{}") if happened else evolve(undo, state=UndoState.AVAILABLE)
     if happened and undo.state is UndoState.PREPARED:
-        return undo.evolve(state=UndoState.AVAILABLE)
+        return evolve(undo, state=UndoState.AVAILABLE)
     return None

@@ -14,6 +14,7 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_approval
 from toolgate.kernel.payload import summarize
 from toolgate.kernel.policy import Stance
+from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 
@@ -49,13 +50,13 @@ def request(
     `owner` is who runs it once it is approved; where it dies before, somebody else does. Unless the
     question is `silent`, it also puts it to people by its channels, and then somebody else must do that too.
     """
-    asked = call.to(Status.AWAITING_APPROVAL, approval_id=id, approved_by=None, approved_at=None, owner=owner)
+    asked = evolve(call.to(Status.AWAITING_APPROVAL), approval_id=id, approved_by=None, approved_at=None, owner=owner)
     approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
-    approval = approval.evolve(silent=True) if silent else approval
-    return Change.make(
+    approval = evolve(approval, silent=True) if silent else approval
+    return Change(
         project=call.project,
         at=now,
-        call=asked.evolve(due_at=approval.due_at),
+        call=evolve(asked, due_at=approval.due_at),
         expect=call.version or None,
         approvals=(approval,),
         events=(*first, requested(approval, len(call.arguments))),
@@ -80,7 +81,7 @@ def question(
     expires_at = now + timedelta(seconds=timeout)
     escalates = terms.escalate_after_s is not None and terms.escalate_after_s < timeout
     told = {} if tool is None else _told(call, tool, undo_ttl_s)
-    return Approval.make(
+    return Approval(
         id=id,
         project=call.project,
         call_id=call.id,
@@ -152,13 +153,13 @@ def decide(call: Call, approval: Approval, *, approve: bool, by: str, reason: st
     approval.check_open(at=now)
     if not approve:
         return _reject(call, approval, by=by, reason=reason, now=now)
-    voted = approval.evolve(votes=(*approval.votes, Note(by, now, reason)))
+    voted = evolve(approval, votes=(*approval.votes, Note(by, now, reason)))
     if len(voted.votes) < approval.terms.quorum:
         return _vote(call, voted, now=now)
     closed = voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason)
     due = now + timedelta(seconds=DISPATCH_GRACE_S)
     approvers = ", ".join(dict.fromkeys(vote.by for vote in closed.votes))
-    decided = call.to(Status.APPROVED, approved_by=approvers, approved_at=now, due_at=due)
+    decided = evolve(call.to(Status.APPROVED), approved_by=approvers, approved_at=now, due_at=due)
     return _step(decided, call.version, closed, now, (_decided(closed),))
 
 
@@ -171,7 +172,7 @@ def _vote(call: Call, voted: Approval, *, now: datetime) -> Change:
 def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime) -> Change:
     closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason=reason)
     error = f"Approval was denied by {by}" + (f": {reason}" if reason else ".")
-    ended = call.to(Status.REJECTED, due_at=None, completed_at=now, error=error, error_code="approval_denied")
+    ended = evolve(call.to(Status.REJECTED), due_at=None, completed_at=now, error=error, error_code="approval_denied")
     return _step(ended, call.version, closed, now, (_decided(closed), _refusal(ended, "approval_denied", error)))
 
 
@@ -179,8 +180,8 @@ def respond(call: Call, approval: Approval, *, by: str, response: bytes, shown: 
     """Answer the agent instead of running the call: it ends REJECTED, and its result is the answer."""
     closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason="answered instead of running")
     error = f"{by} answered instead of letting it run."
-    ended = call.to(
-        Status.REJECTED,
+    ended = evolve(
+        call.to(Status.REJECTED),
         due_at=None,
         completed_at=now,
         error=error,
@@ -212,65 +213,63 @@ def edit(
     `edited` is the call with the new arguments, `fresh` its question. The old one closes without an answer.
     """
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
-    asked = edited.evolve(approval_id=fresh.id, due_at=fresh.due_at)
+    asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
     answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now)
     told = {"edited_by": by, "superseded_by": fresh.id, "difference": fresh.difference, "reason": reason}
     events = (tell_approval(closed, "approval.edited", told), requested(fresh, len(edited.arguments)), *answer.events)
-    return answer.evolve(approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
+    return evolve(answer, approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
 
 
 def escalate(call: Call, approval: Approval, *, roles: frozenset[str], by: str | None, now: datetime) -> Change:
     """Ask people with these roles too; `by` is None where time did it."""
     approval.check_open(at=now)
     terms = replace(approval.terms, escalate_to=approval.terms.escalate_to | roles)
-    wider = approval.evolve(terms=terms, escalated=True, escalate_at=None)
+    wider = evolve(approval, terms=terms, escalated=True, escalate_at=None)
     data = {"roles": sorted(terms.escalate_to), "escalated_by": by}
     event = tell_approval(wider, "approval.escalated", data)
-    return _step(call.stay(due_at=wider.due_at), call.version, wider, now, (event,))
+    return _step(evolve(call.stay(), due_at=wider.due_at), call.version, wider, now, (event,))
 
 
 def comment(call: Call, approval: Approval, *, by: str, text: str, now: datetime) -> Change:
     """Put a person's words beside an undecided question."""
     approval.check_open(at=now)
-    told = approval.evolve(comments=(*approval.comments, Note(by, now, text))[-MAX_COMMENTS:])
+    told = evolve(approval, comments=(*approval.comments, Note(by, now, text))[-MAX_COMMENTS:])
     event = tell_approval(told, "approval.commented", {"comment": text, "comment_by": by})
     return _step(call.stay(), call.version, told, now, (event,))
 
 
 def _step(call: Call, expect: int, approval: Approval, now: datetime, events: tuple[Draft, ...]) -> Change:
-    return Change.make(project=call.project, at=now, call=call, expect=expect, approvals=(approval,), events=events)
+    return Change(project=call.project, at=now, call=call, expect=expect, approvals=(approval,), events=events)
 
 
 def expire(call: Call, approval: Approval, *, now: datetime) -> Change:
     """End a call whose approval nobody decided in time. This is not a denial."""
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason="timeout")
     error = f"Nobody decided before {approval.expires_at.isoformat(timespec='seconds')}; ask again if it still matters."
-    ended = call.to(Status.TIMEOUT, due_at=None, completed_at=now, error=error, error_code="approval_timeout")
+    ended = evolve(call.to(Status.TIMEOUT), due_at=None, completed_at=now, error=error, error_code="approval_timeout")
     events = (
         tell_approval(closed, "approval.expired", {"reason": "timeout"}),
         _refusal(ended, "approval_timeout", error),
     )
-    return Change.make(
-        project=call.project, at=now, call=ended, expect=call.version, approvals=(closed,), events=events
-    )
+    return Change(project=call.project, at=now, call=ended, expect=call.version, approvals=(closed,), events=events)
 
 
 def warn(call: Call, approval: Approval, *, now: datetime) -> Change:
     """Announce that an approval is about to expire."""
     event = tell_approval(approval, "approval.expiring", {"expires_at": approval.expires_at})
-    told = approval.evolve(warn_at=None)
-    return _step(call.stay(due_at=told.due_at), call.version, told, now, (event,))
+    told = evolve(approval, warn_at=None)
+    return _step(evolve(call.stay(), due_at=told.due_at), call.version, told, now, (event,))
 
 
 def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: datetime) -> Change:
     """Move the expiry of an undecided approval to `seconds` from now."""
     approval.check_open(at=now)
     expires_at = now + timedelta(seconds=seconds)
-    longer = approval.evolve(
-        expires_at=expires_at, warn_at=expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
+    longer = evolve(
+        approval, expires_at=expires_at, warn_at=expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
     )
     event = tell_approval(approval, "approval.extended", {"expires_at": expires_at, "extended_by": by})
-    return _step(call.stay(due_at=longer.due_at), call.version, longer, now, (event,))
+    return _step(evolve(call.stay(), due_at=longer.due_at), call.version, longer, now, (event,))
 
 
 def close(approval: Approval, *, reason: str, now: datetime) -> tuple[Approval, Draft]:

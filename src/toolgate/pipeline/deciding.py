@@ -32,6 +32,7 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant, Remember, make_pattern
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.schema import compile_schema
 from toolgate.pipeline import approve
 from toolgate.pipeline.driver import Driver
@@ -88,7 +89,7 @@ class Deciding:
             change = approve.decide(call, approval, approve=approve_it, by=said.by.name, reason=reason, now=now)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
-            done = await self._try(change.evolve(mode_seen=self._driver.store.mode))
+            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
             if done is not None:
                 return result_of(done)
 
@@ -104,7 +105,7 @@ class Deciding:
             change = await self._edited(call, approval, arguments, said.by, reason)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
-            done = await self._try(change.evolve(mode_seen=self._driver.store.mode))
+            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
             if done is not None:
                 return result_of(done)
 
@@ -116,7 +117,7 @@ class Deciding:
             call, approval = await self._answerable(said)
             now, by = self._driver.now(), said.by.name
             change = approve.respond(call, approval, by=by, response=encoded, shown=shown, now=now)
-            done = await self._try(change.evolve(mode_seen=self._driver.store.mode))
+            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
             if done is not None:
                 return result_of(done, data=orjson.loads(encoded))
 
@@ -170,9 +171,7 @@ class Deciding:
             revoked = grant.revoke(by=by.name, reason=shown, now=now)
             data = {"grant_id": grant.id, "tool_name": grant.tool_name, "revoked_by": by.name, "reason": shown}
             event: Draft = ("grant.revoked", None, {**data, "uses": len(grant.used)})
-            change = Change.make(
-                project=grant.project, at=now, grant=revoked, grant_expect=grant.version, events=(event,)
-            )
+            change = Change(project=grant.project, at=now, grant=revoked, grant_expect=grant.version, events=(event,))
             try:
                 await self._driver.commit(change)
             except ConflictError:
@@ -224,7 +223,8 @@ class Deciding:
         restored = restore(wanted, driver.mask(real), real)
         revised = await self._revise(call, approval, restored)
         may_decide(by, call, revised[1])
-        shown = revised[1].evolve(
+        shown = evolve(
+            revised[1],
             edited_from=approval.id,
             difference=difference(real, restored, driver.mask),
         )
@@ -253,17 +253,17 @@ class Deciding:
         if not schema.is_valid(checked.value):
             said = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(checked.value))
             raise ToolInputError(f"Arguments of `{call.tool_name}` do not fit its schema: {said}.", tool=call.tool_name)
-        other = call.evolve(arguments=checked.canonical, shown=driver.mask(checked.value), preview=None)
+        other = evolve(call, arguments=checked.canonical, shown=driver.mask(checked.value), preview=None)
         fresh = approve.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
         kept = ("message", "input_schema", "undoable", "undo_ttl_s", "approve_label", "reject_label", "requires_reason")
-        return other, fresh.evolve(**{name: getattr(approval, name) for name in kept})
+        return other, evolve(fresh, **{name: getattr(approval, name) for name in kept})
 
     def _remember(self, change: Change, remember: Remember, by: Principal) -> Change:
         """Add the grant that remembers this yes, if it is one person's whole yes."""
         call, approval = change.call, change.approvals[-1]
         assert call is not None
         grant = self._grant(call, approval, remember, by, change.at)
-        return change.evolve(grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
+        return evolve(change, grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
 
     async def foresee(self, said: Said, remember: Remember) -> Foresight:
         """Say which past calls such a grant would have covered; nothing is decided or kept."""
@@ -294,7 +294,7 @@ class Deciding:
         driver, nonce = self._driver, self._driver.new_id()
         arguments = orjson.loads(call.arguments)
         pattern, shown = make_pattern(arguments, driver.mask(arguments), remember.pattern, nonce=nonce)
-        return Grant.make(
+        return Grant(
             id=driver.new_id(),
             project=call.project,
             tool_name=call.tool_name,

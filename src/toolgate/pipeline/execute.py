@@ -15,6 +15,7 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_birth
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.schema import Schema
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -66,19 +67,21 @@ def claim(
     comes from elsewhere: who may report it, and until when.
     """
     approver = call.approved_by or BY_POLICY
-    changes = {"owner": owner, "attempt": call.attempt + 1, "started_at": now, "approved_by": approver}
-    if call.approved_at is None:  # nobody was asked: the policy or a grant approves it now
-        changes["approved_at"] = now
-    if fence is not call.fence:
-        changes["fence"] = fence
-    if due_at is not call.due_at:
-        changes["due_at"] = due_at
-    claimed = call.advance(_EXECUTING, changes)
+    claimed = evolve(
+        call.to(_EXECUTING),
+        owner=owner,
+        attempt=call.attempt + 1,
+        started_at=now,
+        approved_by=approver,
+        approved_at=call.approved_at or now,  # where nobody was asked, the policy or a grant approves it now
+        fence=fence,
+        due_at=due_at,
+    )
     change = step(claimed, call.version or None, now, (*first, _started(claimed)), durability_of(tool), mode)
     if undo is None and tool.rate_limit_per_hour is None and not reservations:
         return change
     expected = UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None
-    return change.evolve(undo=undo, undo_expect=expected, reservations=_rates(call, tool) + reservations)
+    return evolve(change, undo=undo, undo_expect=expected, reservations=_rates(call, tool) + reservations)
 
 
 def claim_at_birth(call: Call, now: datetime, mode: Mode, durability: Durability) -> Change:
@@ -107,7 +110,7 @@ def reclaim(
     Only for what may be run again or was never sent; the version of the row decides who takes it over.
     """
     attempt = call.attempt + 1
-    taken = call.stay(owner=owner, attempt=attempt, started_at=now, fence=fence, due_at=due_at, runner=None)
+    taken = evolve(call.stay(), owner=owner, attempt=attempt, started_at=now, fence=fence, due_at=due_at, runner=None)
     told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": attempt}
     event = tell(taken, "tool.started", told)
     return step(taken, call.version, now, (event,), Durability.COMMITTED, mode)

@@ -17,6 +17,7 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import record
@@ -54,7 +55,7 @@ class Leases:
         if leased.undo_of is None:
             return leased
         undo = await self._driver.store.undo(project, leased.undo_of)
-        return leased if undo is None else leased.evolve(arguments=undo.data)
+        return leased if undo is None else evolve(leased, arguments=undo.data)
 
     async def handover(self, project: str, call_id: str, *, to: Principal, lease_s: float | None = None) -> Change:
         """Return the change that gives a waiting call to `to` alone, if the rules of now still allow it.
@@ -82,10 +83,10 @@ class Leases:
             if await self._try(record.failed(call, now=now, status=Status.FAILED, code="denied", error=text)):
                 raise ConflictError(f"Call {call_id} is denied now and did not run.")
         term = self._term(call) if lease_s is None else timedelta(seconds=lease_s)
-        leased = call.stay(runner=to.name, due_at=now + term)
+        leased = evolve(call.stay(), runner=to.name, due_at=now + term)
         event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
         durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
-        return _step(leased, call, events=(event,), at=now, durability=durability).evolve(mode_seen=mode)
+        return evolve(_step(leased, call, events=(event,), at=now, durability=durability), mode_seen=mode)
 
     async def _denial(self, call: Call, tool: ToolDefinition, mode: Mode, now: datetime) -> str | None:
         """Why the rules of now refuse a call that was allowed when it was claimed, maybe by another process."""
@@ -105,7 +106,7 @@ class Leases:
     async def renew(self, call: Call, lease_s: float) -> Call:
         """Hold the call for longer; ConflictError where its row is not as given any more."""
         now = self._driver.now()
-        renewed = call.stay(due_at=now + timedelta(seconds=lease_s))
+        renewed = evolve(call.stay(), due_at=now + timedelta(seconds=lease_s))
         await self._driver.commit(_step(renewed, call, events=(), at=now, durability=Durability.COMMITTED))
         return renewed
 
@@ -129,7 +130,7 @@ class Leases:
             told = {"progress": fraction, "message": message, "data": veil(shown)}
             if message is not None:
                 told["message"] = veil.text(message)
-            renewed = call.stay(due_at=now + self._term(call))
+            renewed = evolve(call.stay(), due_at=now + self._term(call))
             event = tell(renewed, "tool.progress", told)
             if await self._try(_step(renewed, call, events=(event,), at=now, durability=Durability.COMMITTED)):
                 return result_of(renewed)
@@ -210,7 +211,7 @@ class Leases:
         now = driver.now()
         waited_s = (now - (call.started_at or call.created_at)).total_seconds()
         later = now + timedelta(seconds=min(max(OFFER_AGAIN_S, waited_s), MOST_BETWEEN_S))
-        waiting = call.stay(due_at=later)
+        waiting = evolve(call.stay(), due_at=later)
         await driver.commit(_step(waiting, call, events=(), at=now, durability=Durability.COMMITTED))
         runner = driver.runners.get(call.placement)
         if tool is not None and runner is not None:
@@ -255,9 +256,7 @@ def _unsure(call: Call, now: datetime, reason: str) -> Change:
 
 
 def _step(after: Call, before: Call, *, events: tuple[Draft, ...], at: datetime, durability: Durability) -> Change:
-    return Change.make(
-        project=after.project, at=at, call=after, expect=before.version, events=events, durability=durability
-    )
+    return Change(project=after.project, at=at, call=after, expect=before.version, events=events, durability=durability)
 
 
 def _outcome(call: Call, tool: ToolDefinition, output: ToolOutput) -> Outcome:

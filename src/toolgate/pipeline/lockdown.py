@@ -68,7 +68,7 @@ class Lockdown:
             "still_running_count": len(frozen.still_running),
         }
         event = ("mode.enforced", None, data)
-        await driver.commit(Change.make(project=SYSTEM_PROJECT, at=driver.now(), events=(event,)))
+        await driver.commit(Change(project=SYSTEM_PROJECT, at=driver.now(), events=(event,)))
 
     def _is_permitted(self, job: Job) -> bool:
         driver, call = self._driver, job.call

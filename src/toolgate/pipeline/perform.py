@@ -32,6 +32,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, encode, summarize
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.record import evolve
 from toolgate.kernel.signature import keywords
 from toolgate.kernel.tool import Placement, ToolDefinition, is_async
 from toolgate.kernel.transient import is_transient
@@ -348,7 +349,7 @@ class Performer:
             submit, context = self._driver.submit, job.call.context
             if submit is None or context.depth >= MAX_DEPTH:
                 raise UsageError(f"Calls from inside calls go at most {MAX_DEPTH} deep, through a gate.")
-            return submit(tool, arguments, context=context.evolve(parent_call_id=job.call.id, depth=context.depth + 1))
+            return submit(tool, arguments, context=evolve(context, parent_call_id=job.call.id, depth=context.depth + 1))
 
         if job.is_async:
             return call
@@ -440,15 +441,15 @@ class Performer:
         if call.undo_of is not None:
             assert job.undo is not None
             if outcome.status is Status.COMPLETED:
-                return job.undo.evolve(state=UndoState.DONE, data=b"{}")
+                return evolve(job.undo, state=UndoState.DONE, data=b"{}")
             # Nobody knows what an unknown undo did, so nobody may try it again blindly.
-            return None if outcome.status is Status.UNKNOWN else job.undo.evolve(state=UndoState.AVAILABLE)
+            return None if outcome.status is Status.UNKNOWN else evolve(job.undo, state=UndoState.AVAILABLE)
         if outcome.status is not Status.COMPLETED or outcome.undo is None or not driver.realm(call.project).keeps_undo:
             return None
         data = job.undo.data if job.undo is not None and outcome.undo == b"{}" else outcome.undo
         ttl_s = driver.undo_ttl(tool, call.project)
         made = record.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
-        return made.evolve(fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
+        return evolve(made, fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 
     async def late(self, call: Call, error: BaseException | None) -> None:
         """Leave evidence of an end that came when the claim was lost already."""

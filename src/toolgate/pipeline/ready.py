@@ -11,6 +11,7 @@ from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError, text_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Draft
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import record
@@ -48,7 +49,7 @@ async def prepare_new(
     try:
         await asyncio.wait({preparing}, timeout=PENDING_AFTER_S)
         if is_storing := not preparing.done():
-            call = call.stay(owner=driver.owner)
+            call = evolve(call.stay(), owner=driver.owner)
             await driver.commit(record.pending(call, now=now, first=first))
             first = ()
             await asyncio.wait({preparing})
@@ -61,12 +62,12 @@ async def prepare_new(
         raise
     finally:
         preparing.cancel()
-    return Made(call.evolve(preview=ready.preview, preconditions=ready.preconditions), first, undo)
+    return Made(evolve(call, preview=ready.preview, preconditions=ready.preconditions), first, undo)
 
 
 async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:
     """Return the call as the current definition and world would have it, with what is claimed along."""
-    fresh = call if call.definition_hash == tool.hash else call.evolve(definition_hash=tool.hash)
+    fresh = call if call.definition_hash == tool.hash else evolve(call, definition_hash=tool.hash)
     if call.undo_of is not None:
         undo = await driver.store.undo(call.project, call.undo_of)
         if undo is None or undo.state is not UndoState.AVAILABLE or undo.is_expired(driver.now()):
@@ -75,7 +76,7 @@ async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Cal
             conflict = ToolUndoError(not_undone(call, "the state has changed since"), tool=tool.name)
             conflict.code = "undo_conflict"
             raise conflict
-        return fresh, undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
+        return fresh, evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id)
     if tool.prepare is None:
         return fresh, None
     return await prepare(driver, fresh, tool, driver.now())
@@ -106,7 +107,7 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
         failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
         failure.code = "prepare_failed"
         raise failure from error
-    ready = call.evolve(preview=preview, preconditions=preconditions)
+    ready = evolve(call, preview=preview, preconditions=preconditions)
     if undo_data is None or not driver.realm(call.project).keeps_undo:
         return ready, None
     ttl_s = driver.undo_ttl(tool, call.project)

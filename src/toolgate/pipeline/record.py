@@ -10,6 +10,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability, step
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, tell
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 _COMPLETED, _COMMITTED = Status.COMPLETED, Durability.COMMITTED  # an enum's attributes are slow to look up
@@ -29,12 +30,15 @@ def completed(
     lasting: bool = False,
 ) -> Change:
     """A handler returned success. `lasting` is what the claim was, and `shown` JSON that nobody else holds."""
-    changes = {"completed_at": now, "duration_ms": duration_ms, "result": result, "shown_result": shown}
-    if call.due_at is not None:
-        changes["due_at"] = None
-    if artifacts:
-        changes["artifacts"] = artifacts
-    ended = call.advance(_COMPLETED, changes)
+    ended = evolve(
+        call.to(_COMPLETED),
+        completed_at=now,
+        duration_ms=duration_ms,
+        result=result,
+        shown_result=shown,
+        due_at=None,
+        artifacts=artifacts,
+    )
     data: dict[str, Any] = {"duration_ms": duration_ms, "success": True}
     if call.undo_of is None:
         name = "tool.completed"
@@ -45,7 +49,7 @@ def completed(
     else:
         name = "tool.undone"
     change = step(ended, call.version, now, (tell(ended, name, data),), _COMMITTED, None, lasting and not artifacts)
-    return change if undo is None else change.evolve(undo=undo)
+    return change if undo is None else evolve(change, undo=undo)
 
 
 def pending(call: Call, *, now: datetime, first: tuple[Draft, ...]) -> Change:
@@ -70,8 +74,8 @@ def failed(
     timed_out: bool = False,
 ) -> Change:
     """A call ended without success: FAILED, DENIED, CANCELLED or UNKNOWN. `error` is masked already."""
-    ended = call.to(
-        status,
+    ended = evolve(
+        call.to(status),
         completed_at=now,
         due_at=None,
         duration_ms=duration_ms,
@@ -81,7 +85,7 @@ def failed(
         result=result,
         shown_result=shown,
     )
-    return Change.make(
+    return Change(
         project=call.project,
         at=now,
         call=ended,
@@ -117,8 +121,8 @@ def settled(
     """Somebody found out what an unknown outcome was."""
     status = Status.COMPLETED if happened else Status.FAILED
     error = None if happened else f"Settled by {by}: it did not happen ({reason})."
-    ended = call.to(
-        status,
+    ended = evolve(
+        call.to(status),
         completed_at=now,
         error=error,
         error_code=None if happened else "settled_failed",
@@ -126,19 +130,19 @@ def settled(
         shown_result=shown,
     )
     event = tell(ended, "tool.settled", {"outcome": status.value, "settled_by": by, "reason": reason})
-    return Change.make(project=call.project, at=now, call=ended, expect=call.version, events=(event,))
+    return Change(project=call.project, at=now, call=ended, expect=call.version, events=(event,))
 
 
 def late(call: Call, *, now: datetime, summary: dict[str, Any]) -> Change:
     """A handler that lost its claim came back; the row stays as it is."""
     event = tell(call, "tool.late_result", summary)
-    return Change.make(project=call.project, at=now, events=(event,), durability=Durability.COMMITTED)
+    return Change(project=call.project, at=now, events=(event,), durability=Durability.COMMITTED)
 
 
 def progressed(call: Call, *, now: datetime, data: dict[str, Any]) -> Change:
     """A handler reported progress."""
     event = tell(call, "tool.progress", data)
-    return Change.make(project=call.project, at=now, events=(event,), durability=Durability.BEHIND)
+    return Change(project=call.project, at=now, events=(event,), durability=Durability.BEHIND)
 
 
 def undo_record(
@@ -151,7 +155,7 @@ def undo_record(
     fingerprint: bytes | None = None,
 ) -> UndoRecord:
     """Return the record that lets this call be undone until its time is over."""
-    return UndoRecord.make(
+    return UndoRecord(
         project=call.project,
         call_id=call.id,
         tool_name=call.tool_name,

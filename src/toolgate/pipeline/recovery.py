@@ -19,6 +19,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.pipeline import record
@@ -82,9 +83,9 @@ class Recovery:
 
     async def _own(self, call: Call, owner: str | None, due_at: datetime | None) -> Call:
         """Give a call to another owner; the commit lets one process do so."""
-        taken = call.stay(owner=owner, due_at=due_at)
-        change = Change.make(project=call.project, at=self._driver.now(), call=taken, expect=call.version)
-        await self._driver.commit(change.evolve(durability=Durability.COMMITTED))
+        taken = evolve(call.stay(), owner=owner, due_at=due_at)
+        change = Change(project=call.project, at=self._driver.now(), call=taken, expect=call.version)
+        await self._driver.commit(evolve(change, durability=Durability.COMMITTED))
         return taken
 
     async def _ask_again(self, call: Call) -> None:
@@ -120,9 +121,9 @@ class Recovery:
         if call.runner is None:
             await self.try_again(call, tool)
         else:
-            kept = call.stay(owner=self._driver.owner)
+            kept = evolve(call.stay(), owner=self._driver.owner)
             await self._driver.commit(
-                Change.make(project=call.project, at=self._driver.now(), call=kept, expect=call.version)
+                Change(project=call.project, at=self._driver.now(), call=kept, expect=call.version)
             )
 
     async def try_again(self, call: Call, tool: ToolDefinition) -> None:
@@ -205,7 +206,7 @@ class Recovery:
             result=result,
             shown=driver.masker(decode(result)),
         )
-        await driver.commit(change.evolve(undo=await settled_undo(driver, call, output.success)))
+        await driver.commit(evolve(change, undo=await settled_undo(driver, call, output.success)))
 
 
 def _hear(attempt: asyncio.Future[Result]) -> None:

@@ -75,7 +75,7 @@ def _is_settled(tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...]) -
 def _in_mode(mode: Mode, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...]) -> Assessment | None:
     """Return the assessment of every call in this mode, if it is one that lets them run at once."""
     now = datetime.now(UTC)
-    any_call = Call.make(id="", project="", tool_name=tool.name, context=DEFAULT_CONTEXT, created_at=now)
+    any_call = Call(id="", project="", tool_name=tool.name, context=DEFAULT_CONTEXT, created_at=now)
     assessment = rule_on(any_call, tool, stance, rules, Facts(mode, now)).assessment
     return assessment if assessment is not None and assessment.level is ApprovalLevel.AUTO else None
 

@@ -11,6 +11,7 @@ from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
+from toolgate.kernel.record import evolve
 from toolgate.pipeline import approve
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.leasing import MOST_BETWEEN_S, Leases
@@ -101,8 +102,8 @@ class Sweeper:
             waited_s = (now - (call.approved_at or call.created_at)).total_seconds()
             wait_s = max(wait_s, min(waited_s, MOST_BETWEEN_S))
         owner = None if call.owner == driver.owner and not can_run else call.owner
-        waiting = call.stay(due_at=now + timedelta(seconds=wait_s), owner=owner)
-        return Change.make(project=call.project, at=now, call=waiting, expect=call.version)
+        waiting = evolve(call.stay(), due_at=now + timedelta(seconds=wait_s), owner=owner)
+        return Change(project=call.project, at=now, call=waiting, expect=call.version)
 
     async def _approval(self, call: Call) -> Change:
         found = await self._driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))

@@ -15,6 +15,7 @@ from toolgate.kernel.context import Context
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
 from toolgate.pipeline import record
@@ -85,11 +86,11 @@ class Undoing:
         """
         driver = self._driver
         original = await driver.read(project, call_id)
-        call = Call.make(
+        call = Call(
             id=driver.new_id(),
             project=project,
             tool_name=original.tool_name,
-            context=context.evolve(project=project, run_id=context.run_id or original.context.run_id),
+            context=evolve(context, project=project, run_id=context.run_id or original.context.run_id),
             created_at=driver.now(),
             undo_of=call_id,
             forced=force,
@@ -104,13 +105,14 @@ class Undoing:
             return await self._refuse(
                 call, "undo_conflict", "the state has changed since; look at it, or force the undo"
             )
-        call = call.evolve(
+        call = evolve(
+            call,
             definition_hash=tool.hash,
             has_effects=True,
             placement=tool.runs_in.value,
             shown={"undo_of": call_id, "forced": force},
         )
-        claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=call.id)
+        claimed = evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._walk.submit_undo(call, tool, claimed)
 
     async def kept(self, project: str, call_id: str) -> UndoMetadata | None:
@@ -125,7 +127,7 @@ class Undoing:
         driver, now, project = self._driver, self._driver.now(), context.project
         call_id, tool_name = str(metadata.action_id), metadata.tool_name
         tool = driver.realm(project).registry.find(tool_name)
-        call = Call.make(
+        call = Call(
             id=call_id,
             project=project,
             tool_name=tool_name if tool is None else tool.name,
@@ -139,9 +141,9 @@ class Undoing:
         ttl_s = driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project)
         data = encode(metadata.undo_data, what="undo data")
         undo = record.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
-        undo = undo.evolve(expires_at=now + timedelta(seconds=ttl_s))
+        undo = evolve(undo, expires_at=now + timedelta(seconds=ttl_s))
         event = tell(call, "tool.adopted", {"kept_since": metadata.created_at})
-        change = Change.make(project=project, at=now, call=call, undo=undo, events=(event,))
+        change = Change(project=project, at=now, call=call, undo=undo, events=(event,))
         with contextlib.suppress(ConflictError):
             await driver.commit(change)
 
@@ -244,7 +246,7 @@ class Undoing:
             "by": context.user or context.principal,
         }
         event = ("run.undone", None, data)
-        await self._driver.commit(Change.make(project=context.project, at=self._driver.now(), events=(event,)))
+        await self._driver.commit(Change(project=context.project, at=self._driver.now(), events=(event,)))
 
     async def _calls_of(self, project: str, run_id: str) -> list[Call]:
         """The calls of a run that did something, or still may, the last effect first."""

@@ -28,7 +28,7 @@ from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import NOTHING
-from toolgate.kernel.record import build
+from toolgate.kernel.record import build, evolve
 from toolgate.kernel.ruling import Ruling, look, show_facts
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import Placement, ToolDefinition
@@ -276,7 +276,7 @@ class Walk:
         tool, stance = route.tool, route.stance
         facts = look(call, tool, stance, values, mode=mode, now=now)
         if facts.found:
-            call = call.evolve(facts=show_facts(stance, facts, self._driver.masker.repeated))
+            call = evolve(call, facts=show_facts(stance, facts, self._driver.masker.repeated))
         return call, rule_on(call, tool, stance, route.rules, facts)
 
     def _claim(
@@ -293,7 +293,7 @@ class Walk:
         """Claim a call; where its result comes from elsewhere, with a fence and the time by which it is due."""
         driver, tool = self._driver, route.tool
         if grant is not None:
-            call = call.evolve(approved_by=grant.name)
+            call = evolve(call, approved_by=grant.name)
         is_here = call.placement == Placement.INLINE
         meters = () if call.undo_of is not None else route.stance.meters
         change = claim(
@@ -310,11 +310,11 @@ class Walk:
         )
         if grant is None:
             return change
-        return change.evolve(grant=grant.use(call.id, now), grant_expect=grant.version)
+        return evolve(change, grant=grant.use(call.id, now), grant_expect=grant.version)
 
     def _assessed(self, call: Call, assessment: Assessment) -> Call:
         fields = assessed(assessment, self._driver.masker.repeated)
-        return call.evolve(**fields) if fields else call  # a call is born with the values of an unremarkable one
+        return evolve(call, **fields) if fields else call  # a call is born with the values of an unremarkable one
 
     @staticmethod
     def _must_ask(call: Call, assessment: Assessment, ask_again: bool, answered: ApprovalTerms) -> bool:
@@ -345,8 +345,8 @@ class Walk:
         tool = resolve(driver.realm(call.project).registry, call.tool_name)
         arguments = validate(tool, raw, driver.limits)
         route, now = driver.route(tool, call.project), driver.now()
-        revised = call.evolve(
-            arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
+        revised = evolve(
+            call, arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
         )
         revised, ruling = self._rule(revised, route, arguments.value, driver.store.mode, now)
         if ruling.assessment is None:
@@ -366,9 +366,9 @@ class Walk:
         asking = self._assessed(call, assessment._replace(level=level))
         message = call.message or tool.approval_message
         if message is not None:
-            asking = asking.evolve(message=driver.veil(call).text(message))
+            asking = evolve(asking, message=driver.veil(call).text(message))
         if call.claim is not None:
-            asking = asking.evolve(claim=driver.veil(call).text(call.claim))
+            asking = evolve(asking, claim=driver.veil(call).text(call.claim))
         change = approve.request(
             asking,
             tool,
@@ -382,7 +382,7 @@ class Walk:
             owner=driver.owner,
             silent=driver.on_asked is None,
         )
-        await driver.commit(change.evolve(mode_seen=mode))
+        await driver.commit(evolve(change, mode_seen=mode))
         relay = driver.relay(call.project)
         if relay is not None:
             await relay.moment()
@@ -394,7 +394,7 @@ class Walk:
     async def _deny(self, call: Call, ruling: Ruling, first: tuple[Draft, ...]) -> Result:
         denial = ruling.denial
         assert denial is not None
-        denied = call.evolve(reasons=tuple(map(self._driver.masker.text, ruling.reasons)))
+        denied = evolve(call, reasons=tuple(map(self._driver.masker.text, ruling.reasons)))
         text = _denied(call, denial.reason, denial.rule)
         return await self._end(denied, Status.DENIED, "denied", text, first, denial.code or denial.rule)
 
@@ -441,7 +441,7 @@ class Walk:
     ) -> Result:
         """Record a call that never had a tool or usable arguments. The arguments are not kept."""
         driver = self._driver
-        call = Call.make(
+        call = Call(
             id=call_id or driver.new_id(),
             project=context.project,
             tool_name=driver.masker.text(str(name)[:128]),
@@ -471,7 +471,7 @@ class Walk:
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
         result = result_of(standing, data=decode(standing.result))
-        return result if call.version else result.evolve(joined=True)
+        return result if call.version else evolve(result, joined=True)
 
     async def _approval_of(self, call: Call) -> Approval | None:
         query = ApprovalQuery(project=call.project, id=call.approval_id)

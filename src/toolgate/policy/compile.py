@@ -168,7 +168,7 @@ class _Stance:
         scores = tuple(document.scoring for document in policy.documents if document.scoring is not None)
         sandboxes = [share.sandbox for share in shares if share.sandbox is not None]
         placements = [share.placement for share in shares if share.placement is not None]
-        return Stance.make(
+        return Stance(
             rules=(*_rules(shares), *edge),
             inspectors=inspectors,
             meters=_lowest(meter for share in shares for meter in share.meters),

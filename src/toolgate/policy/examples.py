@@ -33,7 +33,7 @@ def _never(_given: object) -> None:
 def a_call(tool: ToolDefinition, arguments: Mapping[str, Any], context: Context) -> Call:
     """Return a call that nobody makes."""
     now = datetime.now(UTC)
-    return Call.make(
+    return Call(
         id="example",
         project=context.project,
         tool_name=tool.name,

@@ -24,6 +24,7 @@ from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.store import ApprovalQuery
@@ -111,7 +112,7 @@ class ApprovalService:
         result = await self.gate.call(
             request.tool_name,
             request.payload,
-            context=context_of(None, PROJECT, action).evolve(run_id=run_id),
+            context=evolve(context_of(None, PROJECT, action), run_id=run_id),
             call_id=str(request.action_id),
             wait=False,
             approval_timeout_s=self.default_timeout_seconds if timeout_seconds is None else timeout_seconds,

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from toolgate.kernel.context import Caller, Context
 from toolgate.kernel.input import Action
+from toolgate.kernel.record import evolve
 
 _FIELDS = (
     ("run_id", "pipeline_run_id"),
@@ -36,6 +37,6 @@ def context_of(ctx: object, project: str, action: Action) -> Context:
     """Return the context of one call; handlers still get the caller's own object."""
     host = Caller(ctx, action)
     if isinstance(ctx, Context):
-        return ctx.evolve(project=project, host=host)
+        return evolve(ctx, project=project, host=host)
     found: dict[str, Any] = {ours: read(ctx, theirs) for ours, theirs in _FIELDS}
-    return Context.make(project=project, behavior=behavior_of(ctx), host=host, **found)
+    return Context(project=project, behavior=behavior_of(ctx), host=host, **found)

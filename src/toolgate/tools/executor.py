@@ -29,6 +29,7 @@ from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.output import Result
 from toolgate.kernel.payload import jsonable
 from toolgate.kernel.policy import Default, Policy, Stance
+from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry as KernelRegistry
 from toolgate.kernel.response import ToolResponse
 from toolgate.pipeline.realm import AdjustedPolicy, Realm
@@ -170,7 +171,7 @@ class ToolExecutor:
             changes["approval_timeout_s"] = config.approval_timeout_seconds
         if not config.require_approval_for_risky and stance.default is Default.BY_RISK:
             changes["rules"] = (*stance.rules, RiskWaiver())
-        return stance.evolve(**changes)
+        return evolve(stance, **changes)
 
     async def execute(self, action: Any, ctx: Any = None) -> ToolOutput:
         """Run an action's tool and return what it returned, a failing ToolOutput included.
@@ -208,7 +209,7 @@ class ToolExecutor:
         action = Action(type=tool_name, payload=dict(tool_params or {}))
         context = context_of(ctx, self.project, action)
         if session_id is not None:
-            context = context.evolve(session_id=str(session_id))
+            context = evolve(context, session_id=str(session_id))
         result = await self._call(action, context)
         if result.success and self.config.store_undo_data:
             await self._keep(action, result)

@@ -17,6 +17,7 @@ from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.change import Change
 from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata, UndoRecord, UndoState
 from toolgate.ports.store import UndoRecords
 
@@ -96,7 +97,7 @@ class UndoStore:
         if record is None:
             return False
         with contextlib.suppress(ConflictError):
-            await self._write(record.evolve(state=UndoState.CLAIMED), datetime.now(UTC), UndoState.AVAILABLE)
+            await self._write(evolve(record, state=UndoState.CLAIMED), datetime.now(UTC), UndoState.AVAILABLE)
             return True
         return False
 
@@ -104,14 +105,14 @@ class UndoStore:
         """Give a claim back, for whoever tries again."""
         record = await self._store.undo(PROJECT, str(action_id))
         if record is not None and record.state is UndoState.CLAIMED:
-            await self._write(record.evolve(state=UndoState.AVAILABLE), datetime.now(UTC), UndoState.CLAIMED)
+            await self._write(evolve(record, state=UndoState.AVAILABLE), datetime.now(UTC), UndoState.CLAIMED)
 
     async def delete(self, action_id: Id) -> bool:
         """Forget the data of an action; False where there was none."""
         record = await self._store.undo(PROJECT, str(action_id))
         if record is None or record.state is UndoState.DONE:
             return False
-        await self._write(record.evolve(state=UndoState.DONE, data=b"{}"), datetime.now(UTC))
+        await self._write(evolve(record, state=UndoState.DONE, data=b"{}"), datetime.now(UTC))
         self._ends.pop(record.call_id, None)
         return True
 

@@ -12,6 +12,7 @@ from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.event import verify
+from toolgate.kernel.record import evolve
 from toolgate.ports.store import ApprovalQuery, CallQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, an_approval, commit, insert, step
@@ -74,7 +75,7 @@ async def test_deadlines_that_no_longer_count_are_dropped() -> None:
     call = a_call(due_at=NOON)
     await commit(store, insert(call))
     for number in range(1, 50):
-        moved = call.stay(due_at=NOON + timedelta(seconds=number))
+        moved = evolve(call.stay(), due_at=NOON + timedelta(seconds=number))
         await commit(store, Change(project=PROJECT, at=NOON, call=moved, expect=call.version))
         call = moved
     assert (await store.due(NOON + timedelta(seconds=48))).calls == []
@@ -90,7 +91,7 @@ async def test_the_chain_is_the_same_however_late_it_is_sealed(count: int) -> No
     late, at_once = MemoryStore(), MemoryStore()
     for number in range(count):
         await commit(late, a_lasting(number))
-        await commit(at_once, a_lasting(number)._replace(lasting=False))
+        await commit(at_once, evolve(a_lasting(number), lasting=False))
     found = await late.events(PROJECT)
     assert found == await at_once.events(PROJECT)
     assert verify(found) == 2 * count

@@ -20,6 +20,7 @@ from toolgate.gate import messenger
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.record import evolve
 from toolgate.pipeline import approve
 from toolgate.ports.bus import Hint, Listener
 from toolgate.testing.patience import until
@@ -285,8 +286,8 @@ async def test_a_call_whose_row_changes_while_it_is_taken_up_is_taken_up_again(
         async def disturbed(call: Call) -> Result:
             if left:
                 left.pop()
-                moved = call.stay(due_at=call.due_at)
-                change = Change.make(project=call.project, at=call.created_at, call=moved, expect=call.version)
+                moved = evolve(call.stay(), due_at=call.due_at)
+                change = Change(project=call.project, at=call.created_at, call=moved, expect=call.version)
                 writing = gate._driver.store.commit(change)  # so that nobody is told
                 if writing is not None:
                     await writing

@@ -15,6 +15,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.context import PRIVATE, Context
 from toolgate.kernel.demands import RiskWaiver
 from toolgate.kernel.policy import Default, Policy
+from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.testing.patience import until
@@ -38,7 +39,7 @@ MINE = Context(project="mine")
 
 async def test_a_project_goes_by_its_own_tools_and_policy() -> None:
     async with toolgate.open(tools=[greet]) as gate:
-        realm = gate.attach("mine", ToolRegistry([other()]), adjust=lambda policy: policy.evolve(default=Default.DENY))
+        realm = gate.attach("mine", ToolRegistry([other()]), adjust=lambda policy: evolve(policy, default=Default.DENY))
         assert (await gate.call("greet")).data == "hello"
         assert (await gate.call("greet", context=MINE)).status is Status.DENIED
         await gate.set_policy(Policy(revision="two"), by="ann")

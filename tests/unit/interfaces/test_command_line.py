@@ -39,7 +39,7 @@ async def database(tmp_path: Path, empty_database: Path) -> Path:
     async with toolgate.open(f"sqlite:///{path}", tools=[look]) as gate:
         await gate.call("look", {"at": "it"}, call_id="seen")
         driver = gate._driver
-        lost = Call.make(
+        lost = Call(
             id="lost",
             project="default",
             tool_name="pay",
@@ -49,7 +49,7 @@ async def database(tmp_path: Path, empty_database: Path) -> Path:
             status=Status.UNKNOWN,
             version=1,
         )
-        await driver.commit(Change.make(project="default", at=driver.now(), call=lost))
+        await driver.commit(Change(project="default", at=driver.now(), call=lost))
     return path
 
 

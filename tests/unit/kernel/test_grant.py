@@ -10,6 +10,7 @@ import pytest
 from toolgate.errors import DecisionConflictError, UsageError
 from toolgate.kernel.context import Context
 from toolgate.kernel.grant import MAX_USES, Grant, Remember, make_pattern
+from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import NO_TERMS, ApprovalLevel, ApprovalTerms
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call
@@ -93,7 +94,7 @@ def test_a_pattern_must_fit_what_is_approved(pattern: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_a_grant_is_for_one_tool_as_defined_and_one_requester(other: dict[str, Any]) -> None:
-    assert not grant_for(None).covers(CALL.evolve(**other), ARGUMENTS, QUICK, NO_TERMS)
+    assert not grant_for(None).covers(evolve(CALL, **other), ARGUMENTS, QUICK, NO_TERMS)
 
 
 def test_a_grant_is_no_stronger_than_the_answer_it_remembers() -> None:

@@ -168,7 +168,7 @@ def once(rig: Rig) -> None:
     async def before(_change: Change) -> None:
         rig.store.before = None
         call = await rig.driver.read("default", "c1")
-        await commit(rig.store, Change.make(project="default", at=NOON, call=call.stay(), expect=call.version))
+        await commit(rig.store, Change(project="default", at=NOON, call=call.stay(), expect=call.version))
 
     rig.store.before = before
 

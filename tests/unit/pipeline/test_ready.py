@@ -174,7 +174,7 @@ async def test_a_restarted_call_whose_tool_is_another_now_ends(bench: Bench) -> 
 
 async def test_a_restarted_call_is_judged_by_the_rules_of_now(bench: Bench) -> None:
     await _stored(bench)
-    lockdown = Change.make(project=SYSTEM_PROJECT, at=bench.rig.clock.now(), set_mode=Mode.LOCKDOWN)
+    lockdown = Change(project=SYSTEM_PROJECT, at=bench.rig.clock.now(), set_mode=Mode.LOCKDOWN)
     await bench.rig.driver.commit(lockdown)
     result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.begun) == (Status.DENIED, 1)

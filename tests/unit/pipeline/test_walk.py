@@ -14,6 +14,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.policy import Default
+from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared
 from toolgate.kernel.undo import UndoMetadata, UndoState
 from toolgate.pipeline import undoing
@@ -63,7 +64,7 @@ async def test_whoever_wants_to_know_is_told_that_somebody_is_asked(rig: Rig) ->
 
 async def test_an_approval_that_covers_something_else_does_not_run_the_call(rig: Rig) -> None:
     call = await approved(rig)
-    tampered = call.stay(arguments=b'{"path":"/etc/passwd"}')
+    tampered = evolve(call.stay(), arguments=b'{"path":"/etc/passwd"}')
     await commit(rig.store, Change(project="default", at=NOON, call=tampered, expect=call.version))
     result = await rig.walk.resume(tampered)
     assert (result.status, result.error_code) == (Status.DENIED, "approval_mismatch")

@@ -12,6 +12,7 @@ from tests.unit.policy.asking import policy
 
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.event import genesis, seal
+from toolgate.kernel.record import evolve
 from toolgate.policy.diff import diff
 from toolgate.policy.simulate import Simulation, Timeline
 
@@ -66,7 +67,7 @@ def test_what_cannot_be_judged_again_is_counted() -> None:
             recorded(undo_of="c0"),
             recorded(error_code="rate_limited", status=Status.DENIED),
             recorded(shown=None),
-            recorded(arguments=None).evolve(arguments=b"null"),
+            evolve(recorded(arguments=None), arguments=b"null"),
         ]
     )
     assert simulation.as_json()["skipped"] == {"undo": 1, "rate_limited": 1, "arguments forgotten": 2}

@@ -26,6 +26,7 @@ from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import PRIVATE, Mode
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
@@ -121,8 +122,8 @@ class MemoryStore:
         self._due: list[tuple[datetime, Key]] = []
 
     def commit(self, change: Change) -> None:
-        project, at, drafts, call, expect, seen, _, approvals, undo, _, reservations, set_mode, lasting, *more = change
-        has_companions = approvals or undo or reservations or set_mode or more[0]
+        project, at, drafts, call, seen = change.project, change.at, change.events, change.call, change.mode_seen
+        has_companions = not change.is_plain
         key = None if call is None else (call.project, call.id)
         self._lock.acquire()  # as `with` does, at half its cost
         try:
@@ -130,13 +131,13 @@ class MemoryStore:
                 self._refuse(seen)
             if key is not None:
                 standing = self._calls.get(key)
-                if (None if standing is None else standing.version) != expect:
+                if (None if standing is None else standing.version) != change.expect:
                     raise ConflictError(f"Call {key[1]} was changed by somebody else.")
             if has_companions:
                 self._check_companions(change)
             if drafts:
                 chain = self._chains.get(project) or self._new_chain(project)
-                if lasting and len(chain.waiting) < BATCH:
+                if change.lasting and len(chain.waiting) < BATCH:
                     chain.waiting.append((at, drafts))
                 else:
                     chain.append(drafts, at)
@@ -379,7 +380,7 @@ def _grant_fits(grant: Grant, query: GrantQuery) -> bool:
 
 def _own(approval: Approval) -> Approval:
     """Return the approval with a copy of what is shown: a reader who changes it changes nothing for the next."""
-    return approval.evolve(arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview))
+    return evolve(approval, arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview))
 
 
 def _approval_fits(approval: Approval, query: ApprovalQuery) -> bool:

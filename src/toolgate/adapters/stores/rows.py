@@ -20,6 +20,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant, Use
+from toolgate.kernel.record import build
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.undo import UndoRecord, UndoState
 
@@ -74,12 +75,13 @@ def _moment(at: datetime) -> str:
 
 
 def time_of(kept: str | datetime | None) -> datetime | None:
+    """A time as it was before it became a column, where it has one."""
+    return None if kept is None else _time(kept)
+
+
+def _time(kept: str | datetime) -> datetime:
     """A time as it was before it became a column; PostgreSQL gives it back as one."""
     return datetime.fromisoformat(kept + "+00:00") if isinstance(kept, str) else kept
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text + "+00:00")
 
 
 def call_row(call: Call, sealer: Sealer) -> Row:
@@ -185,7 +187,7 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
         if name in fields:
             fields[name] = tuple(fields[name])
     context["project"], context["principal"] = project, principal
-    fields["context"] = Context.make(**context)
+    fields["context"] = Context(**context)
     if sealed_params is not None:  # None: forgotten by retention
         opened = sealer.open(sealed_params, row_name(project, call_id, "params"))
         fields["arguments"], fields["preconditions"] = _unpack(opened)
@@ -196,7 +198,7 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
         id=call_id,
         project=project,
         tool_name=tool_name,
-        created_at=time_of(created_at),
+        created_at=_time(created_at),
         shown=_json(shown),
         status=Status(status),
         version=version,
@@ -210,7 +212,7 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
         error=error,
         error_code=error_code,
     )
-    return Call.make(**fields)
+    return build(Call, fields)
 
 
 def _json(text: str | None) -> Any:
@@ -286,18 +288,18 @@ def approval_of(row: Sequence[Any]) -> Approval:
     for name in ("votes", "comments"):
         if name in fields:
             fields[name] = tuple(Note(by, _time(at), text) for by, at, text in fields[name])
-    return Approval.make(
+    return Approval(
         **fields,
         project=project,
         call_id=call_id,
         tool_name=tool_name,
         message=message,
-        created_at=time_of(created_at),
+        created_at=_time(created_at),
         digest=digest,
         status=ApprovalStatus(status),
         decided_by=decided_by,
         decided_at=time_of(decided_at),
-        expires_at=time_of(expires_at),
+        expires_at=_time(expires_at),
     )
 
 
@@ -325,7 +327,7 @@ def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
     """The undo record of a row selected as UNDO_COLUMNS."""
     project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
     data, fingerprint = _unpack(sealer.open(sealed_data, row_name(project, call_id, "undo")))
-    return UndoRecord.make(
+    return UndoRecord(
         project=project,
         call_id=call_id,
         tool_name=tool_name,
@@ -333,8 +335,8 @@ def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
         data=data,
         fingerprint=fingerprint,
         claimed_by=claimed_by,
-        created_at=time_of(created_at),
-        expires_at=time_of(expires_at),
+        created_at=_time(created_at),
+        expires_at=_time(expires_at),
     )
 
 
@@ -382,14 +384,14 @@ def grant_of(row: Sequence[Any]) -> Grant:
     fields: dict[str, Any] = _loads(detail)
     fields["terms"] = ApprovalTerms.of_json(fields["terms"])
     fields["used"] = tuple(Use(call_id, _time(at)) for call_id, at in fields["used"])
-    return Grant.make(
+    return Grant(
         **fields,
         project=project,
         tool_name=tool_name,
         requester=requester,
         granted_by=granted_by,
-        created_at=time_of(created_at),
-        expires_at=time_of(expires_at),
+        created_at=_time(created_at),
+        expires_at=_time(expires_at),
         revoked_at=time_of(revoked_at),
         version=version,
     )

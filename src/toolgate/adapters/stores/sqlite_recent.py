@@ -14,6 +14,7 @@ import orjson
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.record import evolve
 
 MOST = 1024
 _WAITING = (Status.AWAITING_APPROVAL, Status.APPROVED)
@@ -40,7 +41,7 @@ class Recent:
             if len(self._calls) >= MOST:
                 self._forget(next(iter(self._calls)))
             if call.context.host is not None:  # the host's own object is not stored, so nobody reads it back
-                call = call.evolve(context=call.context.evolve(host=None))
+                call = evolve(call, context=evolve(call.context, host=None))
             approval = next((one for one in change.approvals if one.id == call.approval_id), None)
             self._calls[key] = (call, approval)
             if approval is not None:
@@ -56,14 +57,14 @@ class Recent:
         call, _ = self._calls.get((project, call_id), (None, None))
         if call is None:
             return None
-        return call.evolve(shown=_copy(call.shown), preview=_copy(call.preview))
+        return evolve(call, shown=_copy(call.shown), preview=_copy(call.preview))
 
     def asked(self, approval_id: str) -> tuple[Approval, int] | None:
         """An approval, and the version of its call at which it was so."""
         call, approval = self._calls.get(self._asked.get(approval_id, ("", "")), (None, None))
         if call is None or approval is None:
             return None
-        return approval.evolve(arguments=_copy(approval.arguments), preview=_copy(approval.preview)), call.version
+        return evolve(approval, arguments=_copy(approval.arguments), preview=_copy(approval.preview)), call.version
 
 
 def _copy(value: object) -> object:

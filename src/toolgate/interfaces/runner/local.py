@@ -20,6 +20,7 @@ from toolgate.interfaces.runner.state import StateFolder
 from toolgate.kernel.canonical import Limits
 from toolgate.kernel.context import Context
 from toolgate.kernel.policy import Policy, Stance, Verdict, Word
+from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline.realm import AdjustedPolicy, Realm
@@ -115,8 +116,8 @@ class _Adjust:
     def _stance(self, stance: Stance) -> Stance:
         added: tuple[Any, ...] = (SignalledRule(self.holding),)
         if not self.confirm:
-            return stance.evolve(rules=(*stance.rules, *added))
-        return stance.evolve(rules=(*stance.rules, *added, ConfirmRule()), undo_asks=True)
+            return evolve(stance, rules=(*stance.rules, *added))
+        return evolve(stance, rules=(*stance.rules, *added, ConfirmRule()), undo_asks=True)
 
 
 def _chosen(gate: Gate, only: Sequence[str] | None, own: Sequence[ToolDefinition]) -> list[ToolDefinition]:

@@ -13,6 +13,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
 from toolgate.kernel.event import Draft
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import Store
 from toolgate.testing.clock import NOON
@@ -77,7 +78,7 @@ def insert(call: Call, **fields: Any) -> Change:
 def step(call: Call, status: Status, **fields: Any) -> Change:
     """The change that moves a stored call on to `status`."""
     changes = fields.pop("changes", {})
-    return Change(project=call.project, at=NOON, call=call.to(status, **changes), expect=call.version, **fields)
+    return Change(project=call.project, at=NOON, call=evolve(call.to(status), **changes), expect=call.version, **fields)
 
 
 def decision(call: Call, approval: Approval, *, yes: bool, by: str) -> Change:

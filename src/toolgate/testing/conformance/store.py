@@ -14,6 +14,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import ChainError
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoState
 from toolgate.ports.store import ApprovalQuery, CallQuery, Store
 from toolgate.testing.clock import NOON
@@ -191,7 +192,7 @@ class StoreConformance(CursorLaws, EventLaws, GrantLaws, LimitLaws):
         await commit(store, insert(a_call(status=Status.COMPLETED), undo=undo))
 
         async def claim(number: int) -> int:
-            claimed = undo.evolve(state=UndoState.CLAIMED, claimed_by=f"u{number}")
+            claimed = evolve(undo, state=UndoState.CLAIMED, claimed_by=f"u{number}")
             change = insert(a_call(f"u{number}"), undo=claimed, undo_expect=UndoState.AVAILABLE)
             await commit(store, change)
             return number

@@ -12,6 +12,7 @@ from toolgate.kernel.approval import Note
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import ApprovalLevel, ApprovalTerms
 from toolgate.ports.store import ApprovalQuery, GrantQuery, Store
 from toolgate.testing.clock import NOON
@@ -117,7 +118,7 @@ class GrantLaws:
     async def test_rewritten_arguments_are_what_is_read_back(self, store: Store) -> None:
         asked = a_call(status=Status.AWAITING_APPROVAL, arguments=b'{"a":1}', shown={"a": 1})
         await commit(store, insert(asked))
-        edited = asked.evolve(arguments=b'{"a":2}', shown={"a": 2}, preconditions=b"7")
+        edited = evolve(asked, arguments=b'{"a":2}', shown={"a": 2}, preconditions=b"7")
         await commit(store, step(edited, Status.APPROVED, rewrites=True))
         standing = await store.call(PROJECT, "c1")
         assert standing is not None

@@ -11,6 +11,7 @@ from toolgate.errors import ConflictError, ModeChangedError, RateLimitError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoState
 from toolgate.ports.store import Store
 from toolgate.testing.clock import NOON
@@ -119,7 +120,9 @@ class LimitLaws:
     async def test_a_moved_deadline_counts_from_the_new_time_only(self, store: Store) -> None:
         call = a_call(due_at=_at(1))
         await commit(store, insert(call))
-        await commit(store, Change(project=PROJECT, at=NOON, call=call.stay(due_at=_at(5)), expect=call.version))
+        await commit(
+            store, Change(project=PROJECT, at=NOON, call=evolve(call.stay(), due_at=_at(5)), expect=call.version)
+        )
         assert await store.due(_at(2)) == ([], _at(5))
         assert [call.id for call in (await store.due(_at(5))).calls] == ["c1"]
 
@@ -147,7 +150,7 @@ class LimitLaws:
     async def test_an_undo_record_that_was_renewed_is_kept(self, store: Store) -> None:
         undo = an_undo(state=UndoState.PREPARED, expires_at=_at(1))
         await commit(store, insert(a_call(), undo=undo))
-        renewed = undo.evolve(state=UndoState.AVAILABLE, expires_at=_at(9))
+        renewed = evolve(undo, state=UndoState.AVAILABLE, expires_at=_at(9))
         await commit(store, step(a_call(), Status.EXECUTING, undo=renewed))
         await store.due(_at(5))
         assert await store.undo(PROJECT, "c1") == renewed

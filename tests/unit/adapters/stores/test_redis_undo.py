@@ -14,6 +14,7 @@ from tests.unit.tools.scene import Shelf, act
 from toolgate.adapters.stores.redis_undo import KEY_FILE, RedisUndo
 from toolgate.errors import ConflictError, StoreError, UsageError
 from toolgate.kernel.change import Change
+from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoState
 from toolgate.testing.conformance.rows import an_undo
 from toolgate.testing.patience import until
@@ -100,7 +101,7 @@ async def test_a_claim_whose_answer_was_lost_is_still_the_claimers(shared_redis:
         return evaluate(*given)
 
     kept._client.eval = twice
-    claimed = record.evolve(state=UndoState.CLAIMED)
+    claimed = evolve(record, state=UndoState.CLAIMED)
     await kept.commit(Change(project="p", at=datetime.now(UTC), undo=claimed, undo_expect=record.state))
     with pytest.raises(ConflictError):
         await kept.commit(Change(project="p", at=datetime.now(UTC), undo=claimed, undo_expect=record.state))

@@ -29,6 +29,7 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
+from toolgate.kernel.record import evolve
 from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, a_fact, an_approval, an_undo, commit, insert
@@ -51,7 +52,7 @@ def used(database: Path) -> Path:
         store = SqliteStore(database, owner="me")
         for project in ("one", "two"):
             call = a_call(project=project, result=b"1", shown={"a": "***"}, shown_result=1, completed_at=NOON)
-            done = call.evolve(status=Status.COMPLETED)
+            done = evolve(call, status=Status.COMPLETED)
             undo = an_undo(project=project)
             await commit(store, insert(done, events=tuple(a_fact(step=step) for step in range(3)), undo=undo))
         await store.close()

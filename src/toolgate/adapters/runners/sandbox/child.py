@@ -18,9 +18,11 @@ from collections.abc import Callable
 from typing import Any
 
 from toolgate.errors import text_of
+from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import plain
+from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoMetadata
@@ -118,9 +120,9 @@ def _restored(value: Any, progress: Callable[..., Any]) -> Any:
 def carried(value: Any) -> Any:
     """Return what can be sent of an argument: an input travels by its parts, without the host's own object."""
     if isinstance(value, ToolInput):
-        context = value.context.evolve(host=None)
+        context = evolve(value.context, host=None)
         parts = {"id": value.action_id, "tool": value.tool_name, "payload": value.payload, "context": context}
         return ("toolgate-input", parts)
     if isinstance(value, UndoMetadata):
         return value
-    return value.evolve(host=None) if hasattr(value, "evolve") and hasattr(value, "host") else value
+    return evolve(value, host=None) if isinstance(value, Context) else value
