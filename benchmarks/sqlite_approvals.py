@@ -20,13 +20,11 @@ from benchmarks.sqlite_recording import opened
 import toolgate
 from toolgate.adapters.stores.sqlite import SqliteStore
 from toolgate.kernel.call import Call
-from toolgate.kernel.change import Change
+from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode
 from toolgate.kernel.masking import Masker
-from toolgate.kernel.narration import tell
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.pipeline import approve, record
-from toolgate.pipeline.execute import claim
+from toolgate.pipeline import steps
 
 TASKS = 256
 ARG = {"order": "A-1", "amount": 12}
@@ -72,21 +70,22 @@ def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[
         definition_hash=tool.hash,
         has_effects=False,
     )
-    invoked = tell(call, "tool.invoked", {"payload_summary": call.shown, "behavior": None})
     id, nonce = str(uuid_utils.uuid7()), str(uuid_utils.uuid7())
-    asked = approve.request(call, tool, now=now, timeout=timeout_s, first=(invoked,), id=id, nonce=nonce)
+    asked = steps.ask(call, tool, now=now, timeout=timeout_s, mode=Mode.NORMAL, id=id, nonce=nonce)
     yield asked
     assert asked.call is not None
-    approved = approve.decide(
+    approved = steps.decide(
         asked.call, asked.approvals[0], approve=True, by="alice", reason=None, now=datetime.now(UTC)
     )
     yield approved
     assert approved.call is not None
-    claimed = claim(approved.call, tool, now=datetime.now(UTC), owner="bench", mode=Mode.NORMAL)
+    claimed = steps.claim(
+        approved.call, now=datetime.now(UTC), owner="bench", mode=Mode.NORMAL, durability=Durability.COMMITTED
+    )
     yield claimed
     assert claimed.call is not None
     shown = _mask(ARG)
-    yield record.completed(
+    yield steps.complete(
         claimed.call,
         now=datetime.now(UTC),
         duration_ms=0.1,

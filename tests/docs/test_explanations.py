@@ -17,7 +17,7 @@ from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
 from toolgate.kernel.event import EVENTS
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import Placement, Thresholds
-from toolgate.pipeline import execute, leasing, perform, working
+from toolgate.pipeline import flight, leasing, plan, working
 
 RETAINED: int = inspect.signature(memory.MemoryStore).parameters["retain"].default
 PAGES = sorted((ROOT / "docs" / "explanation").glob("*.md"))
@@ -52,13 +52,13 @@ def test_every_event_a_page_names_is_one(page: Path) -> None:
     [
         (GUARANTEES, f"beyond {RETAINED:,} finished calls"),
         (GUARANTEES, f"beyond {RETAINED * memory.EVENTS_PER_CALL:,}\n  events of a project"),
-        (GUARANTEES, f"it ends within {WORDS[int(perform.STOP_GRACE_S)]}"),
+        (GUARANTEES, f"it ends within {WORDS[int(flight.STOP_GRACE_S)]}"),
         ("docs/explanation/decisions.md", f"at least `auto` ({Thresholds().auto})"),
         ("docs/explanation/decisions.md", f"at least `quick` ({Thresholds().quick})"),
         ("docs/explanation/decisions.md", f"or no score | {LEVEL_TIMEOUT_S[ApprovalLevel.FULL]:.0f} s |"),
         ("docs/explanation/decisions.md", f"(60) | {LEVEL_TIMEOUT_S[ApprovalLevel.QUICK]:.0f} s |"),
-        ("docs/explanation/open-questions.md", f"Calls nest at most {WORDS[perform.MAX_DEPTH]}"),
-        ("docs/explanation/workers.md", f"is sent again after {execute.OFFER_AGAIN_S:.0f} s"),
+        ("docs/explanation/open-questions.md", f"Calls nest at most {WORDS[flight.MAX_DEPTH]}"),
+        ("docs/explanation/workers.md", f"is sent again after {plan.OFFER_AGAIN_S:.0f} s"),
         ("docs/explanation/workers.md", f"with a new fence, up to {WORDS[leasing.MOST_ATTEMPTS]}"),
         ("docs/explanation/workers.md", f"two signs of life ({WORDS[int(postgres_owners.BEAT_S)]})"),
         ("docs/how-to/run-on-postgresql.md", f"after {WORDS[int(postgres_owners.LEASE_S)]} the others take over"),

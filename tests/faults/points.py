@@ -20,7 +20,7 @@ from toolgate.adapters.stores import sealing, sqlite, sqlite_file
 from toolgate.adapters.stores.sqlite_write import Writer
 from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.recovery import Recovery
 
 IN_A_COMMIT = ("commit.asked", "commit.begun", "commit.written", "commit.done", "commit.told", "commit.announced")
@@ -87,7 +87,7 @@ def install(points: Points) -> None:
     _before(points, sqlite, "tell", "commit.told")
     _before(points, Driver, "_announce", "commit.announced")
     _around(points, InlineRunner, "run", "dispatch")
-    _around(points, Performer, "_finish", "result")
+    _around(points, Recorder, "finish", "result")
     _around(points, Deciding, "decide", "decide")
     _around(points, Recovery, "_take_over", "recover")
     _around(points, Recovery, "_reconcile", "reconcile")

@@ -20,7 +20,7 @@ from toolgate.testing.patience import until_sync
 PROGRAM = """
 import os, sys, threading
 import toolgate
-from toolgate.pipeline.walk import Walk
+from toolgate.pipeline import Pipeline
 
 URL, SENT = sys.argv[1], sys.argv[2]
 
@@ -47,7 +47,7 @@ with toolgate.open(URL) as gate:
 STAY = "with open_gate(): stay()"
 DIE_ON_YES = """
 import signal
-Walk.resume = lambda self, call: os.kill(os.getpid(), signal.SIGKILL)
+Pipeline.resume = lambda self, call: os.kill(os.getpid(), signal.SIGKILL)
 gate = open_gate()
 gate.sync.call("send", {"to": "bob"}, call_id="c1", wait=False)
 stay()
@@ -58,7 +58,7 @@ async def stall(self, call):
     import asyncio
     print("heard", flush=True)
     await asyncio.sleep(600)
-Walk.resume = stall
+Pipeline.resume = stall
 gate = open_gate()
 gate.sync.call("send", {"to": "bob"}, call_id="c1", wait=False)
 stay()
@@ -243,14 +243,14 @@ def test_a_definition_changed_since_the_yes_is_asked_about_again(on_file: Site) 
 def test_a_yes_does_not_count_where_the_approval_itself_does_not_say_so(on_file: Site) -> None:
     on_file.run(ASK)
     forged = """
-    import toolgate.pipeline.approve as approve
     from toolgate.kernel.record import evolve
-    real = approve.decide
+    from toolgate.pipeline import steps
+    real = steps.decide
     def forge(call, approval, **how):
         change = real(call, approval, **how)
         [closed] = change.approvals
         return evolve(change, approvals=(evolve(closed, decided_at=closed.expires_at),))
-    approve.decide = forge
+    steps.decide = forge
     """
     on_file.run(textwrap.dedent(forged) + textwrap.dedent(APPROVE))
     with on_file.running(STAY):

@@ -229,7 +229,7 @@ async def test_a_call_that_runs_elsewhere_cannot_be_cancelled_from_here(open_gat
     async with open_gate(tools=[work.tool()]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)
-        gate._walk._performer._running.clear()
+        gate._flights._flying.clear()
         with pytest.raises(ConflictError, match="elsewhere"):
             await gate.cancel("c1")
         work.let_go.set()

@@ -15,7 +15,7 @@ from toolgate.errors import ConflictError, NotAllowedError, ToolTimeoutError, To
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import PrincipalKind
 from toolgate.kernel.tool import Prepared
-from toolgate.pipeline import perform
+from toolgate.pipeline import flight
 from toolgate.testing.patience import PATIENCE_S, until
 
 SHORT_S = 0.5  # long enough for a busy machine to start a thread
@@ -104,7 +104,7 @@ async def test_an_async_handler_past_its_time_was_stopped(open_gate: Open) -> No
 async def test_an_async_handler_that_refuses_to_stop_leaves_an_unknown_outcome(
     open_gate: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(perform, "STOP_GRACE_S", SHORT_S)
+    monkeypatch.setattr(flight, "STOP_GRACE_S", SHORT_S)
     release = asyncio.Event()
 
     async def stubborn(_given: ToolInput) -> ToolOutput:

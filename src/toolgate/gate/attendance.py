@@ -13,12 +13,12 @@ from toolgate.errors import GateClosedError, NotFoundError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import Result, result_of
+from toolgate.pipeline import Pipeline
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.driver import MODE_CHANGED, Driver
-from toolgate.pipeline.execute import decode
-from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.waiting import Key, Waiters
-from toolgate.pipeline.walk import Walk
 from toolgate.ports.bus import LOOK_AGAIN, Hint
 from toolgate.ports.store import ApprovalQuery
 
@@ -30,10 +30,10 @@ LOOK_AFTER_S = 0.25
 class Attendance:
     """Waits for calls and runs approved ones."""
 
-    def __init__(self, driver: Driver, walk: Walk, performer: Performer, background: Background) -> None:
+    def __init__(self, driver: Driver, pipeline: Pipeline, flights: Flights, background: Background) -> None:
         self._driver = driver
-        self._walk = walk
-        self._performer = performer
+        self._pipeline = pipeline
+        self._flights = flights
         self._background = background
         self._waiters = Waiters()
         self._onlookers = Waiters()
@@ -61,7 +61,7 @@ class Attendance:
                     return result_of(call, data=decode(call.result))
                 is_here = call.tool_name in driver.realm(call.project).registry
                 if call.status is Status.APPROVED and is_here and driver.is_free(call):
-                    result = await self._walk.resume(call)
+                    result = await self._pipeline.resume(call)
                     if result.is_final:
                         self._homes.pop(key, None)
                         return result
@@ -147,7 +147,7 @@ class Attendance:
             if call.status not in (_APPROVED, Status.EXECUTING):
                 return
             await asyncio.sleep(LOOK_AFTER_S)
-        if not await self._performer.bury(*key):
+        if not await self._flights.bury(*key):
             await self._take_up(key)
 
     async def _take_up(self, key: Key) -> None:
@@ -167,10 +167,10 @@ class Attendance:
         driver, tried = self._driver, 0
         while call.status is Status.APPROVED and driver.is_free(call) and call.version != tried:
             tried = call.version
-            await self._walk.resume(call)
+            await self._pipeline.resume(call)
             call = await driver.read(call.project, call.id)
         if call.status is Status.PENDING and call.owner == driver.owner:
-            await self._walk.restart(call)
+            await self._pipeline.restart(call)
 
     def close(self) -> None:
         """Wake everybody who waits, so that they notice."""

@@ -28,21 +28,23 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
+from toolgate.pipeline import Pipeline
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver, utc_now
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.lockdown import Lockdown
-from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.outcome import decode
+from toolgate.pipeline.plan import NO_OPTIONS, Options
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
+from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.relay import REQUIRED_S, Relay, Rendering, Tally, as_it_is, check_name
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing, UndoReport
-from toolgate.pipeline.walk import NO_WISHES, Walk
 from toolgate.pipeline.working import Work
 from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
@@ -95,18 +97,19 @@ class Gate(People, Elsewhere, Outlook):
             sink_tally=sink_tally,
         )
         self._keeper = Keeper(self._driver, policy_source)
-        self._performer = Performer(self._driver)
-        self._walk = Walk(self._driver, self._performer)
-        self._answers = Answers(self._driver, self._performer)
-        self._deciding = Deciding(self._driver, self._walk)
-        self._undoing = Undoing(self._driver, self._walk)
-        self._attendance = Attendance(self._driver, self._walk, self._performer, self._background)
+        recorder = Recorder(self._driver)
+        self._flights = Flights(self._driver, recorder)
+        self._pipeline = Pipeline(self._driver, self._flights)
+        self._answers = Answers(self._driver, self._flights)
+        self._deciding = Deciding(self._driver, self._pipeline)
+        self._undoing = Undoing(self._driver, self._pipeline)
+        self._attendance = Attendance(self._driver, self._pipeline, self._flights, self._background)
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
-        self._recovery = Recovery(self._driver, self._performer, self._attendance.offer)
-        self._leases = Leases(self._driver, self._performer)
-        self._work = Work(self._driver, self._performer, self._leases)
-        self._lockdown = Lockdown(self._driver, self._performer)
+        self._recovery = Recovery(self._driver, self._flights, recorder, self._attendance.offer)
+        self._leases = Leases(self._driver, recorder)
+        self._work = Work(self._driver, self._flights, self._leases)
+        self._lockdown = Lockdown(self._driver, self._flights)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
         self._driver.on_exhausted = self._degrade
@@ -143,12 +146,13 @@ class Gate(People, Elsewhere, Outlook):
         if self._attendance.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
-    def _wishes(self, approval_timeout_s: float | None, message: str | None, claim: str | None) -> dict[str, Any]:
+    def _options(self, approval_timeout_s: float | None, message: str | None, claim: str | None) -> Options:
         if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
             raise UsageError("approval_timeout_s must be a positive number of seconds.")
         mask = self._driver.masker.text
-        shown = {name: None if text is None else mask(text) for name, text in (("message", message), ("claim", claim))}
-        return {"approval_timeout_s": approval_timeout_s, **shown}
+        return Options(
+            approval_timeout_s, None if message is None else mask(message), None if claim is None else mask(claim)
+        )
 
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
@@ -230,14 +234,14 @@ class Gate(People, Elsewhere, Outlook):
             raise UsageError(f"A call's `context` is a toolgate.Context, not {type(context).__name__}.")
         if own:
             call_id = call_id or self._driver.new_id()
-        submitting = self._walk.submit(
+        submitting = self._pipeline.run(
             name,
             {} if arguments is None else arguments,
             context,
             call_id=call_id,
-            wishes=NO_WISHES
+            options=NO_OPTIONS
             if approval_timeout_s is None and message is None and claim is None
-            else self._wishes(approval_timeout_s, message, claim),
+            else self._options(approval_timeout_s, message, claim),
         )
         if own and call_id is not None:
             return await self._owners.see_through((context.project, call_id), submitting)
@@ -454,7 +458,7 @@ class Gate(People, Elsewhere, Outlook):
         self._messenger.close()
         for news in tuple(self._readers):
             news()
-        await self._performer.drain()
+        await self._flights.drain()
         for runner in {id(runner): runner for runner in self._runners.values()}.values():
             await runner.close()
         for minder in tuple(self._driver.minders):

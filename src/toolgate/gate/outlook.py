@@ -9,9 +9,8 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context
 from toolgate.kernel.ruling import is_hopeless, level_of
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.pipeline.approve import timeout_s
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.route import placement_of
+from toolgate.pipeline.steps import timeout_s
 from toolgate.ports.bus import Hint
 
 
@@ -31,9 +30,8 @@ class Outlook:
         mode, now = driver.store.mode, driver.now()
         found = []
         for tool in driver.realm(context.project).registry:
-            stance = driver.route(tool, context.project).stance
-            runs_here = placement_of(tool, stance).value in driver.runners
-            if runs_here and not is_hopeless(tool, stance, context, mode, now):
+            plan = driver.plan_of(tool, context.project)
+            if plan.placement in driver.runners and not is_hopeless(tool, plan.stance, context, mode, now):
                 found.append(tool)
         return found
 
@@ -43,7 +41,7 @@ class Outlook:
         Under the policy and mode of now. Not every call is asked about: its arguments may settle it, either way.
         """
         driver = self._driver
-        now, stance = driver.now(), driver.route(tool, context.project).stance
+        now, stance = driver.now(), driver.plan_of(tool, context.project).stance
         level = level_of(tool, stance, context, driver.store.mode, now)
         if level is ApprovalLevel.AUTO:
             return 0.0

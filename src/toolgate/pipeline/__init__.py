@@ -1,4 +1,379 @@
-"""Every call's way, stage by stage. Read this list first, then the files in its order."""
+"""Every call's way through the gate. Read `run` and `advance` first: they are what runs.
 
-STAGES = ("resolve", "validate", "permit", "assess", "approve", "permit", "execute", "record")
-"""One module each. Permit runs twice: before anybody is asked and again before the call runs."""
+    run      resolve, validate, and a call is born
+    advance  judge; deny, or prepare; ask, unless a grant covers it; claim; fly; record
+
+New calls enter at `run`; approved ones, undos and edited ones at `advance`. What can be known before there are any
+arguments is in the `Plan`; what may be written, in `steps`; how a handler is flown, in `flight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from toolgate.errors import (
+    ConflictError,
+    GrantChangedError,
+    ModeChangedError,
+    RateLimitError,
+    ToolDeniedError,
+    ToolError,
+    ToolInputError,
+    ToolNotFoundError,
+)
+from toolgate.kernel.approval import Approval, digest_of
+from toolgate.kernel.assessment import ApprovalLevel, Assessment
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Context
+from toolgate.kernel.grant import Grant
+from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.policy import NOTHING
+from toolgate.kernel.record import evolve
+from toolgate.kernel.ruling import Ruling
+from toolgate.kernel.terms import ApprovalTerms
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import UndoRecord
+from toolgate.pipeline import steps
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.outcome import decode
+from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
+from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh
+from toolgate.pipeline.validate import revalidate
+from toolgate.ports.store import ApprovalQuery, GrantQuery
+
+
+@dataclass(slots=True, eq=False)
+class Trip:
+    """A call on its way, and what goes along with it without being part of its row.
+
+    `values` are its arguments, parsed, nobody else's. `undo` is what is claimed or made durable with it. `is_ready`:
+    its `prepare` hook ran. `approval` is the yes at hand; `is_changed`: what would run is not what that yes was for.
+    """
+
+    plan: Plan
+    call: Call
+    values: dict[str, Any] | None = None
+    undo: UndoRecord | None = None
+    is_ready: bool = False
+    approval: Approval | None = None
+    is_changed: bool = False
+
+
+class Revised(NamedTuple):
+    """A call with the arguments a person gave it, and how it must be asked about."""
+
+    call: Call
+    tool: ToolDefinition
+    terms: ApprovalTerms
+    timeout_s: float
+
+
+class Pipeline:
+    """Takes calls from their request to where they wait or end."""
+
+    def __init__(self, driver: Driver, flights: Flights) -> None:
+        self._driver = driver
+        self._flights = flights
+
+    async def run(
+        self,
+        name: str,
+        raw: str | bytes | Mapping[str, object],
+        context: Context,
+        *,
+        call_id: str | None = None,
+        options: Options = NO_OPTIONS,
+    ) -> Result:
+        """Take a new call as far as it goes without a person: to its end, or to its question."""
+        driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
+        plan = None
+        try:
+            plan = driver.plan(name, context.project)
+            arguments = plan.validate(raw, driver.limits)
+        except (ToolNotFoundError, ToolInputError) as error:
+            return await self._fail(self._stillborn(name, context, call_id, plan), error.code, str(error))
+        call = plan.born(
+            arguments,
+            driver.mask(arguments.value),
+            context,
+            id=call_id or driver.new_id(),
+            now=driver.now(),
+            options=options,
+        )
+        return await self.advance(Trip(plan, call, arguments.value, is_ready=plan.tool.prepare is None))
+
+    async def advance(self, trip: Trip) -> Result:
+        """Take a call on from where it stands: to its end, its question, or whoever runs it elsewhere.
+
+        Rules are judged under the policy and mode of now, and the commit that follows names the mode: where either, or
+        a grant, was changed meanwhile, the call is judged again.
+        """
+        driver = self._driver
+        while True:
+            plan, now = driver.current(trip.plan, trip.call.project), driver.now()
+            trip.plan = plan
+            values = trip.values if trip.values is not None or not plan.reads else await self._values(trip)
+            trip.call, ruling = plan.judge(trip.call, values or NOTHING, now)
+            if ruling.assessment is None:
+                return await self._deny(trip.call, ruling)
+            try:
+                self._check_runner(trip.call)
+                if not trip.is_ready:
+                    await self._prepare(trip)
+                must_ask = _must_ask(trip, ruling.assessment)
+                grant = await self._covering(trip.call, ruling.assessment, now) if must_ask else None
+                if driver.current(plan, trip.call.project) is not plan:
+                    continue  # the policy or the mode was changed while this waited
+                if must_ask and grant is None:
+                    return await self._ask(trip, ruling.assessment)
+                claim = self._claim(trip, values or NOTHING, grant, now)
+                return await self._flights.fly(claim, plan, trip.undo, trip.values)
+            except (ModeChangedError, GrantChangedError):
+                continue
+            except RateLimitError as error:
+                return await self._end(trip.call, Status.DENIED, "rate_limited", str(error), reason="rate_limited")
+            except ConflictError:
+                return await self._outrun(trip.call)
+            except ToolError as error:
+                return await self._refuse(trip.call, error)
+
+    async def undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
+        """Take an undo call, whose `undo` record is to be claimed with it, the same way."""
+        plan = self._driver.plan_of(tool, call.project)
+        return await self.advance(Trip(plan, call, undo=undo, is_ready=True))
+
+    async def resume(self, call: Call) -> Result:
+        """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
+        driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
+        tool = driver.realm(call.project).registry.find(call.tool_name)
+        if tool is None:
+            return result_of(call)  # another process holds the tool
+        approval = await self._approval_of(call)
+        if approval is None or not approval.allows(digest_of(call, nonce=approval.nonce)):
+            reason = "what would run is not what was approved"
+            return await self._end(call, Status.DENIED, "approval_mismatch", reason)
+        try:
+            if call.undo_of is None:  # an undo has no arguments of its own
+                revalidate(tool, call.arguments)
+        except ToolInputError as error:
+            return await self._refuse(call, error)
+        return await self.advance(Trip(driver.plan_of(tool, call.project), call, approval=approval, is_ready=False))
+
+    async def restart(self, call: Call) -> Result:
+        """Take up a call that was stored and neither asked about nor claimed: nothing of what led there has effects."""
+        driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
+        tool = driver.realm(call.project).registry.find(call.tool_name)
+        if tool is None or tool.hash != call.definition_hash:
+            why = f"`{call.tool_name}` is not the tool it was made for any more; nothing ran. Make the call again."
+            return await self._fail(call, "prepare_failed", why)
+        return await self.advance(Trip(driver.plan_of(tool, call.project), call))
+
+    def _check_runner(self, call: Call) -> None:
+        if call.placement not in self._driver.runners:
+            missing = ToolError(
+                f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
+                "nothing ran. Configure the runner or change the tool's placement.",
+                tool=call.tool_name,
+            )
+            missing.code = "no_runner"
+            raise missing
+
+    async def _values(self, trip: Trip) -> Mapping[str, Any]:
+        """The arguments rules look at; those of an undo are the ones of the call it undoes."""
+        call = trip.call
+        if call.undo_of is not None:
+            original: Mapping[str, Any] = decode((await self._driver.read(call.project, call.undo_of)).arguments)
+            return original
+        values: dict[str, Any] = decode(call.arguments)
+        trip.values = values
+        return values
+
+    async def _prepare(self, trip: Trip) -> None:
+        """Make a call ready to be asked about or run; notice where that is not what was approved any more."""
+        driver, before, tool = self._driver, trip.call, trip.plan.tool
+        if before.version == 0:
+            made = await prepare_new(driver, before, tool, driver.now(), lambda: self._go_on(before.project, before.id))
+            trip.call, trip.undo = made.call, made.undo
+            if made.error is not None:
+                raise made.error
+        else:
+            trip.call, trip.undo = await refresh(driver, before, tool)
+            is_same = before.definition_hash == trip.call.definition_hash
+            trip.is_changed = not is_same or before.preconditions != trip.call.preconditions
+        trip.is_ready = True
+
+    async def _go_on(self, project: str, call_id: str) -> None:
+        call = await self._driver.store.call(project, call_id)
+        if call is not None and call.status is Status.PENDING:
+            await self.restart(call)
+
+    def _claim(self, trip: Trip, values: Mapping[str, Any], grant: Grant | None, now: datetime) -> Change:
+        """The change that claims a call; one that runs elsewhere gets a fence and a time by which it is due."""
+        driver, plan, call = self._driver, trip.plan, trip.call
+        is_remote = call.placement in REMOTE
+        return steps.claim(
+            call,
+            now=now,
+            owner=driver.owner,
+            mode=plan.mode,
+            durability=plan.durability,
+            undo=trip.undo,
+            reservations=plan.reservations(call, values),
+            grant=grant,
+            fence=driver.new_id() if is_remote else None,
+            due_at=now + timedelta(seconds=plan.offer_s) if is_remote else None,
+        )
+
+    async def _covering(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
+        """A remembered yes for a new call, if somebody gave one that covers it."""
+        if call.status is not Status.PENDING or call.undo_of is not None:
+            return None
+        query = GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now)
+        arguments = decode(call.arguments)
+        for grant in await self._driver.store.grants(query):
+            if grant.is_live(now) and grant.covers(call, arguments, assessment.level, assessment.terms):
+                return grant
+        return None
+
+    async def _ask(self, trip: Trip, assessment: Assessment) -> Result:
+        driver, plan, call = self._driver, trip.plan, trip.call
+        tool, veil = plan.tool, driver.veil(call)
+        level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_rank)
+        message = call.message or tool.approval_message
+        asking = evolve(
+            assessed(call, assessment._replace(level=level), plan.mask),
+            message=None if message is None else veil.text(message),
+            claim=None if call.claim is None else veil.text(call.claim),
+        )
+        change = steps.ask(
+            asking,
+            tool,
+            id=driver.new_id(),
+            nonce=driver.new_id(),
+            now=driver.now(),
+            mode=plan.mode,
+            timeout=steps.timeout_s(call, tool, plan.stance, level),
+            terms=assessment.terms,
+            undo_ttl_s=driver.undo_ttl(tool, call.project),
+            owner=driver.owner,
+            silent=driver.on_asked is None,
+        )
+        await driver.commit(change)
+        relay = driver.relay(call.project)
+        if relay is not None:
+            await relay.moment()
+        if driver.on_asked is not None:
+            driver.on_asked(change.approvals[0])
+        assert change.call is not None
+        return result_of(change.call)
+
+    async def revise(self, call: Call, raw: str | bytes | Mapping[str, object]) -> Revised:
+        """Return a parked call with other arguments, made ready as a new one would be, and how it must be asked about.
+
+        Raises ToolError where the arguments are not valid, denied, or cannot be prepared.
+        """
+        driver = self._driver
+        plan, now = driver.plan(call.tool_name, call.project), driver.now()
+        arguments = plan.validate(raw, driver.limits)
+        revised = evolve(
+            call, arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
+        )
+        revised, ruling = plan.judge(revised, arguments.value, now)
+        if ruling.assessment is None:
+            raise ToolDeniedError("; ".join(ruling.reasons), tool=plan.tool.name)
+        if plan.tool.prepare is not None:
+            revised, _ = await prepare(driver, revised, plan.tool, now)
+        level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_rank)
+        asking = assessed(revised, ruling.assessment._replace(level=level), plan.mask)
+        timeout = steps.timeout_s(call, plan.tool, plan.stance, level)
+        return Revised(asking, plan.tool, ruling.assessment.terms, timeout)
+
+    async def _deny(self, call: Call, ruling: Ruling) -> Result:
+        denial = ruling.denial
+        assert denial is not None
+        denied = evolve(call, reasons=tuple(map(self._driver.masker.text, ruling.reasons)))
+        text = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`)."
+        return await self._end(denied, Status.DENIED, "denied", text, reason=denial.code or denial.rule)
+
+    async def _refuse(self, call: Call, error: ToolError) -> Result:
+        """End a call that could not be made ready; one that a guard refused is denied."""
+        if isinstance(error, ToolDeniedError):
+            return await self._end(call, Status.DENIED, "denied", str(error), reason=error.code)
+        return await self._fail(call, error.code, str(error))
+
+    async def _fail(self, call: Call, code: str, error: str) -> Result:
+        return await self._end(call, Status.FAILED, code, error)
+
+    async def _end(self, call: Call, status: Status, code: str, error: str, *, reason: str | None = None) -> Result:
+        """End a call that did not run."""
+        driver = self._driver
+        text = driver.masker.text(error)
+        change = steps.fail(call, now=driver.now(), status=status, code=code, error=text, reason=reason)
+        try:
+            await driver.commit(change)
+        except ConflictError:
+            return await self._standing(call)
+        assert change.call is not None
+        return result_of(change.call)
+
+    def _stillborn(self, name: str, context: Context, call_id: str | None, plan: Plan | None) -> Call:
+        """Return a call that never had a tool or usable arguments. The arguments are not kept."""
+        driver = self._driver
+        return Call(
+            id=call_id or driver.new_id(),
+            project=context.project,
+            tool_name=driver.masker.text(str(name)[:128]) if plan is None else plan.tool.name,
+            context=context,
+            created_at=driver.now(),
+            arguments=b"null",  # not an object: no other call can be mistaken for this one
+            definition_hash="" if plan is None else plan.tool.hash,
+            policy_revision=driver.policy_of(context.project).revision,
+        )
+
+    async def _outrun(self, call: Call) -> Result:
+        """Somebody else got there first: to this call or, for an undo, to what it would have undone."""
+        if call.undo_of is not None:
+            standing = await self._driver.store.call(call.project, call.id)
+            if (0 if standing is None else standing.version) == call.version:
+                return await self._fail(call, "undo_failed", not_undone(call, "another undo of it came first"))
+        return await self._standing(call)
+
+    async def _standing(self, call: Call) -> Result:
+        """Somebody else moved this call: return where it stands, if it is the same call."""
+        standing = await self._driver.read(call.project, call.id)
+        if (standing.tool_name, standing.arguments) != (call.tool_name, call.arguments):
+            raise ConflictError(
+                f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
+            )
+        result = result_of(standing, data=decode(standing.result))
+        return result if call.version else evolve(result, joined=True)
+
+    async def _approval_of(self, call: Call) -> Approval | None:
+        query = ApprovalQuery(project=call.project, id=call.approval_id)
+        found = await self._driver.store.approvals(query)
+        return found[0] if found else None
+
+
+def _must_ask(trip: Trip, assessment: Assessment) -> bool:
+    """Whether a person must answer: the level asks, and no approval of this level and these terms is at hand."""
+    approval, level = trip.approval, assessment.level
+    if approval is None or trip.is_changed:
+        return approval is not None or level is not ApprovalLevel.AUTO
+    if level is ApprovalLevel.AUTO:
+        return False
+    return level.rank > ApprovalLevel(trip.call.level).rank or not approval.terms.covers(assessment.terms)
+
+
+def _rank(level: ApprovalLevel) -> int:
+    return level.rank

@@ -14,10 +14,11 @@ from toolgate.kernel.context import Principal
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
-from toolgate.pipeline import approve, record
+from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import REMOTE, decode
-from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.outcome import decode
+from toolgate.pipeline.plan import REMOTE
 from toolgate.ports.runner import RemoteRunner
 from toolgate.ports.store import ApprovalQuery
 
@@ -25,9 +26,9 @@ from toolgate.ports.store import ApprovalQuery
 class Answers:
     """Each method re-reads and tries again when somebody else changes the row; the first one wins."""
 
-    def __init__(self, driver: Driver, performer: Performer) -> None:
+    def __init__(self, driver: Driver, flights: Flights) -> None:
         self._driver = driver
-        self._performer = performer
+        self._flights = flights
 
     async def cancel(self, project: str, call_id: str, *, reason: str) -> Result:
         """End a call that has not run, or ask one that runs to stop.
@@ -44,9 +45,9 @@ class Answers:
                 if call.runner is not None and call.has_effects:
                     return result_of(await self._recall(call, masked))
             elif call.status is Status.EXECUTING:
-                if self._performer.stop(project, call_id, "cancelled", masked):
+                if self._flights.stop(project, call_id, "cancelled", masked):
                     return result_of(call)
-                if await self._performer.bury(project, call_id):
+                if await self._flights.bury(project, call_id):
                     continue
                 raise ConflictError(f"Call {call_id} is executing elsewhere and cannot be stopped from here.")
             try:
@@ -80,9 +81,7 @@ class Answers:
         call = await driver.read(project, call_id)
         if call.status is not Status.UNKNOWN:
             raise ConflictError(f"Call {call_id} is {call.status}; only an UNKNOWN call can be settled.")
-        change = record.settled(
-            call, now=driver.now(), happened=happened, by=by.name, reason=driver.masker.text(reason)
-        )
+        change = steps.settle(call, now=driver.now(), happened=happened, by=by.name, reason=driver.masker.text(reason))
         undo = await settled_undo(driver, call, happened)
         if undo is not None:
             change = evolve(change, undo=undo)
@@ -103,11 +102,11 @@ class Answers:
         driver = self._driver
         now = driver.now()
         error = f"The call was cancelled: {reason}."
-        change = record.failed(call, now=now, status=Status.CANCELLED, code="cancelled", error=error, reason=reason)
+        change = steps.fail(call, now=now, status=Status.CANCELLED, code="cancelled", error=error, reason=reason)
         if call.status is not Status.AWAITING_APPROVAL:
             return change
         found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
-        closed, event = approve.close(found[0], reason="cancelled", now=now)
+        closed, event = steps.close(found[0], reason="cancelled", now=now)
         return evolve(change, approvals=(closed,), events=(event, *change.events))
 
 

@@ -34,9 +34,8 @@ from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.schema import compile_schema
-from toolgate.pipeline import approve
+from toolgate.pipeline import Pipeline, steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 
 Arguments = str | bytes | Mapping[str, object]
@@ -72,9 +71,9 @@ class Said:
 class Deciding:
     """Takes people's answers to questions."""
 
-    def __init__(self, driver: Driver, walk: Walk) -> None:
+    def __init__(self, driver: Driver, pipeline: Pipeline) -> None:
         self._driver = driver
-        self._walk = walk
+        self._pipeline = pipeline
 
     async def decide(self, said: Said, *, approve_it: bool, remember: Remember | None = None) -> Result:
         """Record a person's answer and return where the call then stands.
@@ -86,7 +85,7 @@ class Deciding:
             call, approval = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=approve_it)
             now = self._driver.now()
-            change = approve.decide(call, approval, approve=approve_it, by=said.by.name, reason=reason, now=now)
+            change = steps.decide(call, approval, approve=approve_it, by=said.by.name, reason=reason, now=now)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
@@ -116,7 +115,7 @@ class Deciding:
         while True:
             call, approval = await self._answerable(said)
             now, by = self._driver.now(), said.by.name
-            change = approve.respond(call, approval, by=by, response=encoded, shown=shown, now=now)
+            change = steps.respond(call, approval, by=by, response=encoded, shown=shown, now=now)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
             if done is not None:
                 return result_of(done, data=orjson.loads(encoded))
@@ -127,7 +126,7 @@ class Deciding:
             raise UsageError("An approval is extended by a positive number of seconds.")
         return await self._change(
             said,
-            lambda call, approval: approve.extend(
+            lambda call, approval: steps.extend(
                 call, approval, seconds=seconds, by=said.by.name, now=self._driver.now()
             ),
         )
@@ -138,9 +137,7 @@ class Deciding:
             raise UsageError("Escalating needs at least one role to ask.")
         asked = await self._change(
             said,
-            lambda call, approval: approve.escalate(
-                call, approval, roles=roles, by=said.by.name, now=self._driver.now()
-            ),
+            lambda call, approval: steps.escalate(call, approval, roles=roles, by=said.by.name, now=self._driver.now()),
         )
         if self._driver.on_asked is not None:
             self._driver.on_asked(asked)
@@ -153,9 +150,7 @@ class Deciding:
             raise UsageError("A comment needs words.")
         return await self._change(
             said,
-            lambda call, approval: approve.comment(
-                call, approval, by=said.by.name, text=masked, now=self._driver.now()
-            ),
+            lambda call, approval: steps.comment(call, approval, by=said.by.name, text=masked, now=self._driver.now()),
         )
 
     async def revoke(self, grant_id: str, *, by: Principal, reason: str | None, project: str | None) -> Grant:
@@ -228,7 +223,7 @@ class Deciding:
             edited_from=approval.id,
             difference=difference(real, restored, driver.mask),
         )
-        return approve.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=driver.now())
+        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=driver.now())
 
     async def _revise(self, call: Call, approval: Approval, arguments: Mapping[str, Any]) -> tuple[Call, Approval]:
         """Return the call with other arguments, and its new question.
@@ -240,10 +235,10 @@ class Deciding:
         now, id, nonce = driver.now(), driver.new_id(), driver.new_id()
         left_s = (approval.expires_at - now).total_seconds()
         if driver.realm(call.project).registry.find(call.tool_name) is not None:
-            revised = await self._walk.revise(call, arguments)
+            revised = await self._pipeline.revise(call, arguments)
             timeout = max(left_s, revised.timeout_s)
             terms = revised.terms
-            fresh = approve.question(
+            fresh = steps.question(
                 revised.call, revised.tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms,
                 undo_ttl_s=approval.undo_ttl_s,
             )  # fmt: skip
@@ -254,7 +249,7 @@ class Deciding:
             said = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(checked.value))
             raise ToolInputError(f"Arguments of `{call.tool_name}` do not fit its schema: {said}.", tool=call.tool_name)
         other = evolve(call, arguments=checked.canonical, shown=driver.mask(checked.value), preview=None)
-        fresh = approve.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
+        fresh = steps.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
         kept = ("message", "input_schema", "undoable", "undo_ttl_s", "approve_label", "reject_label", "requires_reason")
         return other, evolve(fresh, **{name: getattr(approval, name) for name in kept})
 

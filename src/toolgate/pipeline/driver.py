@@ -27,12 +27,11 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
-from toolgate.pipeline.approve import DISPATCH_GRACE_S
-from toolgate.pipeline.execute import REMOTE
 from toolgate.pipeline.minding import Minder
+from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.relay import Relay, Tally
-from toolgate.pipeline.route import Route, lay_out
+from toolgate.pipeline.steps.asking import DISPATCH_GRACE_S
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.runner import Runner
 from toolgate.ports.store import Store
@@ -207,20 +206,32 @@ class Driver:
         """Return the policy a project's calls answer to now."""
         return self.realm(project).policy(self.policy)
 
-    def route(self, tool: ToolDefinition, project: str) -> Route:
-        """Return what is known about a tool under a project's current policy before any call is looked at."""
+    def plan(self, name: str, project: str) -> Plan:
+        """Return the plan of the tool of this name under a project's policy and the mode of now.
+
+        Raises ToolNotFoundError.
+        """
         realm = self.realm(project)
+        return self._planned(realm, realm.registry.resolve(name))
+
+    def plan_of(self, tool: ToolDefinition, project: str) -> Plan:
+        """Return the plan of a tool under a project's policy and the mode of now."""
+        return self._planned(self.realm(project), tool)
+
+    def current(self, plan: Plan, project: str) -> Plan:
+        """Return a plan as it is now: the same, unless the mode or the project's policy is another."""
+        return self._planned(self.realm(project), plan.tool)
+
+    def _planned(self, realm: Realm, tool: ToolDefinition) -> Plan:
         policy = self.policy if realm is self.home else realm.policy(self.policy)
-        known = realm.routes.get(tool.name)
-        if known is None or known.tool is not tool or known.policy is not policy:
-            known = realm.routes[tool.name] = lay_out(
-                tool, policy, owner=self.owner, placements=self.runners, mask=self.masker.text
-            )
-        return known
+        plan, mode = realm.plans.get(tool.name), self.store.mode
+        if plan is None or plan.tool is not tool or plan.policy is not policy or plan.mode is not mode:
+            plan = realm.plans[tool.name] = compile_plan(tool, policy, mode, mask=self.masker.repeated)
+        return plan
 
     def undo_ttl(self, tool: ToolDefinition, project: str) -> float:
         """How long undo data of this tool is kept: the tool's word, the policy's, or the gate's."""
-        return tool.undo_ttl_seconds or self.route(tool, project).stance.undo_ttl_s or self.undo_ttl_s
+        return tool.undo_ttl_seconds or self.plan_of(tool, project).stance.undo_ttl_s or self.undo_ttl_s
 
 
 _NOBODYS = Realm(registry=ToolRegistry())

@@ -11,20 +11,18 @@ from datetime import datetime, timedelta
 from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change, Durability
-from toolgate.kernel.context import Mode, Principal
-from toolgate.kernel.event import Draft
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Principal
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
-from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import Placement, ToolDefinition
-from toolgate.pipeline import record
+from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import OFFER_AGAIN_S, REMOTE, Outcome, decode, interpret
-from toolgate.pipeline.perform import Performer
-from toolgate.pipeline.permit import rule_on
+from toolgate.pipeline.outcome import Outcome, decode, interpret
+from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
+from toolgate.pipeline.recording import Ran, Recorder
 from toolgate.ports.runner import Job
 
 MOST_ATTEMPTS = 3
@@ -38,9 +36,9 @@ MOST_BETWEEN_S = 60.0
 class Leases:
     """Gives claimed calls to those who run them, and hears what they report. The first report counts."""
 
-    def __init__(self, driver: Driver, performer: Performer) -> None:
+    def __init__(self, driver: Driver, recorder: Recorder) -> None:
         self._driver = driver
-        self._performer = performer
+        self._recorder = recorder
 
     async def dispatch(self, project: str, call_id: str, *, to: Principal) -> Call:
         """Give the call to `to` alone and return it with its real arguments and its fence, to be sent at once.
@@ -76,26 +74,21 @@ class Leases:
                     f"Call {call_id} needs the tool `{call.tool_name}` as it was when it was asked for."
                 )
             now, mode = driver.now(), driver.store.mode
-            denial = None if tool is None else await self._denial(call, tool, mode, now)
+            denial = None if tool is None else await self._denial(call, driver.plan_of(tool, project), now)
             if denial is None:
                 break
             text = f"`{call.tool_name}` did not run: it is denied now: {driver.masker.text(denial)}"
-            if await self._try(record.failed(call, now=now, status=Status.FAILED, code="denied", error=text)):
+            if await self._try(steps.fail(call, now=now, status=Status.FAILED, code="denied", error=text)):
                 raise ConflictError(f"Call {call_id} is denied now and did not run.")
         term = self._term(call) if lease_s is None else timedelta(seconds=lease_s)
-        leased = evolve(call.stay(), runner=to.name, due_at=now + term)
-        event = tell(leased, "tool.dispatched", {"runner": to.name, "attempt": call.attempt})
-        durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
-        return evolve(_step(leased, call, events=(event,), at=now, durability=durability), mode_seen=mode)
+        return steps.take(call, by=to.name, now=now, lease=term, mode=mode)
 
-    async def _denial(self, call: Call, tool: ToolDefinition, mode: Mode, now: datetime) -> str | None:
+    async def _denial(self, call: Call, plan: Plan, now: datetime) -> str | None:
         """Why the rules of now refuse a call that was allowed when it was claimed, maybe by another process."""
         driver, subject = self._driver, call
-        route = driver.route(tool, call.project)
         if call.undo_of is not None:
             subject = await driver.read(call.project, call.undo_of)
-        facts = look(call, tool, route.stance, decode(subject.arguments), mode=mode, now=now)
-        ruling = rule_on(call, tool, route.stance, route.rules, facts)
+        _, ruling = plan.judge(call, decode(subject.arguments), now)
         if ruling.denial is not None:
             return ruling.denial.reason
         assert ruling.assessment is not None
@@ -107,7 +100,7 @@ class Leases:
         """Hold the call for longer; ConflictError where its row is not as given any more."""
         now = self._driver.now()
         renewed = evolve(call.stay(), due_at=now + timedelta(seconds=lease_s))
-        await self._driver.commit(_step(renewed, call, events=(), at=now, durability=Durability.COMMITTED))
+        await self._driver.commit(steps.moved(renewed, call, now=now, events=()))
         return renewed
 
     async def progress(
@@ -132,7 +125,7 @@ class Leases:
                 told["message"] = veil.text(message)
             renewed = evolve(call.stay(), due_at=now + self._term(call))
             event = tell(renewed, "tool.progress", told)
-            if await self._try(_step(renewed, call, events=(event,), at=now, durability=Durability.COMMITTED)):
+            if await self._try(steps.moved(renewed, call, now=now, events=(event,))):
                 return result_of(renewed)
 
     async def complete(
@@ -154,9 +147,9 @@ class Leases:
             tool = driver.realm(call.project).registry.find(call.tool_name)
             if tool is None:
                 raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
-            job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
+            job = Ran(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
             job.undo = await driver.store.undo(project, call.undo_of or call.id)
-            result = await self._performer.record(job, _outcome(call, tool, output), self._since(call))
+            result = await self._recorder.record(job, _outcome(call, tool, output), self._since(call))
             if result is not None:
                 return result
             tried = call
@@ -179,7 +172,7 @@ class Leases:
         call = tried or await self._driver.read(project, call_id)
         is_holder = fence == call.fence if fence is not None else by is not None and by.name == call.runner
         if tried is not None or (call.status is Status.UNKNOWN and is_holder):
-            await self._performer.late(call, None)
+            await self._recorder.late(call, None)
 
     async def _try(self, change: Change) -> bool:
         """Commit; False where the row changed meanwhile and has to be looked at again."""
@@ -212,7 +205,7 @@ class Leases:
         waited_s = (now - (call.started_at or call.created_at)).total_seconds()
         later = now + timedelta(seconds=min(max(OFFER_AGAIN_S, waited_s), MOST_BETWEEN_S))
         waiting = evolve(call.stay(), due_at=later)
-        await driver.commit(_step(waiting, call, events=(), at=now, durability=Durability.COMMITTED))
+        await driver.commit(steps.moved(waiting, call, now=now, events=()))
         runner = driver.runners.get(call.placement)
         if tool is not None and runner is not None:
             await runner.run(Job(waiting, tool, tool.handler, tool.is_async, None))  # type: ignore[arg-type]  # a tool has a handler
@@ -222,12 +215,12 @@ class Leases:
         now = self._driver.now()
         if call.runner is None and call.placement in REMOTE:
             error = f"Nobody was there to run `{call.tool_name}` in time; nothing was sent and nothing ran."
-            return record.failed(call, now=now, status=Status.FAILED, code="no_runner", error=error)
+            return steps.fail(call, now=now, status=Status.FAILED, code="no_runner", error=error)
         if _is_repeatable(call):
             error = "The call timed out: nobody reported a result in time."
-            return record.failed(call, now=now, status=Status.FAILED, code="timeout", error=error, timed_out=True)
+            return steps.fail(call, now=now, status=Status.FAILED, code="timeout", error=error, timed_out=True)
         error = "The call timed out: nobody reported a result in time. Whether the effect happened is unknown."
-        return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error, timed_out=True)
+        return steps.fail(call, now=now, status=Status.UNKNOWN, code="unknown", error=error, timed_out=True)
 
     def can_offer_again(self, call: Call) -> bool:
         """Whether a call whose lease ran out is offered again: it may be repeated and was not too often."""
@@ -250,13 +243,9 @@ def _is_repeatable(call: Call) -> bool:
 def _unsure(call: Call, now: datetime, reason: str) -> Change:
     """The end of a call whose holder does not know how it ended. `reason` is masked already."""
     if _is_repeatable(call):
-        return record.failed(call, now=now, status=Status.FAILED, code="execution_failed", error=reason)
+        return steps.fail(call, now=now, status=Status.FAILED, code="execution_failed", error=reason)
     error = f"Its runner does not know whether the effect happened: {reason}"
-    return record.failed(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
-
-
-def _step(after: Call, before: Call, *, events: tuple[Draft, ...], at: datetime, durability: Durability) -> Change:
-    return Change(project=after.project, at=at, call=after, expect=before.version, events=events, durability=durability)
+    return steps.fail(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
 
 
 def _outcome(call: Call, tool: ToolDefinition, output: ToolOutput) -> Outcome:

@@ -11,14 +11,11 @@ from typing import NamedTuple
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import SYSTEM_PROJECT, Mode
-from toolgate.kernel.ruling import look
+from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.tool import Placement
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import decode
-from toolgate.pipeline.perform import Performer
-from toolgate.pipeline.permit import permit
-from toolgate.ports.runner import Job
+from toolgate.pipeline.flight import Flight, Flights
+from toolgate.pipeline.outcome import decode
 from toolgate.ports.store import ApprovalQuery, CallQuery
 
 LISTED = 100
@@ -35,18 +32,18 @@ class Frozen(NamedTuple):
 class Lockdown:
     """Enforces LOCKDOWN in this process."""
 
-    def __init__(self, driver: Driver, performer: Performer) -> None:
+    def __init__(self, driver: Driver, flights: Flights) -> None:
         self._driver = driver
-        self._performer = performer
+        self._flights = flights
 
     def enforce(self) -> Frozen:
         """Stop what runs here and is not permitted in LOCKDOWN."""
         stopped: list[str] = []
         left: list[str] = []
-        for job in self._performer.running():
+        for job in self._flights.running():
             if job.stop is not None or self._is_permitted(job):
                 continue
-            if self._can_stop(job) and self._performer.stop(job.call.project, job.call.id, "cancelled", "LOCKDOWN"):
+            if self._can_stop(job) and self._flights.stop(job.call.project, job.call.id, "cancelled", "LOCKDOWN"):
                 stopped.append(job.call.id)
             else:
                 left.append(job.call.id)
@@ -70,13 +67,13 @@ class Lockdown:
         event = ("mode.enforced", None, data)
         await driver.commit(Change(project=SYSTEM_PROJECT, at=driver.now(), events=(event,)))
 
-    def _is_permitted(self, job: Job) -> bool:
+    def _is_permitted(self, job: Flight) -> bool:
         driver, call = self._driver, job.call
-        route = driver.route(job.tool, call.project)
-        facts = look(call, job.tool, route.stance, decode(call.arguments), mode=Mode.LOCKDOWN, now=driver.now())
-        return permit(call, job.tool, route.stance, route.rules, facts).denial is None
+        plan = driver.plan_of(job.tool, call.project)
+        _, ruling = plan.judge(call, decode(call.arguments), driver.now())
+        return ruling.denial is None
 
     @staticmethod
-    def _can_stop(job: Job) -> bool:
+    def _can_stop(job: Flight) -> bool:
         """A thread cannot be stopped: asking it to would only make its outcome unknown."""
         return job.is_async or job.inside != Placement.INLINE

@@ -9,36 +9,29 @@ from typing import Any, NamedTuple
 
 from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError, text_of
 from toolgate.kernel.call import Call
-from toolgate.kernel.event import Draft
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
-from toolgate.pipeline import record
+from toolgate.pipeline import steps
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import decode
+from toolgate.pipeline.outcome import decode
 
 PENDING_AFTER_S = 0.05
 """How long preparing a new call may take before it is stored, so that it is seen and outlives its process."""
 
 
 class Made(NamedTuple):
-    """A new call and how preparing it went. `first` are the events its next change must tell."""
+    """A new call and how preparing it went."""
 
     call: Call
-    first: tuple[Draft, ...]
     undo: UndoRecord | None = None
     error: ToolError | None = None
 
 
 async def prepare_new(
-    driver: Driver,
-    call: Call,
-    tool: ToolDefinition,
-    now: datetime,
-    first: tuple[Draft, ...],
-    go_on: Callable[[], Coroutine[Any, Any, None]],
+    driver: Driver, call: Call, tool: ToolDefinition, now: datetime, go_on: Callable[[], Coroutine[Any, Any, None]]
 ) -> Made:
     """Have the tool prepare a new call; where that takes time, the call is stored as PENDING meanwhile.
 
@@ -49,20 +42,20 @@ async def prepare_new(
     try:
         await asyncio.wait({preparing}, timeout=PENDING_AFTER_S)
         if is_storing := not preparing.done():
-            call = evolve(call.stay(), owner=driver.owner)
-            await driver.commit(record.pending(call, now=now, first=first))
-            first = ()
+            change = steps.pending(call, now=now, owner=driver.owner)
+            await driver.commit(change)
+            call = change.call or call
             await asyncio.wait({preparing})
         ready, undo = preparing.result()
     except ToolError as error:
-        return Made(call, first, error=error)
+        return Made(call, error=error)
     except asyncio.CancelledError:
         if is_storing:
             driver.spawn(go_on())
         raise
     finally:
         preparing.cancel()
-    return Made(evolve(call, preview=ready.preview, preconditions=ready.preconditions), first, undo)
+    return Made(evolve(call, preview=ready.preview, preconditions=ready.preconditions), undo)
 
 
 async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:
@@ -111,7 +104,7 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
     if undo_data is None or not driver.realm(call.project).keeps_undo:
         return ready, None
     ttl_s = driver.undo_ttl(tool, call.project)
-    return ready, record.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+    return ready, steps.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 
 def not_undone(call: Call, reason: str) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.plan import Plan
 from toolgate.pipeline.relay import Relay
-from toolgate.pipeline.route import Route
 from toolgate.ports.channel import Channel
 
 Adjust = Callable[[Policy], Policy]
@@ -43,7 +43,7 @@ class Realm:
     relay: Relay | None = None
     channels: tuple[Channel, ...] = ()
     keeps_undo: bool = True
-    routes: dict[str, Route] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
     _adjusted: tuple[Policy, Policy] | None = None
 
     def policy(self, base: Policy) -> Policy:

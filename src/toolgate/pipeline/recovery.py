@@ -20,15 +20,15 @@ from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
-from toolgate.kernel.ruling import look
 from toolgate.kernel.tool import ToolDefinition, is_async
-from toolgate.pipeline import record
+from toolgate.pipeline import steps
 from toolgate.pipeline.answers import settled_undo
 from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.execute import REMOTE, decode
-from toolgate.pipeline.perform import Performer
-from toolgate.pipeline.permit import permit
+from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.outcome import decode
+from toolgate.pipeline.plan import REMOTE
+from toolgate.pipeline.recording import Recorder
 from toolgate.ports.store import ApprovalQuery, CallQuery
 
 BATCH = 100
@@ -39,16 +39,17 @@ log = logging.getLogger("toolgate.recovery")
 class Recovery:
     """Looks after the calls of dead owners. Several processes may do so at once: the first commit wins."""
 
-    def __init__(self, driver: Driver, performer: Performer, offer: Callable[[Call], None]) -> None:
+    def __init__(self, driver: Driver, flights: Flights, recorder: Recorder, offer: Callable[[Call], None]) -> None:
         self._driver = driver
-        self._performer = performer
+        self._flights = flights
+        self._recorder = recorder
         self._offer = offer
         self._reconciling: dict[tuple[str, str], Future[None]] = {}
         """Every call whose tool was asked here what happened, done when it has answered."""
 
     async def recover(self) -> None:
         """Settle what can be settled about every orphaned or unknown call this process knows the tool of."""
-        await self._performer.record_again()
+        await self._recorder.record_again()
         await self._look_after(Status.EXECUTING, self._take_over)
         for status in (Status.PENDING, Status.APPROVED):
             await self._look_after(status, self._inherit)
@@ -129,24 +130,32 @@ class Recovery:
     async def try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
-        mode, route = driver.store.mode, driver.route(tool, call.project)
-        facts = look(call, tool, route.stance, decode(call.arguments), mode=mode, now=driver.now())
-        denial = permit(call, tool, route.stance, route.rules, facts).denial
+        plan, now = driver.plan_of(tool, call.project), driver.now()
+        denial = plan.judge(call, decode(call.arguments), now)[1].denial
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return
         undo = await driver.store.undo(call.project, call.undo_of) if call.undo_of is not None else None
-        started = self._performer.restart(call, tool, mode, undo)
+        is_remote = call.placement in REMOTE
+        again = steps.reclaim(
+            call,
+            now=now,
+            owner=driver.owner,
+            mode=plan.mode,
+            fence=driver.new_id() if is_remote else None,
+            due_at=now + timedelta(seconds=plan.offer_s) if is_remote else None,
+        )
+        started = self._flights.launch(again, plan, undo)
         if isinstance(started, asyncio.Future):
             started.add_done_callback(_hear)
-            if call.placement in REMOTE:
+            if is_remote:
                 await started  # only until it is offered
 
     async def _give_up(self, call: Call, why: str) -> None:
         driver = self._driver
         status, code = (Status.UNKNOWN, "unknown") if call.has_effects else (Status.FAILED, "denied")
         error = f"The process that ran this call died; {why}."
-        await driver.commit(record.failed(call, now=driver.now(), status=status, code=code, error=error))
+        await driver.commit(steps.fail(call, now=driver.now(), status=status, code=code, error=error))
 
     async def _reconcile_all(self) -> None:
         last: Call | None = None
@@ -197,7 +206,7 @@ class Recovery:
             return
         if output is None:
             return
-        change = record.settled(
+        change = steps.settle(
             call,
             now=driver.now(),
             happened=output.success,

@@ -12,7 +12,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.record import evolve
-from toolgate.pipeline import approve
+from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.leasing import MOST_BETWEEN_S, Leases
 from toolgate.pipeline.lockdown import Lockdown
@@ -109,7 +109,7 @@ class Sweeper:
         found = await self._driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
         approval, now = found[0], self._driver.now()
         if now >= approval.expires_at:
-            return approve.expire(call, approval, now=now)
+            return steps.expire(call, approval, now=now)
         if approval.escalate_at is not None and now >= approval.escalate_at:
-            return approve.escalate(call, approval, roles=frozenset(), by=None, now=now)
-        return approve.warn(call, approval, now=now)
+            return steps.escalate(call, approval, roles=frozenset(), by=None, now=now)
+        return steps.warn(call, approval, now=now)

@@ -18,10 +18,9 @@ from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
-from toolgate.pipeline import record
+from toolgate.pipeline import Pipeline, steps
 from toolgate.pipeline.binding import is_unchanged, metadata_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.walk import Walk
 from toolgate.ports.store import CallQuery
 
 PAGE = 500
@@ -75,9 +74,9 @@ class UndoReport(NamedTuple):
 class Undoing:
     """Undoes calls, one at a time, refusing whatever it cannot undo truthfully."""
 
-    def __init__(self, driver: Driver, walk: Walk) -> None:
+    def __init__(self, driver: Driver, pipeline: Pipeline) -> None:
         self._driver = driver
-        self._walk = walk
+        self._pipeline = pipeline
 
     async def undo(self, project: str, call_id: str, context: Context, *, force: bool = False) -> Result:
         """Return the undo call's result. A refusal is a FAILED result with `undo_failed` or `undo_conflict`.
@@ -113,7 +112,7 @@ class Undoing:
             shown={"undo_of": call_id, "forced": force},
         )
         claimed = evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id)
-        return await self._walk.submit_undo(call, tool, claimed)
+        return await self._pipeline.undo(call, tool, claimed)
 
     async def kept(self, project: str, call_id: str) -> UndoMetadata | None:
         """Return what is kept for the undo of a call; None where nothing is, or it was used."""
@@ -140,7 +139,7 @@ class Undoing:
         )
         ttl_s = driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project)
         data = encode(metadata.undo_data, what="undo data")
-        undo = record.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+        undo = steps.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         undo = evolve(undo, expires_at=now + timedelta(seconds=ttl_s))
         event = tell(call, "tool.adopted", {"kept_since": metadata.created_at})
         change = Change(project=project, at=now, call=call, undo=undo, events=(event,))
@@ -167,7 +166,7 @@ class Undoing:
 
     async def _refuse(self, call: Call, code: str, reason: str) -> Result:
         text = f"Call {call.undo_of} (`{call.tool_name}`) was not undone: {reason}."
-        change = record.failed(call, now=self._driver.now(), status=Status.FAILED, code=code, error=text)
+        change = steps.fail(call, now=self._driver.now(), status=Status.FAILED, code=code, error=text)
         await self._driver.commit(change)
         assert change.call is not None
         return result_of(change.call)

@@ -15,9 +15,8 @@ from toolgate.kernel.context import Principal
 from toolgate.kernel.output import Result
 from toolgate.kernel.tool import Placement
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.eager import finish
+from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.leasing import Leases
-from toolgate.pipeline.perform import Performer
 from toolgate.pipeline.waiting import Key
 from toolgate.ports.bus import Hint
 from toolgate.ports.runner import Job, Runner
@@ -30,9 +29,9 @@ log = logging.getLogger("toolgate.worker")
 class Work:
     """Takes calls that wait for a worker and runs them in this process."""
 
-    def __init__(self, driver: Driver, performer: Performer, leases: Leases) -> None:
+    def __init__(self, driver: Driver, flights: Flights, leases: Leases) -> None:
         self._driver = driver
-        self._performer = performer
+        self._flights = flights
         self._leases = leases
         self._held: dict[Key, Job] = {}
         self._listens = False
@@ -57,8 +56,8 @@ class Work:
             keeps_undo = call.undo_of is not None or tool.prepare is not None
             undo = await driver.store.undo(project, call.undo_of or call.id) if keeps_undo else None
             try:
-                started = self._performer.start(taking, tool, undo, runner=holding, inside=inside)
-                return await finish(started) if isinstance(started, asyncio.Future) else started
+                plan = driver.plan_of(tool, project)
+                return await self._flights.fly(taking, plan, undo, runner=holding, inside=inside)
             except ConflictError:
                 log.debug("call %s changed while it was taken; looking again", call_id)
 
@@ -71,7 +70,7 @@ class Work:
 
     def _heed(self, call: Call) -> None:
         if call.recalled is not None:
-            self._performer.stop(call.project, call.id, "cancelled", call.recalled)
+            self._flights.stop(call.project, call.id, "cancelled", call.recalled)
 
     async def hold(self, job: Job, runner: Runner, lease_s: float) -> object:
         """Run a job that was taken, renewing its lease until it ends."""
@@ -98,7 +97,7 @@ class Work:
             log.warning("the lease of call %s cannot be renewed now: %s", job.call.id, error.code)
         except ConflictError:
             if not await self._is_mine(job):
-                self._performer.stop(job.call.project, job.call.id, "cancelled", "its lease was lost")
+                self._flights.stop(job.call.project, job.call.id, "cancelled", "its lease was lost")
                 return False
         return True
 

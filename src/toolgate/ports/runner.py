@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
 from toolgate.kernel.call import Call
-from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms
 from toolgate.kernel.tool import Hook, ToolDefinition
 from toolgate.kernel.undo import UndoRecord
@@ -22,35 +20,19 @@ PARKED: Final = Parked()
 
 
 class Job:
-    """One claimed execution, and the handle by which others may end it.
+    """One claimed execution, as a runner sees it.
 
-    `started` is the monotonic time at which the hook was entered, 0.0 while it does not run. `stop` says why
-    somebody wants it to end, and `end` is what those who wait for it wait for. A runner whose hook cannot be
-    stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled. `payload` are
-    the call's arguments where they are at hand as a copy nobody else holds. `undo` is the undo record claimed
-    or prepared with the call. `lasting` is what the claim was (see `Change`): a runner leaves `call.shown` alone.
-    `sandbox` is what the policy says of the sandbox it may run in. `output` is what the hook returned, if that was
-    a ToolOutput. `runner` is where it runs instead of its placement's runner: a worker runs a call by this, `inside`
-    the placement it has there.
+    `undo` is the undo record claimed or prepared with the call. `inside` is where the hook runs: the call's placement,
+    or, at a worker, the one it has there. `sandbox` is what the policy says of the sandbox it may run in. A runner
+    whose hook cannot be stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled.
     """
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
-    stop: str | None = None
-    detail: str | None = None
-    stoppable: bool = True
-    started: float = 0.0
-    task: asyncio.Task[Any] | None = None
-    loop: asyncio.AbstractEventLoop | None = None
-    end: asyncio.Future[Any] | None = None
-    late: Callable[[BaseException | None], None] | None = None
-
-    payload: dict[str, Any] | None = None
-    lasting: bool = False
-    runner: Runner | None = None
     inside: str = ""
     sandbox: SandboxTerms | None = None
-    output: ToolOutput | None = None
+    stoppable: bool = True
+    late: Callable[[BaseException | None], None] | None = None
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:
         self.call = call

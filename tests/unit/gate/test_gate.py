@@ -21,7 +21,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.record import evolve
-from toolgate.pipeline import approve
+from toolgate.pipeline.steps import asking
 from toolgate.ports.bus import Hint, Listener
 from toolgate.testing.patience import until
 
@@ -48,7 +48,7 @@ async def test_calls_that_ended_leave_nothing_in_the_gates_books() -> None:
         attendance = gate._attendance
         assert attendance._homes == {}
         assert attendance._waiters._waiting == {}
-        assert gate._performer._running == {}
+        assert gate._flights._flying == {}
         await until(lambda: not attendance._strays)
 
 
@@ -57,7 +57,7 @@ async def _is(gate: Gate, call_id: str, status: Status) -> bool:
 
 
 async def test_an_approved_call_nobody_took_is_offered_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approve, "DISPATCH_GRACE_S", 0.02)
+    monkeypatch.setattr(asking, "DISPATCH_GRACE_S", 0.02)
     async with toolgate.open(tools=[ASKING]) as gate:
         parked = await gate.call("write", wait=False)
         gate.registry.discard("write")
@@ -279,9 +279,9 @@ async def test_a_gate_can_be_told_of_a_call_while_it_is_opened() -> None:
 async def test_a_call_whose_row_changes_while_it_is_taken_up_is_taken_up_again(
     times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(approve, "DISPATCH_GRACE_S", 3600)  # nobody offers it again meanwhile
+    monkeypatch.setattr(asking, "DISPATCH_GRACE_S", 3600)  # nobody offers it again meanwhile
     async with toolgate.open(tools=[ASKING]) as gate:
-        resume, left = gate._walk.resume, [None] * times
+        resume, left = gate._pipeline.resume, [None] * times
 
         async def disturbed(call: Call) -> Result:
             if left:
@@ -293,7 +293,7 @@ async def test_a_call_whose_row_changes_while_it_is_taken_up_is_taken_up_again(
                     await writing
             return await resume(call)
 
-        monkeypatch.setattr(gate._walk, "resume", disturbed)
+        monkeypatch.setattr(gate._pipeline, "resume", disturbed)
         parked = await gate.call("write", wait=False)
         await gate.decide(str(parked.approval_id), "approve", by="ann")
         await until(lambda: _is(gate, parked.call_id, Status.COMPLETED))

@@ -18,15 +18,16 @@ from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline import Pipeline
 from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.deciding import Deciding, Said
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.leasing import Leases
-from toolgate.pipeline.perform import Performer
+from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.recovery import Recovery
 from toolgate.pipeline.sweeper import Sweeper
 from toolgate.pipeline.undoing import Undoing
-from toolgate.pipeline.walk import Walk
 from toolgate.ports.runner import PARKED, Job
 from toolgate.testing.clock import FakeClock
 from toolgate.testing.stores import RemoteStore
@@ -69,13 +70,14 @@ class Rig:
             now=self.clock.now,
             new_id=lambda: f"id-{next(numbers)}",
         )
-        self.performer = Performer(self.driver)
-        self.walk = Walk(self.driver, self.performer)
-        self.answers = Answers(self.driver, self.performer)
-        self.deciding = Deciding(self.driver, self.walk)
-        self.undoing = Undoing(self.driver, self.walk)
-        self.recovery = Recovery(self.driver, self.performer, self.offered.append)
-        self.leases = Leases(self.driver, self.performer)
+        self.recorder = Recorder(self.driver)
+        self.flights = Flights(self.driver, self.recorder)
+        self.pipeline = Pipeline(self.driver, self.flights)
+        self.answers = Answers(self.driver, self.flights)
+        self.deciding = Deciding(self.driver, self.pipeline)
+        self.undoing = Undoing(self.driver, self.pipeline)
+        self.recovery = Recovery(self.driver, self.flights, self.recorder, self.offered.append)
+        self.leases = Leases(self.driver, self.recorder)
         self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery, self.leases)
 
     async def decide(self, approval_id: str, *, approve_it: bool, by: Principal, **more: Any) -> Result:

@@ -32,7 +32,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def parked(rig: Rig) -> str:
-    return str((await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1")).approval_id)
+    return str((await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT, call_id="c1")).approval_id)
 
 
 def once(rig: Rig, meanwhile: Any) -> None:

@@ -41,7 +41,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def parked(rig: Rig, **arguments: object) -> str:
-    return str((await rig.walk.submit("ask", arguments, DEFAULT_CONTEXT)).approval_id)
+    return str((await rig.pipeline.run("ask", arguments, DEFAULT_CONTEXT)).approval_id)
 
 
 def once(rig: Rig, meanwhile: Any) -> None:
@@ -74,7 +74,7 @@ async def test_every_verb_is_tried_again_when_the_row_changed_meanwhile(rig: Rig
 async def test_a_grant_used_while_it_is_revoked_is_revoked_all_the_same(rig: Rig) -> None:
     await rig.decide(await parked(rig), approve_it=True, by=ANN, remember=Remember())
     (grant,) = await rig.store.grants(GrantQuery())
-    once(rig, lambda: rig.walk.submit("ask", {}, DEFAULT_CONTEXT))
+    once(rig, lambda: rig.pipeline.run("ask", {}, DEFAULT_CONTEXT))
     revoked = await rig.deciding.revoke(grant.id, by=BOB, reason=None, project=None)
     assert (len(revoked.used), revoked.revoked_by) == (1, "bob")
 
@@ -83,7 +83,7 @@ async def test_a_grant_revoked_right_before_the_claim_lets_nothing_run(rig: Rig)
     await rig.decide(await parked(rig), approve_it=True, by=ANN, remember=Remember())
     (grant,) = await rig.store.grants(GrantQuery())
     once(rig, lambda: rig.deciding.revoke(grant.id, by=BOB, reason=None, project=None))
-    assert (await rig.walk.submit("ask", {}, DEFAULT_CONTEXT)).status is Status.AWAITING_APPROVAL
+    assert (await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT)).status is Status.AWAITING_APPROVAL
 
 
 async def test_time_escalates_then_warns_then_expires_and_the_channels_hear_of_it() -> None:

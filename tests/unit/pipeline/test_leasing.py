@@ -44,7 +44,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def claimed(rig: Rig, tool: str = "far") -> Call:
-    await rig.walk.submit(tool, {"key": "correct-horse-9"}, DEFAULT_CONTEXT, call_id="c1")
+    await rig.pipeline.run(tool, {"key": "correct-horse-9"}, DEFAULT_CONTEXT, call_id="c1")
     return await rig.driver.read("default", "c1")
 
 

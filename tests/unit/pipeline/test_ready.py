@@ -43,7 +43,7 @@ class Bench:
         return ToolOutput.ok("done")
 
     def submit(self, tool: str, context: Context = DEFAULT_CONTEXT) -> asyncio.Task[Any]:
-        return asyncio.ensure_future(self.rig.walk.submit(tool, {}, context, call_id="c1"))
+        return asyncio.ensure_future(self.rig.pipeline.run(tool, {}, context, call_id="c1"))
 
     async def status(self) -> Status | None:
         call = await self.rig.store.call("default", "c1")
@@ -161,14 +161,14 @@ async def test_a_restarted_call_is_prepared_again_and_runs(bench: Bench) -> None
         looked.append(1)
 
     bench.rig.driver.refresh = refresh
-    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    result = await bench.rig.pipeline.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.ran, bench.begun, looked) == (Status.COMPLETED, ["c1"], 2, [1])
 
 
 async def test_a_restarted_call_whose_tool_is_another_now_ends(bench: Bench) -> None:
     await _stored(bench)
     bench.rig.driver.registry.add(ToolDefinition(name="write", handler=bench.run, effects="irreversible"))
-    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    result = await bench.rig.pipeline.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, result.error_code, bench.ran) == (Status.FAILED, "prepare_failed", [])
 
 
@@ -176,12 +176,12 @@ async def test_a_restarted_call_is_judged_by_the_rules_of_now(bench: Bench) -> N
     await _stored(bench)
     lockdown = Change(project=SYSTEM_PROJECT, at=bench.rig.clock.now(), set_mode=Mode.LOCKDOWN)
     await bench.rig.driver.commit(lockdown)
-    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    result = await bench.rig.pipeline.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.begun) == (Status.DENIED, 1)
 
 
 async def test_a_restarted_call_that_cannot_be_prepared_ends(bench: Bench) -> None:
     await _stored(bench)
     bench.error = ToolDeniedError("outside", tool="write")
-    result = await bench.rig.walk.restart(await bench.rig.driver.read("default", "c1"))
+    result = await bench.rig.pipeline.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.ran) == (Status.DENIED, [])

@@ -10,8 +10,8 @@ from toolgate import ToolDefinition, ToolOutput
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
-from toolgate.pipeline import approve
 from toolgate.pipeline.leasing import MOST_BETWEEN_S
+from toolgate.pipeline.steps import asking
 from toolgate.ports.store import ApprovalQuery
 
 
@@ -32,7 +32,7 @@ async def rig(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
 async def _asked_by(rig: Rig, owner: str | None) -> Approval:
     """Leave a question behind, asked by another process."""
     rig.driver.owner, mine = str(owner), rig.driver.owner
-    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1")
+    asked = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT, call_id="c1")
     rig.driver.owner = mine
     [approval] = await rig.store.approvals(ApprovalQuery(id=asked.approval_id))
     return approval
@@ -82,13 +82,13 @@ async def test_a_call_this_process_should_run_is_offered_as_often_after_a_long_t
     for times in (1, 2, 3):
         await rig.sweeper.sweep()
         assert len(rig.offered) == times
-        rig.clock.advance(approve.DISPATCH_GRACE_S)
+        rig.clock.advance(asking.DISPATCH_GRACE_S)
 
 
 @pytest.mark.parametrize(("owner", "offers"), [("", 1), ("live", 0)])
 async def test_only_its_owner_is_offered_an_approved_call_again(rig: Rig, owner: str, offers: int) -> None:
     await _approve(rig, await _asked_by(rig, owner))
-    rig.clock.advance(approve.DISPATCH_GRACE_S)
+    rig.clock.advance(asking.DISPATCH_GRACE_S)
     await rig.sweeper.sweep()
     assert len(rig.offered) == offers
 
@@ -104,7 +104,7 @@ async def test_an_approved_call_is_announced_less_often_the_longer_it_waits(rig:
         later = (await rig.driver.read("default", "c1")).due_at
         assert later is not None
         waits.append(later - due_at)
-    assert waits[0] == timedelta(seconds=approve.DISPATCH_GRACE_S)
+    assert waits[0] == timedelta(seconds=asking.DISPATCH_GRACE_S)
     assert waits[-1] == timedelta(seconds=MOST_BETWEEN_S)
 
 
@@ -112,7 +112,7 @@ async def test_who_took_a_question_over_without_the_tool_gives_its_call_up_once_
     approval = await _asked_by(rig, "")
     rig.driver.registry.discard("ask")
     await _approve(rig, approval)
-    rig.clock.advance(approve.DISPATCH_GRACE_S)
+    rig.clock.advance(asking.DISPATCH_GRACE_S)
     await rig.sweeper.sweep()
     call = await rig.driver.read("default", "c1")
     assert (call.status, call.owner) == (Status.APPROVED, None)

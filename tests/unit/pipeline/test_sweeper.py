@@ -15,9 +15,11 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
-from toolgate.pipeline import approve, clockwork
+from toolgate.pipeline import clockwork
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.clockwork import Clockwork
+from toolgate.pipeline.plan import Options
+from toolgate.pipeline.steps import asking
 from toolgate.testing.clock import NOON
 from toolgate.testing.patience import PATIENCE_S, until_sync
 
@@ -39,7 +41,7 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def test_people_are_warned_and_then_the_approval_expires(rig: Rig) -> None:
-    await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", wishes={"approval_timeout_s": 100})
+    await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT, call_id="c1", options=Options(approval_timeout_s=100))
     assert await rig.sweeper.sweep() == NOON + timedelta(seconds=50)
     rig.clock.advance(50)
     await rig.sweeper.sweep()
@@ -54,10 +56,10 @@ async def test_people_are_warned_and_then_the_approval_expires(rig: Rig) -> None
 
 
 async def test_an_approved_call_nobody_runs_is_offered_again_and_again(rig: Rig) -> None:
-    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1")
+    asked = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT, call_id="c1")
     await rig.decide(str(asked.approval_id), approve_it=True, by=Principal(name="ann"))
     for times in (1, 2):
-        rig.clock.advance(approve.DISPATCH_GRACE_S)
+        rig.clock.advance(asking.DISPATCH_GRACE_S)
         await rig.sweeper.sweep()
         assert [call.id for call in rig.offered] == ["c1"] * times
 
@@ -69,7 +71,7 @@ async def test_an_approved_call_nobody_runs_is_offered_again_and_again(rig: Rig)
 async def test_a_client_that_never_reports_ends_the_call_honestly(
     rig: Rig, name: str, status: Status, code: str
 ) -> None:
-    started = await rig.walk.submit(name, {}, DEFAULT_CONTEXT, call_id="c1")
+    started = await rig.pipeline.run(name, {}, DEFAULT_CONTEXT, call_id="c1")
     assert started.status is Status.EXECUTING
     while (call := await rig.driver.read("default", "c1")).status is Status.EXECUTING:
         await rig.leases.dispatch("default", "c1", to=Principal(name="ann"))
@@ -80,7 +82,7 @@ async def test_a_client_that_never_reports_ends_the_call_honestly(
 
 async def test_a_call_that_moves_on_meanwhile_is_left_alone(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "toolgate.sweeper")
-    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", wishes={"approval_timeout_s": 100})
+    asked = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT, call_id="c1", options=Options(approval_timeout_s=100))
 
     async def decide_first(_change: Change) -> None:
         rig.store.before = None
@@ -94,7 +96,7 @@ async def test_a_call_that_moves_on_meanwhile_is_left_alone(rig: Rig, caplog: py
 
 
 async def test_a_call_decided_between_two_reads_is_left_alone(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT, call_id="c1", wishes={"approval_timeout_s": 100})
+    asked = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT, call_id="c1", options=Options(approval_timeout_s=100))
     read, waiting = rig.store.approvals, [True]
 
     async def decided_first(query: Any) -> Any:
@@ -111,7 +113,7 @@ async def test_a_call_decided_between_two_reads_is_left_alone(rig: Rig, monkeypa
 
 async def test_more_than_a_batch_is_handled_in_one_sweep(rig: Rig) -> None:
     for number in range(120):
-        await rig.walk.submit("look", {}, DEFAULT_CONTEXT, call_id=f"c{number}")
+        await rig.pipeline.run("look", {}, DEFAULT_CONTEXT, call_id=f"c{number}")
     rig.clock.advance(10)
     await rig.sweeper.sweep()
     calls = [await rig.driver.read("default", f"c{number}") for number in range(120)]

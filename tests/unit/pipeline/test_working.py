@@ -17,8 +17,8 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.undo import UndoMetadata, UndoState
-from toolgate.pipeline.execute import OFFER_AGAIN_S
 from toolgate.pipeline.leasing import MOST_BETWEEN_S, MOST_IN_QUEUE_S
+from toolgate.pipeline.plan import OFFER_AGAIN_S
 from toolgate.pipeline.working import Work
 from toolgate.testing.clock import NOON
 from toolgate.testing.patience import until
@@ -44,7 +44,7 @@ class Bench:
         )
         self.queue = Park()
         self.rig.driver.runners = {**self.rig.driver.runners, "worker": self.queue, "sandbox": self.rig.inline}
-        self.work = Work(self.rig.driver, self.rig.performer, self.rig.leases)
+        self.work = Work(self.rig.driver, self.rig.flights, self.rig.leases)
 
     @staticmethod
     def _tool(name: str, handler: Any, **more: Any) -> ToolDefinition:
@@ -76,7 +76,7 @@ class Bench:
         self.undone.append(metadata.undo_data)
 
     async def parked(self, tool: str, **payload: Any) -> Call:
-        await self.rig.walk.submit(tool, payload, DEFAULT_CONTEXT, call_id="c1")
+        await self.rig.pipeline.run(tool, payload, DEFAULT_CONTEXT, call_id="c1")
         return await self.read()
 
     async def read(self) -> Call:

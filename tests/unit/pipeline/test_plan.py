@@ -8,7 +8,7 @@ from tests.unit.kernel.samples import a_tool
 from toolgate.kernel.policy import Stance
 from toolgate.kernel.terms import SandboxBackend, SandboxTerms
 from toolgate.kernel.tool import Placement
-from toolgate.pipeline.route import placement_of
+from toolgate.pipeline.plan import placement_of
 
 UNBOXED = SandboxTerms(backend=SandboxBackend.NONE)
 

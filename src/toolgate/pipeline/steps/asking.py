@@ -10,6 +10,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of, 
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_approval
 from toolgate.kernel.payload import summarize
@@ -17,6 +18,7 @@ from toolgate.kernel.policy import Stance
 from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.steps.running import first
 
 WARN_BEFORE_S = 60.0
 MAX_COMMENTS = 100
@@ -25,13 +27,13 @@ DISPATCH_GRACE_S = 5.0
 
 
 def timeout_s(call: Call, tool: ToolDefinition, stance: Stance, level: ApprovalLevel) -> float:
-    """How long a person may take: the call's own wish, the tool's, the policy's, or the level's."""
+    """How long a person may take: the call's own word, the tool's, the policy's, or the level's."""
     policy_s = stance.approval_timeout_s if stance.terms.timeout_s is None else stance.terms.timeout_s
-    wishes = (call.approval_timeout_s, tool.approval_timeout_seconds, policy_s)
-    return next((wish for wish in wishes if wish is not None), LEVEL_TIMEOUT_S[level])
+    said = (call.approval_timeout_s, tool.approval_timeout_seconds, policy_s)
+    return next((seconds for seconds in said if seconds is not None), LEVEL_TIMEOUT_S[level])
 
 
-def request(
+def ask(
     call: Call,
     tool: ToolDefinition,
     *,
@@ -39,7 +41,7 @@ def request(
     nonce: str,
     now: datetime,
     timeout: float,
-    first: tuple[Draft, ...],
+    mode: Mode,
     terms: ApprovalTerms = NO_TERMS,
     undo_ttl_s: float | None = None,
     owner: str = "",
@@ -58,8 +60,9 @@ def request(
         at=now,
         call=evolve(asked, due_at=approval.due_at),
         expect=call.version or None,
+        mode_seen=mode,
         approvals=(approval,),
-        events=(*first, requested(approval, len(call.arguments))),
+        events=(*first(call), requested(approval, len(call.arguments))),
     )
 
 

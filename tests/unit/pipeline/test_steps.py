@@ -1,4 +1,4 @@
-"""Each stage as the pure function it is."""
+"""The pure parts of the path: validation, rulings, plans, steps and outcomes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Annotated, Any
 import orjson
 import pytest
 from pydantic import AfterValidator
-from tests.unit.pipeline.rig import Rig
 
 from toolgate import Policy, ToolDefinition, ToolOutput, tool
 from toolgate.errors import (
     ConflictError,
     DecisionConflictError,
     ToolInputError,
-    ToolNotFoundError,
     ToolOutputError,
 )
 from toolgate.kernel.approval import ApprovalStatus, digest_of
@@ -24,15 +22,13 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.canonical import DEFAULT_LIMITS
 from toolgate.kernel.change import Durability
 from toolgate.kernel.context import Mode
-from toolgate.kernel.policy import SILENCE, Default, Facts, Judgement, Score, Verdict, Word
-from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.policy import SILENCE, Facts, Judgement, Score, Verdict, Word
+from toolgate.kernel.ruling import assess, permit
 from toolgate.kernel.tool import Thresholds
 from toolgate.kernel.undo import UndoState
-from toolgate.pipeline import STAGES, approve, record
-from toolgate.pipeline.assess import assess
-from toolgate.pipeline.execute import Outcome, claim, decode, interpret, interrupted
-from toolgate.pipeline.permit import permit
-from toolgate.pipeline.resolve import resolve
+from toolgate.pipeline import steps
+from toolgate.pipeline.outcome import Outcome, decode, interpret, interrupted
+from toolgate.pipeline.plan import compile_plan
 from toolgate.pipeline.validate import revalidate, validate
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, an_approval, an_undo
@@ -54,18 +50,6 @@ Even = Annotated[int, AfterValidator(even)]
 @tool
 async def halve(number: complex | Even) -> int:
     return 1
-
-
-def test_permit_runs_twice() -> None:
-    assert STAGES.count("permit") == 2
-
-
-def test_resolve_finds_a_tool_by_name_and_by_action_type() -> None:
-    one = a_tool(action_type="WRITE")
-    registry = ToolRegistry([one])
-    assert resolve(registry, "write") is resolve(registry, "WRITE") is one
-    with pytest.raises(ToolNotFoundError):
-        resolve(registry, "read")
 
 
 def test_validate_names_the_tool_and_the_location() -> None:
@@ -159,38 +143,44 @@ def test_confidence_chooses_the_level_and_a_broken_score_none(score: Any, level:
     assert assess(a_call(), a_tool(), SILENCE, policy).level is level
 
 
-def test_a_route_is_free_only_where_nothing_has_a_say() -> None:
-    assert _free_modes(a_tool(), Policy()) == frozenset(set(Mode) - {Mode.LOCKDOWN})
-    assert _free_modes(a_tool(allowed_modes=("LOCKDOWN",)), Policy()) == {Mode.LOCKDOWN}
-    for tool_, policy in (
-        (a_tool(requires_approval=True), Policy()),
-        (a_tool(allowed_behaviors=("build",)), Policy()),
-        (a_tool(risk_level="medium"), Policy()),
-        (a_tool(thresholds=Thresholds()), Policy()),
-        (a_tool(), Policy(thresholds=Thresholds())),
-        (a_tool(), Policy(default=Default.DENY)),
-        (a_tool(), Policy(rules=(_says(Word.ALLOW),))),
-    ):
-        assert _free_modes(tool_, policy) == frozenset()
+def test_a_plan_has_its_ruling_where_nothing_about_a_call_has_a_say() -> None:
+    for mode in Mode:
+        plan = compile_plan(a_tool(), Policy(), mode)
+        assert plan.fixed is not None
+        assert plan.fixed.word is (Word.DENY if mode is Mode.LOCKDOWN else Word.ALLOW)
+    asking = compile_plan(a_tool(risk_level="medium"), Policy(), Mode.NORMAL)
+    assert asking.fixed is not None
+    assert asking.fixed.word is Word.ASK
+    assert (asking.template["level"], asking.template["risk"]) == ("quick", "medium")
 
 
-def _free_modes(tool_: ToolDefinition, policy: Policy) -> frozenset[Mode]:
-    return frozenset(Rig(policy=policy).driver.route(tool_, "default").free)
+@pytest.mark.parametrize(
+    ("options", "policy"),
+    [
+        ({"allowed_behaviors": ("build",)}, Policy()),
+        ({"thresholds": Thresholds()}, Policy()),
+        ({}, Policy(thresholds=Thresholds())),
+        ({}, Policy(rules=(_says(Word.ALLOW),))),
+        ({}, Policy(inspectors=(object(),))),  # type: ignore[arg-type]  # it is not asked
+    ],
+)
+def test_a_plan_has_no_ruling_where_something_looks_at_the_call(options: dict[str, Any], policy: Policy) -> None:
+    assert compile_plan(a_tool(**options), policy, Mode.NORMAL).fixed is None
 
 
 def test_the_time_to_decide_is_the_calls_the_tools_the_policys_or_the_levels() -> None:
     quick = ApprovalLevel.QUICK
     slow, hasty = Policy(approval_timeout_s=30), a_tool(approval_timeout_seconds=20)
-    assert approve.timeout_s(a_call(approval_timeout_s=10), hasty, slow, quick) == 10
-    assert approve.timeout_s(a_call(), hasty, slow, quick) == 20
-    assert approve.timeout_s(a_call(), a_tool(), slow, quick) == 30
-    assert approve.timeout_s(a_call(), a_tool(), Policy(), quick) == 300
-    assert approve.timeout_s(a_call(), a_tool(), Policy(), ApprovalLevel.FULL) == 600
+    assert steps.timeout_s(a_call(approval_timeout_s=10), hasty, slow, quick) == 10
+    assert steps.timeout_s(a_call(), hasty, slow, quick) == 20
+    assert steps.timeout_s(a_call(), a_tool(), slow, quick) == 30
+    assert steps.timeout_s(a_call(), a_tool(), Policy(), quick) == 300
+    assert steps.timeout_s(a_call(), a_tool(), Policy(), ApprovalLevel.FULL) == 600
 
 
 def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
     call = a_call(status=Status.PENDING, version=0, shown={"a": 1})
-    change = approve.request(call, a_tool(), id="a1", nonce="n", now=NOON, timeout=100, first=())
+    change = steps.ask(call, a_tool(), id="a1", nonce="n", now=NOON, timeout=100, mode=Mode.NORMAL)
     asked, approval = change.call, change.approvals[0]
     assert asked is not None
     assert (asked.status, asked.approval_id, change.expect) == (Status.AWAITING_APPROVAL, "a1", None)
@@ -202,15 +192,14 @@ def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
 def test_a_tools_own_question_is_asked() -> None:
     call = a_call(status=Status.PENDING)
     asked = a_tool(approval_message="Really?")
-    assert (
-        approve.request(call, asked, id="a", nonce="n", now=NOON, timeout=9, first=()).approvals[0].message == "Really?"
-    )
+    change = steps.ask(call, asked, id="a", nonce="n", now=NOON, timeout=9, mode=Mode.NORMAL)
+    assert change.approvals[0].message == "Really?"
 
 
 def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
     call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()
-    yes = approve.decide(call, approval, approve=True, by="ann", reason=None, now=NOON)
-    no = approve.decide(call, approval, approve=False, by="ann", reason="bad", now=NOON)
+    yes = steps.decide(call, approval, approve=True, by="ann", reason=None, now=NOON)
+    no = steps.decide(call, approval, approve=False, by="ann", reason="bad", now=NOON)
     assert yes.call is not None
     assert no.call is not None
     assert (yes.call.status, yes.call.approved_by, yes.approvals[0].status) == (
@@ -228,54 +217,67 @@ def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
 def test_a_decision_after_the_expiry_is_refused() -> None:
     call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()
     with pytest.raises(DecisionConflictError):
-        approve.decide(call, approval, approve=True, by="ann", reason=None, now=approval.expires_at)
+        steps.decide(call, approval, approve=True, by="ann", reason=None, now=approval.expires_at)
     with pytest.raises(DecisionConflictError):
-        approve.extend(call, approval, seconds=60, by="ann", now=approval.expires_at)
+        steps.extend(call, approval, seconds=60, by="ann", now=approval.expires_at)
 
 
 def test_an_expired_undo_request_is_told_as_a_failed_undo() -> None:
     call = a_call(status=Status.AWAITING_APPROVAL, undo_of="c0")
-    change = approve.expire(call, an_approval(), now=NOON)
+    change = steps.expire(call, an_approval(), now=NOON)
     assert [draft[0] for draft in change.events] == ["approval.expired", "tool.undo_failed"]
 
 
 def test_a_warning_is_given_once() -> None:
-    change = approve.warn(a_call(status=Status.AWAITING_APPROVAL), an_approval(warn_at=NOON), now=NOON)
+    change = steps.warn(a_call(status=Status.AWAITING_APPROVAL), an_approval(warn_at=NOON), now=NOON)
     assert change.call is not None
     assert (change.approvals[0].warn_at, change.call.due_at) == (None, an_approval().expires_at)
 
 
-def test_a_claim_names_who_allowed_it_and_must_survive_power_loss() -> None:
-    change = claim(a_call(approved_by="ann"), a_tool(), now=NOON, owner="me", mode=Mode.NORMAL)
+NOW: dict[str, Any] = {"now": NOON, "owner": "me", "mode": Mode.NORMAL, "durability": Durability.FSYNCED}
+
+
+def test_a_claim_names_who_allowed_it_and_since_when() -> None:
+    change = steps.claim(a_call(approved_by="ann"), **NOW)
     assert change.call is not None
     assert (change.call.status, change.call.owner, change.call.attempt) == (Status.EXECUTING, "me", 1)
     assert change.events[-1][2]["approved_by"] == "ann"
     assert (change.durability, change.mode_seen) == (Durability.FSYNCED, Mode.NORMAL)
-    retryable = claim(a_call(), a_tool(effects="read"), now=NOON, owner="me", mode=Mode.NORMAL)
-    assert retryable.durability is Durability.COMMITTED
+    free = steps.claim(a_call(), **NOW).call
+    assert free is not None
+    assert (free.approved_by, free.approved_at) == ("policy:auto", NOON)
 
 
-def test_a_claim_reserves_the_rate_and_an_undo_does_not() -> None:
-    limited = a_tool(rate_limit_per_hour=5)
-    first = claim(a_call(), limited, now=NOON, owner="me", mode=Mode.NORMAL)
-    assert [(one.key, one.limit) for one in first.reservations] == [("tool:write", 5)]
-    undo = claim(a_call(undo_of="c0"), limited, now=NOON, owner="me", mode=Mode.NORMAL, undo=an_undo("c0"))
-    assert (undo.reservations, undo.undo_expect) == ((), UndoState.AVAILABLE)
+@pytest.mark.parametrize(("effects", "durability"), [(None, Durability.FSYNCED), ("read", Durability.COMMITTED)])
+def test_a_claim_must_survive_power_loss_unless_the_tool_may_run_again(
+    effects: str | None, durability: Durability
+) -> None:
+    assert compile_plan(a_tool(effects=effects), Policy(), Mode.NORMAL).durability is durability
+
+
+def test_a_plan_reserves_the_rate_and_not_for_an_undo() -> None:
+    plan = compile_plan(a_tool(rate_limit_per_hour=5), Policy(), Mode.NORMAL)
+    assert [(one.key, one.limit) for one in plan.reservations(a_call(), {})] == [("tool:write", 5)]
+    assert plan.reservations(a_call(undo_of="c0"), {}) == ()
+
+
+def test_the_claim_of_an_undo_expects_what_it_undoes_to_be_there() -> None:
+    assert steps.claim(a_call(undo_of="c0"), **NOW, undo=an_undo("c0")).undo_expect is UndoState.AVAILABLE
 
 
 def test_a_claim_for_another_place_carries_a_fence_and_a_deadline() -> None:
     due = NOON + timedelta(seconds=5)
-    change = claim(a_call(), a_tool(), now=NOON, owner="me", mode=Mode.NORMAL, fence="f", due_at=due)
+    change = steps.claim(a_call(), **NOW, fence="f", due_at=due)
     assert change.call is not None
     assert (change.call.fence, change.call.due_at) == ("f", due)
-    again = claim(a_call(due_at=due), a_tool(), now=NOON, owner="me", mode=Mode.NORMAL)
+    again = steps.claim(a_call(due_at=due), **NOW)
     assert again.call is not None
     assert again.call.due_at is None
 
 
 def test_a_call_that_runs_cannot_be_claimed() -> None:
     with pytest.raises(ConflictError):
-        claim(a_call(status=Status.EXECUTING), a_tool(), now=NOON, owner="me", mode=Mode.NORMAL)
+        steps.claim(a_call(status=Status.EXECUTING), **NOW)
 
 
 def test_the_value_of_a_function_is_its_output() -> None:
@@ -331,7 +333,7 @@ def test_stored_data_is_decoded_anew_for_each_reader() -> None:
 
 def test_a_completed_call_keeps_no_deadline() -> None:
     call = a_call(status=Status.EXECUTING, due_at=NOON)
-    change = record.completed(call, now=NOON, duration_ms=1.0, result=b"1", shown=1, summary=1)
+    change = steps.complete(call, now=NOON, duration_ms=1.0, result=b"1", shown=1, summary=1)
     assert change.call is not None
     assert (change.call.due_at, change.call.status) == (None, Status.COMPLETED)
 
@@ -348,17 +350,17 @@ def test_a_completed_call_keeps_no_deadline() -> None:
 )
 def test_the_last_word_of_a_call_that_did_not_succeed(status: Status, undo_of: str | None, name: str) -> None:
     call = a_call(status=Status.EXECUTING, undo_of=undo_of)
-    change = record.failed(call, now=NOON, status=status, code="x", error="y", duration_ms=2.0)
+    change = steps.fail(call, now=NOON, status=status, code="x", error="y", duration_ms=2.0)
     assert change.events[-1][0] == name
 
 
 def test_a_denied_call_is_told_with_its_reason() -> None:
-    change = record.failed(a_call(), now=NOON, status=Status.DENIED, code="denied", error="no", reason="modes")
+    change = steps.fail(a_call(), now=NOON, status=Status.DENIED, code="denied", error="no", reason="modes")
     assert change.events[-1][0] == "tool.denied"
     assert change.events[-1][2]["reason"] == "modes"
 
 
 def test_a_very_long_error_is_cut() -> None:
-    change = record.failed(a_call(), now=NOON, status=Status.FAILED, code="x", error="y" * 5000)
+    change = steps.fail(a_call(), now=NOON, status=Status.FAILED, code="x", error="y" * 5000)
     assert change.call is not None
     assert len(str(change.call.error)) == 1000

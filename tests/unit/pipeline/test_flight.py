@@ -17,9 +17,9 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
 from toolgate.kernel.output import result_of
 from toolgate.kernel.tool import Prepared
-from toolgate.pipeline import perform
-from toolgate.pipeline.execute import interrupted
-from toolgate.ports.runner import Job
+from toolgate.pipeline import flight
+from toolgate.pipeline.flight import Flight
+from toolgate.pipeline.outcome import interrupted
 from toolgate.testing.conformance.rows import a_call, commit, insert, step
 from toolgate.testing.patience import PATIENCE_S, until
 
@@ -37,7 +37,7 @@ def add(rig: Rig, handler: Any, **options: Any) -> None:
 
 
 def submit(rig: Rig) -> asyncio.Task[Any]:
-    return asyncio.ensure_future(rig.walk.submit("work", {}, DEFAULT_CONTEXT, call_id="c1"))
+    return asyncio.ensure_future(rig.pipeline.run("work", {}, DEFAULT_CONTEXT, call_id="c1"))
 
 
 async def never(_given: ToolInput) -> ToolOutput:
@@ -56,7 +56,7 @@ async def test_a_call_stopped_before_its_claim_is_written_never_runs(rig: Rig) -
     rig.store.before = hold
     running = submit(rig)
     await held.wait()
-    assert rig.performer.stop("default", "c1", "cancelled", "ann asked")
+    assert rig.flights.stop("default", "c1", "cancelled", "ann asked")
     await asyncio.sleep(0)
     let_go.set()
     result = await running
@@ -80,7 +80,7 @@ async def test_what_others_gave_up_during_a_slow_claim_does_not_run(
         ran.append("once")
         return ToolOutput.ok()
 
-    monkeypatch.setattr(perform, "SLOW_CLAIM_S", -1.0)
+    monkeypatch.setattr(flight, "SLOW_CLAIM_S", -1.0)
     monkeypatch.setattr(rig.store, "commit", slowly)
     add(rig, work)
     result = await submit(rig)
@@ -132,14 +132,14 @@ async def test_only_the_first_wish_to_stop_counts(rig: Rig) -> None:
     add(rig, wait)
     running = submit(rig)
     await started.wait()
-    assert rig.performer.stop("default", "c1", "cancelled")
-    assert rig.performer.stop("default", "c1", "timeout")
+    assert rig.flights.stop("default", "c1", "cancelled")
+    assert rig.flights.stop("default", "c1", "timeout")
     assert (await running).status is Status.CANCELLED
-    assert not rig.performer.stop("default", "c1", "cancelled")
+    assert not rig.flights.stop("default", "c1", "cancelled")
 
 
 async def test_a_handler_that_stops_in_time_is_not_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perform, "STOP_GRACE_S", 0.01)
+    monkeypatch.setattr(flight, "STOP_GRACE_S", 0.01)
     recording, let_record = asyncio.Event(), asyncio.Event()
 
     async def wait(_given: ToolInput) -> ToolOutput:
@@ -175,16 +175,16 @@ def test_a_call_of_a_loop_that_is_gone_cannot_be_stopped() -> None:
         add(rig, wait)
         submit(rig)
         await started.wait()
-        job = rig.performer._running[("default", "c1")][0]
+        job = rig.flights._flying[("default", "c1")][0]
         job.stop = "nothing more"
-        rig.performer._running = {("default", "c2"): [job]}
+        rig.flights._flying = {("default", "c2"): [job]}
 
     asyncio.run(begin())
-    assert not rig.performer.stop("default", "c2", "cancelled")
+    assert not rig.flights.stop("default", "c2", "cancelled")
 
 
 async def test_a_stuck_handler_whose_waiters_are_gone_is_recorded(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perform, "STOP_GRACE_S", 0.01)
+    monkeypatch.setattr(flight, "STOP_GRACE_S", 0.01)
     release = asyncio.Event()
 
     async def stubborn(_given: ToolInput) -> ToolOutput:
@@ -217,7 +217,7 @@ async def test_a_drain_waits_until_everything_is_recorded(rig: Rig) -> None:
     add(rig, wait)
     running = submit(rig)
     await started.wait()
-    await rig.performer.drain()
+    await rig.flights.drain()
     assert (await rig.driver.read("default", "c1")).status is Status.CANCELLED
     assert (await running).status is Status.CANCELLED
 
@@ -235,10 +235,10 @@ async def test_a_plain_handler_that_had_not_begun_was_stopped(rig: Rig) -> None:
     add(rig, hold, timeout_seconds=5)
     first = submit(rig)
     await until(busy.is_set)
-    second = asyncio.ensure_future(rig.walk.submit("work", {}, DEFAULT_CONTEXT, call_id="c2"))
-    await until(lambda: ("default", "c2") in rig.performer._running)
-    await until(lambda: rig.performer._running[("default", "c2")][0].started)
-    rig.performer.stop("default", "c2", "cancelled")
+    second = asyncio.ensure_future(rig.pipeline.run("work", {}, DEFAULT_CONTEXT, call_id="c2"))
+    await until(lambda: ("default", "c2") in rig.flights._flying)
+    await until(lambda: rig.flights._flying[("default", "c2")][0].started)
+    rig.flights.stop("default", "c2", "cancelled")
     assert (await second).status is Status.CANCELLED
     release.set()
     assert (await first).success
@@ -284,8 +284,8 @@ async def test_typed_parameters_reach_a_function(rig: Rig) -> None:
 
     rig.driver.registry.add(weekday)
     rig.driver.registry.add(year)
-    assert (await rig.walk.submit("weekday", {"day": "2026-01-05"}, DEFAULT_CONTEXT)).data == 0
-    assert (await rig.walk.submit("year", {"day": "2026-01-05"}, DEFAULT_CONTEXT)).data == [2026, False]
+    assert (await rig.pipeline.run("weekday", {"day": "2026-01-05"}, DEFAULT_CONTEXT)).data == 0
+    assert (await rig.pipeline.run("year", {"day": "2026-01-05"}, DEFAULT_CONTEXT)).data == [2026, False]
 
 
 async def test_a_run_cancelled_with_its_loop_while_recording_ends_who_waits(rig: Rig) -> None:
@@ -303,7 +303,7 @@ async def test_a_run_cancelled_with_its_loop_while_recording_ends_who_waits(rig:
     rig.store.before = hold_the_end
     running = submit(rig)
     await recording.wait()
-    task = rig.performer._running[("default", "c1")][0].task
+    task = rig.flights._flying[("default", "c1")][0].task
     assert task is not None
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -321,12 +321,12 @@ async def test_a_timer_that_rings_after_the_end_does_nothing(rig: Rig) -> None:
     add(rig, wait)
     running = submit(rig)
     await started.wait()
-    job = rig.performer._running[("default", "c1")][0]
+    job = rig.flights._flying[("default", "c1")][0]
     let_go.set()
     await running
-    rig.performer._on_timeout(job)
-    rig.performer._stop(job, "timeout")
-    rig.performer._on_grace_over(job)
+    rig.flights._on_timeout(job)
+    rig.flights._stop(job, "timeout")
+    rig.flights._on_grace_over(job)
     assert (await rig.driver.read("default", "c1")).status is Status.COMPLETED
 
 
@@ -334,31 +334,31 @@ async def test_a_handler_given_up_although_nobody_waits_is_recorded(rig: Rig) ->
     call = a_call(status=Status.EXECUTING)
     await commit(rig.store, insert(call))
     tool_ = ToolDefinition(name="write", handler=never)
-    job = Job(call, tool_, never, True, None)
-    await rig.performer._give_up(job, interrupted(tool_, why="timeout", stopped=False), 1.0)
+    job = Flight(call, tool_, never, True, None)
+    await rig.flights._give_up(job, interrupted(tool_, why="timeout", stopped=False), 1.0)
     assert (await rig.driver.read("default", "c1")).status is Status.UNKNOWN
 
 
 async def test_one_who_was_let_go_already_is_not_let_go_twice(rig: Rig) -> None:
     end: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     first, second = result_of(a_call()), result_of(a_call("c2"))
-    perform._let_go(end, first)
-    perform._let_go(end, second)
+    flight._let_go(end, first)
+    flight._let_go(end, second)
     assert await end is first
 
 
 async def test_what_was_cut_short_outside_any_task_is_still_judged(rig: Rig) -> None:
-    job = Job(a_call(), ToolDefinition(name="write", handler=never), never, True, None)
+    job = Flight(a_call(), ToolDefinition(name="write", handler=never), never, True, None)
     judged: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_soon(lambda: judged.set_result(rig.performer._cut_short(job)))
+    asyncio.get_running_loop().call_soon(lambda: judged.set_result(flight._cancelled(job)))
     assert (await judged).status is Status.CANCELLED
 
 
 async def test_an_end_that_was_settled_meanwhile_is_not_recorded_again(rig: Rig) -> None:
     await commit(rig.store, insert(a_call(status=Status.COMPLETED)))
-    rig.performer._unrecorded.append(insert(a_call(status=Status.FAILED)))
-    await rig.performer.record_again()
-    assert rig.performer._unrecorded == []
+    rig.recorder._unrecorded.append(insert(a_call(status=Status.FAILED)))
+    await rig.recorder.record_again()
+    assert rig.recorder._unrecorded == []
 
 
 async def test_a_timeout_that_a_handler_reports_is_told_as_one(rig: Rig) -> None:
@@ -373,5 +373,5 @@ async def test_a_timeout_that_a_handler_reports_is_told_as_one(rig: Rig) -> None
 @pytest.mark.parametrize(("placement", "again"), [("inline", True), ("client", False)])
 async def test_what_runs_elsewhere_is_not_tried_again_here(rig: Rig, placement: str, again: bool) -> None:
     call = a_call(status=Status.EXECUTING, placement=placement, attempt=1)
-    job = Job(call, ToolDefinition(name="look", handler=never, effects="read"), never, True, None)
-    assert rig.performer._may_retry(job, ConnectionResetError()) is again
+    flight = Flight(call, ToolDefinition(name="look", handler=never, effects="read"), never, True, None)
+    assert rig.flights._may_retry(flight, ConnectionResetError()) is again

@@ -37,28 +37,28 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def approved(rig: Rig, name: str = "ask") -> Any:
-    asked = await rig.walk.submit(name, {}, DEFAULT_CONTEXT, call_id="c1")
+    asked = await rig.pipeline.run(name, {}, DEFAULT_CONTEXT, call_id="c1")
     await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
     return await rig.driver.read("default", "c1")
 
 
 async def test_silence_is_denied_where_the_policy_says_so(rig: Rig) -> None:
     rig.driver.policy = Policy(default=Default.DENY)
-    result = await rig.walk.submit("write", {}, DEFAULT_CONTEXT)
+    result = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT)
     assert result.status is Status.DENIED
     assert "no rule of the policy allows it (rule `default`)" in str(result.error)
 
 
 async def test_silence_is_asked_about_where_the_policy_says_so(rig: Rig) -> None:
     rig.driver.policy = Policy(default=Default.ASK)
-    result = await rig.walk.submit("write", {}, DEFAULT_CONTEXT)
+    result = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT)
     assert result.status is Status.AWAITING_APPROVAL
 
 
 async def test_whoever_wants_to_know_is_told_that_somebody_is_asked(rig: Rig) -> None:
     told: list[Approval] = []
     rig.driver.on_asked = told.append
-    result = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT)
+    result = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT)
     assert [approval.id for approval in told] == [result.approval_id]
 
 
@@ -66,7 +66,7 @@ async def test_an_approval_that_covers_something_else_does_not_run_the_call(rig:
     call = await approved(rig)
     tampered = evolve(call.stay(), arguments=b'{"path":"/etc/passwd"}')
     await commit(rig.store, Change(project="default", at=NOON, call=tampered, expect=call.version))
-    result = await rig.walk.resume(tampered)
+    result = await rig.pipeline.resume(tampered)
     assert (result.status, result.error_code) == (Status.DENIED, "approval_mismatch")
 
 
@@ -77,13 +77,13 @@ async def test_a_call_without_its_approval_does_not_run(rig: Rig, monkeypatch: p
         return []
 
     monkeypatch.setattr(rig.store, "approvals", nothing)
-    assert (await rig.walk.resume(call)).error_code == "approval_mismatch"
+    assert (await rig.pipeline.resume(call)).error_code == "approval_mismatch"
 
 
 async def test_a_call_whose_tool_is_elsewhere_is_left_to_who_has_it(rig: Rig) -> None:
     call = await approved(rig)
     rig.driver.registry.discard("ask")
-    assert (await rig.walk.resume(call)).status is Status.APPROVED
+    assert (await rig.pipeline.resume(call)).status is Status.APPROVED
 
 
 async def test_a_mode_that_changes_before_the_claim_is_looked_at_again(rig: Rig) -> None:
@@ -92,7 +92,7 @@ async def test_a_mode_that_changes_before_the_claim_is_looked_at_again(rig: Rig)
         await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
 
     rig.store.before = lock_first
-    result = await rig.walk.submit("write", {}, DEFAULT_CONTEXT)
+    result = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT)
     assert result.status is Status.DENIED
     assert "LOCKDOWN" in str(result.error)
 
@@ -103,14 +103,14 @@ async def test_a_mode_that_changes_while_asking_is_looked_at_again(rig: Rig) -> 
         await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.ALERT))
 
     rig.store.before = alert_first
-    result = await rig.walk.submit("ask", {}, DEFAULT_CONTEXT)
+    result = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT)
     assert result.status is Status.AWAITING_APPROVAL
 
 
 async def test_a_refusal_that_comes_second_gives_what_stands(rig: Rig) -> None:
-    await rig.walk.submit("write", {}, DEFAULT_CONTEXT, call_id="c1")
+    await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
     await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
-    again = await rig.walk.submit("write", {}, DEFAULT_CONTEXT, call_id="c1")
+    again = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
     assert (again.status, again.data) == (Status.COMPLETED, "done")
 
 
@@ -127,7 +127,7 @@ async def test_a_store_that_cannot_write_stops_the_call_before_its_effect(rig: R
     rig.driver.registry.add(ToolDefinition(name="effect", handler=handler))
     rig.store.before = refuse
     with pytest.raises(StoreError):
-        await rig.walk.submit("effect", {}, DEFAULT_CONTEXT)
+        await rig.pipeline.run("effect", {}, DEFAULT_CONTEXT)
     assert ran == []
 
 
@@ -138,7 +138,7 @@ async def test_an_end_that_cannot_be_recorded_is_loud(rig: Rig, caplog: pytest.L
 
     rig.store.before = refuse_the_end
     with pytest.raises(StoreError):
-        await rig.walk.submit("write", {}, DEFAULT_CONTEXT, call_id="c1")
+        await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
     assert "call c1 ended COMPLETED but it could not be recorded" in caplog.text
 
 
@@ -163,14 +163,14 @@ async def test_a_preparation_that_fails_ends_the_call_before_anybody_is_asked(
     rig: Rig, prepare: Any, told: str, allowed_s: float
 ) -> None:
     rig.driver.registry.add(a_tool("plan", requires_approval=True, prepare=prepare, timeout_seconds=allowed_s))
-    result = await rig.walk.submit("plan", {}, DEFAULT_CONTEXT)
+    result = await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT)
     assert (result.status, result.error_code) == (Status.FAILED, "prepare_failed")
     assert told in str(result.error)
 
 
 async def test_a_preparation_without_undo_data_leaves_no_undo_record(rig: Rig) -> None:
     rig.driver.registry.add(a_tool("plan", prepare=lambda _given: Prepared(preview=1)))
-    result = await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
+    result = await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     assert result.success
     assert await rig.store.undo("default", "c1") is None
 
@@ -191,25 +191,25 @@ async def test_prepared_undo_data_is_written_before_the_effect(rig: Rig) -> None
             prepare=lambda _given: Prepared(undo_data={"old": 1}),
         )
     )
-    await rig.walk.submit("plan", {}, DEFAULT_CONTEXT)
+    await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT)
     assert (seen[0].state, seen[0].data) == (UndoState.PREPARED, b'{"old":1}')
 
 
 async def test_an_undo_approved_too_late_is_refused(rig: Rig) -> None:
     rig.driver.policy = Policy(undo_asks=True, undo_ttl_s=100)
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
-    await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
+    await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     asked = await rig.undoing.undo("default", "c1", DEFAULT_CONTEXT)
     await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
     rig.clock.advance(100)
-    refused = await rig.walk.resume(await rig.driver.read("default", asked.call_id))
+    refused = await rig.pipeline.resume(await rig.driver.read("default", asked.call_id))
     assert (refused.status, refused.error_code) == (Status.FAILED, "undo_failed")
 
 
 async def test_an_approved_undo_that_lost_to_another_is_refused(rig: Rig) -> None:
     rig.driver.policy = Policy(undo_asks=True)
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
-    await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
+    await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     asked = await rig.undoing.undo("default", "c1", DEFAULT_CONTEXT)
     await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
 
@@ -219,7 +219,7 @@ async def test_an_approved_undo_that_lost_to_another_is_refused(rig: Rig) -> Non
         await commit(rig.store, insert(a_call("another"), undo=taken))
 
     rig.store.before = claim_first
-    refused = await rig.walk.resume(await rig.driver.read("default", asked.call_id))
+    refused = await rig.pipeline.resume(await rig.driver.read("default", asked.call_id))
     assert (refused.status, refused.error_code) == (Status.FAILED, "undo_failed")
     assert "came first" in str(refused.error)
 
@@ -227,7 +227,7 @@ async def test_an_approved_undo_that_lost_to_another_is_refused(rig: Rig) -> Non
 async def test_an_undo_that_was_cancelled_meanwhile_gives_what_stands(rig: Rig) -> None:
     rig.driver.policy = Policy(undo_asks=True)
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
-    await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
+    await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     asked = await rig.undoing.undo("default", "c1", DEFAULT_CONTEXT)
     await rig.decide(str(asked.approval_id), approve_it=True, by=ANN)
 
@@ -236,7 +236,7 @@ async def test_an_undo_that_was_cancelled_meanwhile_gives_what_stands(rig: Rig) 
         await rig.answers.cancel("default", asked.call_id, reason="x")
 
     rig.store.before = cancel_first
-    result = await rig.walk.resume(await rig.driver.read("default", asked.call_id))
+    result = await rig.pipeline.resume(await rig.driver.read("default", asked.call_id))
     assert result.status is Status.CANCELLED
 
 
@@ -250,7 +250,7 @@ async def test_a_fingerprint_may_be_taken_by_a_plain_or_an_async_hook(rig: Rig, 
 
     hook = look_async if is_async else look
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None, fingerprint=hook))
-    await rig.walk.submit("plan", {}, DEFAULT_CONTEXT, call_id="c1")
+    await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT, call_id="c1")
     kept = await rig.store.undo("default", "c1")
     assert kept is not None
     assert kept.fingerprint == b"1"
@@ -262,7 +262,7 @@ async def test_a_long_run_is_undone_page_by_page(rig: Rig, monkeypatch: pytest.M
     rig.driver.registry.add(a_tool("plan", undoable=True, undo_handler=lambda _undo: None))
     context = Context(run_id="r1")
     for number in range(5):
-        await rig.walk.submit("plan", {}, context, call_id=f"c{number}")
+        await rig.pipeline.run("plan", {}, context, call_id=f"c{number}")
 
     async def undo_one(call_id: str, *, context: Context, force: bool) -> Any:
         return await rig.undoing.undo("default", call_id, context, force=force)
@@ -278,13 +278,13 @@ async def test_a_call_whose_events_cannot_be_written_is_refused_before_it_runs(r
     ran: list[object] = []
     rig.driver.registry.add(ToolDefinition(name="write", handler=ran.append))
     with pytest.raises(TypeError):
-        await rig.walk.submit("write", {}, **{"context": DEFAULT_CONTEXT, **odd})
+        await rig.pipeline.run("write", {}, **{"context": DEFAULT_CONTEXT, **odd})
     assert (ran, await rig.store.events("default")) == ([], [])
 
 
 @pytest.mark.parametrize("run_id", ["r1", "räksmörgås"])
 async def test_events_quote_the_context_whatever_its_script(rig: Rig, run_id: str) -> None:
-    result = await rig.walk.submit("write", {}, Context(run_id=run_id))
+    result = await rig.pipeline.run("write", {}, Context(run_id=run_id))
     events = await rig.store.events("default", call_id=result.call_id)
     assert [event.type for event in events] == ["tool.invoked", "tool.started", "tool.completed"]
     assert {event.data["pipeline_run_id"] for event in events} == {run_id}

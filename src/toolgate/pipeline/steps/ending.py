@@ -1,4 +1,4 @@
-"""Write down how a call ended: the changes that lead to every final status outside an approval."""
+"""The changes that end a call, and those that tell of one that runs: every final status outside an approval."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change, Durability, step
+from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, tell
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.pipeline.steps.running import first
 
-_COMPLETED, _COMMITTED = Status.COMPLETED, Durability.COMMITTED  # an enum's attributes are slow to look up
 
-
-def completed(
+def complete(
     call: Call,
     *,
     now: datetime,
@@ -27,11 +26,10 @@ def completed(
     artifacts: tuple[Any, ...] = (),
     artifact_type: str | None = None,
     undo: UndoRecord | None = None,
-    lasting: bool = False,
 ) -> Change:
-    """A handler returned success. `lasting` is what the claim was, and `shown` JSON that nobody else holds."""
+    """A handler returned success. `shown` is JSON that nobody else holds."""
     ended = evolve(
-        call.to(_COMPLETED),
+        call.to(Status.COMPLETED),
         completed_at=now,
         duration_ms=duration_ms,
         result=result,
@@ -41,30 +39,29 @@ def completed(
     )
     data: dict[str, Any] = {"duration_ms": duration_ms, "success": True}
     if call.undo_of is None:
-        name = "tool.completed"
         data["output_summary"] = summary
         if artifacts or artifact_type is not None:
             data["artifacts_count"] = len(artifacts)
             data["artifact_type"] = artifact_type
-    else:
-        name = "tool.undone"
-    change = step(ended, call.version, now, (tell(ended, name, data),), _COMMITTED, None, lasting and not artifacts)
-    return change if undo is None else evolve(change, undo=undo)
+    event = tell(ended, "tool.completed" if call.undo_of is None else "tool.undone", data)
+    return Change(
+        project=call.project,
+        at=now,
+        call=ended,
+        expect=call.version,
+        events=(event,),
+        undo=undo,
+        durability=Durability.COMMITTED,
+    )
 
 
-def pending(call: Call, *, now: datetime, first: tuple[Draft, ...]) -> Change:
-    """A new call is stored before it is asked about or claimed, since making it ready takes time."""
-    return step(call, None, now, first, _COMMITTED, None)
-
-
-def failed(
+def fail(
     call: Call,
     *,
     now: datetime,
     status: Status,
     code: str,
     error: str,
-    first: tuple[Draft, ...] = (),
     duration_ms: float | None = None,
     result: bytes | None = None,
     shown: Any = None,
@@ -90,7 +87,7 @@ def failed(
         at=now,
         call=ended,
         expect=call.version or None,
-        events=(*first, _last_word(ended, code, error[:1000], reason, duration_ms)),
+        events=(*first(call), _last_word(ended, code, error[:1000], reason, duration_ms)),
         undo=undo,
         approvals=approvals,
         durability=Durability.COMMITTED,
@@ -103,12 +100,11 @@ def _last_word(call: Call, code: str, error: str, reason: str | None, duration_m
         if duration_ms is not None:
             draft[2]["duration_ms"] = duration_ms
         return draft
-    if call.status is Status.DENIED:
-        return tell(call, "tool.denied", {"reason": reason or code, "message": error})
-    return tell(call, "tool.cancelled", {"reason": reason or code, "message": error})
+    name = "tool.denied" if call.status is Status.DENIED else "tool.cancelled"
+    return tell(call, name, {"reason": reason or code, "message": error})
 
 
-def settled(
+def settle(
     call: Call,
     *,
     now: datetime,
@@ -139,7 +135,7 @@ def late(call: Call, *, now: datetime, summary: dict[str, Any]) -> Change:
     return Change(project=call.project, at=now, events=(event,), durability=Durability.COMMITTED)
 
 
-def progressed(call: Call, *, now: datetime, data: dict[str, Any]) -> Change:
+def progress(call: Call, *, now: datetime, data: dict[str, Any]) -> Change:
     """A handler reported progress."""
     event = tell(call, "tool.progress", data)
     return Change(project=call.project, at=now, events=(event,), durability=Durability.BEHIND)

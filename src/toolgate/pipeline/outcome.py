@@ -1,0 +1,146 @@
+"""What a handler did, read from what it returned, raised or was stopped by. Nothing is written here."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolgate.errors import ToolDeniedError, ToolOutputError, ToolTimeoutError, ToolUnknownOutcomeError, text_of
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.payload import encode
+from toolgate.kernel.schema import Schema
+from toolgate.kernel.tool import ToolDefinition
+
+_COMPLETED = Status.COMPLETED  # bound once: an enum's attributes are slow to look up
+_outcome = tuple.__new__
+_EXHAUSTED = frozenset((errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE))
+
+
+class Outcome(NamedTuple):
+    """How an execution ended: the status, and what is known about it. `error` is not masked yet."""
+
+    status: Status
+    result: bytes | None = None
+    error: str | None = None
+    code: str | None = None
+    undo: bytes | None = None
+    artifacts: bytes | None = None
+    cause: BaseException | None = None
+    timed_out: bool = False
+
+
+def interpret(tool: ToolDefinition, raw: object) -> Outcome:
+    """Return what a handler's return value means; raise ToolOutputError where it is unusable."""
+    if isinstance(raw, ToolOutput):
+        return _from_output(tool, raw)
+    if tool.function is None:
+        raise ToolOutputError(
+            f"The handler of `{tool.name}` returned {type(raw).__name__} instead of ToolOutput.",
+            tool=tool.name,
+        )
+    result = encode(raw)
+    if tool.result_schema is not None:
+        _verify(tool, tool.result_schema, result)
+    return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None, False))
+
+
+def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
+    result = encode(output.data)
+    artifacts = encode(list(output.artifacts), what="artifacts") if output.artifacts else None
+    if output.success is not True:
+        return Outcome(
+            Status.FAILED,
+            result,
+            error=str(output.error or "the handler reported failure without saying why"),
+            code="execution_failed",
+            artifacts=artifacts,
+        )
+    if tool.result_schema is not None:
+        _verify(tool, tool.result_schema, result)
+    undo = None
+    if tool.undoable:
+        undo = encode(output.undo_metadata if output.undo_metadata is not None else {}, what="undo metadata")
+    return Outcome(_COMPLETED, result, undo=undo, artifacts=artifacts)
+
+
+def _verify(tool: ToolDefinition, schema: Schema, result: bytes) -> None:
+    value: Any = decode(result)
+    if schema.is_valid(value):
+        return
+    listed = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(value))
+    raise ToolOutputError(
+        f"The handler of `{tool.name}` ran, but its output breaks its schema: {listed}.", tool=tool.name
+    )
+
+
+def decode(result: bytes | None) -> Any:
+    """Return a fresh copy of stored data."""
+    return None if result is None else orjson.loads(result)
+
+
+def interrupted(tool: ToolDefinition, *, why: str, stopped: bool, detail: str | None = None) -> Outcome:
+    """Return what may honestly be said of a handler that was cut short.
+
+    One that stopped, or that only reads, failed or was cancelled. One with effects that could not be
+    stopped may still be at work: nobody knows.
+    """
+    if why == "timeout":
+        return _timed_out(tool, stopped=stopped, detail=detail)
+    reason = _WHY[why] if detail is None else f"{_WHY[why]} ({detail})"
+    if not stopped and tool.has_effects:
+        text = f"The handler of `{tool.name}` could not be stopped: {reason}. Whether its effect happened is unknown."
+        return Outcome(Status.UNKNOWN, error=text, code="unknown")
+    return Outcome(Status.CANCELLED, error=f"The handler of `{tool.name}` was stopped: {reason}.", code="cancelled")
+
+
+_WHY = {
+    "cancelled": "the call was cancelled",
+    "shutdown": "the gate or its event loop was shut down",
+}
+
+
+def _timed_out(tool: ToolDefinition, *, stopped: bool, detail: str | None) -> Outcome:
+    """A timeout is told as one, also where nobody knows what the handler did or still does."""
+    words = "" if detail is None else f" ({detail})"
+    text = f"The handler of `{tool.name}` timed out after {tool.timeout_seconds:g} s{words}"
+    if not stopped and tool.has_effects:
+        text = f"{text} and could not be stopped. Whether its effect happened is unknown."
+        return Outcome(Status.UNKNOWN, error=text, code="unknown", timed_out=True)
+    left = "was stopped" if stopped else "could not be stopped, but it only reads"
+    return Outcome(Status.FAILED, error=f"{text} and {left}.", code="timeout", timed_out=True)
+
+
+def unheard(tool: ToolDefinition, trouble: str) -> Outcome:
+    """The end of a call whose sink is required and did not take the event that says it starts."""
+    text = f"Tool `{tool.name}` did not run: the event sink {trouble}, and nothing may run unheard. Repair the sink."
+    return Outcome(Status.FAILED, error=text, code="unheard")
+
+
+def undone(raw: object) -> Outcome:
+    """An undo handler succeeds by returning; only a failing ToolOutput says otherwise."""
+    if getattr(raw, "success", True) is False:
+        return Outcome(Status.FAILED, error=str(getattr(raw, "error", None) or "undo failed"), code="undo_failed")
+    return Outcome(Status.COMPLETED)
+
+
+def is_exhaustion(error: BaseException) -> bool:
+    """Whether an error says that the machine is out of disk, memory, processes or open files."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
+
+
+def raised(call: Call, error: BaseException) -> Outcome:
+    """Return what it means that a handler raised this."""
+    return Outcome(Status.FAILED, error=text_of(error), code=_code_of(call, error), cause=error)
+
+
+def _code_of(call: Call, error: BaseException) -> str:
+    if call.undo_of is not None:
+        return "undo_failed"
+    if isinstance(error, ToolDeniedError):
+        return "denied"  # a guard refused what the handler was about to touch
+    if isinstance(error, ToolTimeoutError) and not isinstance(error, ToolUnknownOutcomeError):
+        return "timeout"  # what the handler started was given a time, and ended with it
+    return "resource_exhausted" if is_exhaustion(error) else "execution_failed"

@@ -1,0 +1,183 @@
+"""All that is known of a tool under a policy and mode before any arguments: compiled once, replaced whole.
+
+A plan holds the rules with those already decided that look at nothing but the tool and the mode, where the handler
+runs, how safe a claim must be, and what every call of the tool begins with. It never decides by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from toolgate.kernel.assessment import ApprovalLevel, Assessment
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.canonical import Arguments, Limits
+from toolgate.kernel.change import Durability, Reservation
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
+from toolgate.kernel.policy import Facts, Policy, Rule, Stance
+from toolgate.kernel.record import build, evolve
+from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
+from toolgate.kernel.terms import SandboxBackend
+from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
+from toolgate.pipeline.validate import validate
+
+HOUR_S = 3600.0
+REMOTE = frozenset({Placement.CLIENT.value, Placement.WORKER.value})
+"""The placements whose results come from outside this process."""
+OFFER_AGAIN_S = 10.0
+"""How long a call for a worker waits before its order is sent again: it may have been lost."""
+UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
+"""The assessment every call is born with."""
+
+
+class Options(NamedTuple):
+    """What a caller asks for about its own approval."""
+
+    approval_timeout_s: float | None = None
+    message: str | None = None
+    claim: str | None = None
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`fixed` is the ruling on every call of this tool in this mode, where nothing about a call can change it.
+
+    `template` are the fields every call begins with. `reads` says that a rule, inspector or meter looks at arguments.
+    `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at.
+    """
+
+    tool: ToolDefinition
+    policy: Policy
+    mode: Mode
+    stance: Stance
+    rules: tuple[Rule, ...]
+    fixed: Ruling | None
+    template: dict[str, Any]
+    placement: str
+    is_remote: bool
+    durability: Durability
+    reads: bool
+    rates: tuple[Reservation, ...]
+    offer_s: float
+    mask: Callable[[str], str]
+
+    def validate(self, raw: str | bytes | Mapping[str, object], limits: Limits) -> Arguments:
+        """Return the arguments in one canonical form; raise ToolInputError naming tool and location."""
+        return validate(self.tool, raw, limits)
+
+    def born(
+        self, arguments: Arguments, shown: Any, context: Context, *, id: str, now: datetime, options: Options
+    ) -> Call:
+        """Return a new call of this tool; `shown` are its masked arguments."""
+        fields = self.template.copy()
+        fields["id"] = id
+        fields["project"] = context.project
+        fields["context"] = context
+        fields["created_at"] = now
+        fields["arguments"] = arguments.canonical
+        fields["shown"] = shown
+        if shown != arguments.value:
+            fields["hides"] = True
+        if options is not NO_OPTIONS:
+            fields.update(options._asdict())
+        return build(Call, fields)
+
+    def judge(self, call: Call, arguments: Mapping[str, Any], now: datetime) -> tuple[Call, Ruling]:
+        """Permit and assess a call under the facts of now; returns it with what was found out about it.
+
+        A call that was approved keeps the assessment its approver was shown.
+        """
+        if self.fixed is not None and call.undo_of is None:
+            return call, self.fixed
+        facts = look(call, self.tool, self.stance, arguments, mode=self.mode, now=now)
+        ruling = rule_on(call, self.tool, self.stance, self.rules, facts)
+        if facts.found:
+            call = evolve(call, facts=show_facts(self.stance, facts, self.mask))
+        assessment = ruling.assessment
+        if assessment is None or call.status is not Status.PENDING or assessment == UNREMARKABLE:
+            return call, ruling
+        return assessed(call, assessment, self.mask), ruling
+
+    def reservations(self, call: Call, arguments: Mapping[str, Any]) -> tuple[Reservation, ...]:
+        """What a call uses of rates and budgets; an undo uses none."""
+        if call.undo_of is not None:
+            return ()
+        return self.rates + tuple(meter(call, arguments) for meter in self.stance.meters)
+
+
+def assessed(call: Call, assessment: Assessment, mask: Callable[[str], str]) -> Call:
+    """Return a call with what its assessment found, for people to read."""
+    return evolve(
+        call,
+        level=assessment.level.value,
+        risk=assessment.risk.value,
+        confidence=assessment.confidence,
+        factors=tuple(map(mask, assessment.factors)),
+        reasons=tuple(map(mask, assessment.reasons)),
+    )
+
+
+def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Callable[[str], str] = str) -> Plan:
+    """Work out everything about a tool under a policy and a mode that no call can change."""
+    stance = policy.stance(tool)
+    rules = rules_over(tool, stance)
+    placement = placement_of(tool, stance)
+    per_hour = tool.rate_limit_per_hour
+    rates = () if per_hour is None else (Reservation(key=f"tool:{tool.name}", limit=per_hour, window_s=HOUR_S),)
+    template = _template(tool, policy, placement)
+    fixed = _fixed(tool, stance, rules, mode)
+    if fixed is not None and fixed.assessment is not None and fixed.assessment != UNREMARKABLE:
+        sample = build(Call, template.copy())
+        template = assessed(sample, fixed.assessment, mask).__dict__
+    return Plan(
+        tool=tool,
+        policy=policy,
+        mode=mode,
+        stance=stance,
+        rules=rules,
+        fixed=fixed,
+        template=template,
+        placement=placement.value,
+        is_remote=placement.value in REMOTE,
+        durability=Durability.COMMITTED if tool.can_retry else Durability.FSYNCED,
+        reads=bool(stance.reads_arguments or stance.inspectors),
+        rates=rates,
+        offer_s=OFFER_AGAIN_S if placement is Placement.WORKER else tool.timeout_seconds,
+        mask=mask,
+    )
+
+
+def _fixed(tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], mode: Mode) -> Ruling | None:
+    """Return the ruling on every call in this mode, where no rule, inspector or score looks at the call itself."""
+    is_scored = tool.thresholds is not None or stance.thresholds is not None
+    if is_scored or stance.inspectors or not all(getattr(rule, "is_static", False) for rule in rules):
+        return None
+    now = datetime.now(UTC)
+    any_call = Call(id="", project="", tool_name=tool.name, context=DEFAULT_CONTEXT, created_at=now)
+    return rule_on(any_call, tool, stance, rules, Facts(mode, now))
+
+
+def placement_of(tool: ToolDefinition, stance: Stance) -> Placement:
+    """Where calls of this tool run; one that needs a sandbox runs inline only where the policy names none."""
+    wanted = stance.placement or tool.runs_in
+    unboxed = stance.sandbox is not None and stance.sandbox.backend is SandboxBackend.NONE
+    if wanted is Placement.INLINE and tool.requires_sandbox and not unboxed:
+        return Placement.SANDBOX
+    return wanted
+
+
+def _template(tool: ToolDefinition, policy: Policy, placement: Placement) -> dict[str, Any]:
+    fields = {
+        "tool_name": tool.name,
+        "definition_hash": tool.hash,
+        "has_effects": tool.has_effects,
+        "idempotent": tool.idempotent,
+        "placement": placement.value,
+        "policy_revision": policy.revision,
+    }
+    return {name: value for name, value in fields.items() if value != getattr(Call, name, None)}

@@ -1,0 +1,48 @@
+"""One pure function for each thing that may happen to a call: from the row that stands to the change that is committed.
+
+The only place where a call gets another status; `kernel/call.py` says which may follow which.
+"""
+
+from toolgate.pipeline.steps.asking import (
+    ask,
+    close,
+    comment,
+    decide,
+    edit,
+    escalate,
+    expire,
+    extend,
+    question,
+    respond,
+    timeout_s,
+    warn,
+)
+from toolgate.pipeline.steps.ending import complete, fail, late, progress, settle, undo_record
+from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, pending, reclaim, take
+
+__all__ = [
+    "BY_POLICY",
+    "ask",
+    "claim",
+    "close",
+    "comment",
+    "complete",
+    "decide",
+    "edit",
+    "escalate",
+    "expire",
+    "extend",
+    "fail",
+    "late",
+    "moved",
+    "pending",
+    "progress",
+    "question",
+    "reclaim",
+    "respond",
+    "settle",
+    "take",
+    "timeout_s",
+    "undo_record",
+    "warn",
+]

@@ -1,0 +1,130 @@
+"""The changes that start a call: claimed here, offered to somebody elsewhere, taken by them, or taken over.
+
+The commit to EXECUTING is the claim: it consumes the approval or a use of a grant, reserves rates, and for an undo
+claims the original. Nothing with effects starts before it is durable.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change, Durability, Reservation
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant
+from toolgate.kernel.narration import invoked, tell
+from toolgate.kernel.record import evolve
+from toolgate.kernel.undo import UndoRecord, UndoState
+
+BY_POLICY = "policy:auto"
+"""Who approved a call nobody had to be asked about."""
+_EXECUTING = Status.EXECUTING
+
+
+def claim(
+    call: Call,
+    *,
+    now: datetime,
+    owner: str,
+    mode: Mode,
+    durability: Durability,
+    undo: UndoRecord | None = None,
+    reservations: tuple[Reservation, ...] = (),
+    grant: Grant | None = None,
+    fence: str | None = None,
+    due_at: datetime | None = None,
+) -> Change:
+    """Give one owner the right to run this call once.
+
+    `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare` made and that must
+    be durable before the effect. `fence` and `due_at` are for a call whose result comes from elsewhere: who may
+    report it, and until when.
+    """
+    claimed = evolve(
+        call.to(_EXECUTING),
+        owner=owner,
+        attempt=call.attempt + 1,
+        started_at=now,
+        approved_by=call.approved_by or BY_POLICY if grant is None else grant.name,
+        approved_at=call.approved_at or now,
+        fence=fence,
+        due_at=due_at,
+    )
+    return Change(
+        project=call.project,
+        at=now,
+        call=claimed,
+        expect=call.version or None,
+        events=(*first(call), _started(claimed)),
+        durability=durability,
+        mode_seen=mode,
+        undo=undo,
+        undo_expect=UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None,
+        reservations=reservations,
+        grant=None if grant is None else grant.use(call.id, now),
+        grant_expect=None if grant is None else grant.version,
+    )
+
+
+def pending(call: Call, *, now: datetime, owner: str) -> Change:
+    """Store a new call before it is asked about or claimed, since making it ready takes time."""
+    return moved(evolve(call.stay(), owner=owner), call, now=now, events=first(call))
+
+
+def first(call: Call) -> tuple[Draft, ...]:
+    """What the first change of a call tells before its own news: that it was received and its tool was found.
+
+    An undo begins with news of its own.
+    """
+    is_new = not call.version and call.undo_of is None and call.definition_hash
+    return (invoked(call),) if is_new else ()
+
+
+def _started(call: Call) -> Draft:
+    told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": call.attempt}
+    return tell(call, "tool.started" if call.undo_of is None else "tool.undo_started", told)
+
+
+def reclaim(
+    call: Call, *, now: datetime, owner: str, mode: Mode, fence: str | None = None, due_at: datetime | None = None
+) -> Change:
+    """Take a call over from whoever died running it: another attempt, same call.
+
+    Only for what may be run again or was never sent; the version of the row decides who takes it over.
+    """
+    attempt = call.attempt + 1
+    taken = evolve(call.stay(), owner=owner, attempt=attempt, started_at=now, fence=fence, due_at=due_at, runner=None)
+    told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": attempt}
+    return moved(
+        taken, call, now=now, events=(tell(taken, "tool.started", told),), durability=Durability.COMMITTED, mode=mode
+    )
+
+
+def take(call: Call, *, by: str, now: datetime, lease: timedelta, mode: Mode) -> Change:
+    """Give a call that waits for somebody elsewhere to one of them alone, before anything is sent to them."""
+    taken = evolve(call.stay(), runner=by, due_at=now + lease)
+    event = tell(taken, "tool.dispatched", {"runner": by, "attempt": call.attempt})
+    durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
+    return moved(taken, call, now=now, events=(event,), durability=durability, mode=mode)
+
+
+def moved(
+    after: Call,
+    before: Call,
+    *,
+    now: datetime,
+    events: tuple[Draft, ...] = (),
+    durability: Durability = Durability.COMMITTED,
+    mode: Mode | None = None,
+) -> Change:
+    """Put a row in another's place, and nothing else."""
+    return Change(
+        project=after.project,
+        at=now,
+        call=after,
+        expect=before.version or None,
+        events=events,
+        durability=durability,
+        mode_seen=mode,
+    )
