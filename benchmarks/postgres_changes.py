@@ -17,11 +17,11 @@ import uuid_utils
 from benchmarks.sqlite_recording import two_changes
 from tests.postgres import KEY, Cluster
 
-from toolgate.adapters.buses.postgres import PostgresBus
-from toolgate.adapters.stores.entry import entry_of
-from toolgate.adapters.stores.postgres import PostgresStore
-from toolgate.adapters.stores.rows import CALL_COLUMNS, Row, time_of, uuid_hex
-from toolgate.adapters.stores.sealing import load_shared
+from toolgate.adapters.postgres.bus import PostgresBus
+from toolgate.adapters.postgres.store import PostgresStore
+from toolgate.adapters.sealing import load_shared
+from toolgate.adapters.sql.entry import entry_of
+from toolgate.adapters.sql.rows import CALL_COLUMNS, Row, time_of, uuid_hex
 from toolgate.ports.bus import Hint
 
 TASKS = 256

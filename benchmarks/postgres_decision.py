@@ -11,7 +11,7 @@ import asyncpg
 from tests.postgres import KEY, Cluster
 
 import toolgate
-from toolgate.adapters.stores.tables import metadata
+from toolgate.adapters.sql.tables import metadata
 
 FEW, MANY = 100, 100_000
 

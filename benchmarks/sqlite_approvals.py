@@ -18,11 +18,11 @@ import uuid_utils
 from benchmarks.sqlite_recording import opened
 
 import toolgate
-from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode
-from toolgate.kernel.masking import Masker
+from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline import steps
 

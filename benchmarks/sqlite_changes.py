@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.sqlite_recording import Recorder, Transaction, opened, record, two_changes
 
-from toolgate.adapters.stores.sqlite import SqliteStore
-from toolgate.adapters.stores.sqlite_file import SCHEMA, connect, prepare
+from toolgate.adapters.sqlite.file import SCHEMA, connect, prepare
+from toolgate.adapters.sqlite.store import SqliteStore
 
 TASKS = 256
 

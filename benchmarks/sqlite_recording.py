@@ -13,13 +13,13 @@ from typing import Any
 import uuid_utils
 from benchmarks.workload import EXPECTED, NAME
 
-from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
-from toolgate.kernel.masking import Masker
 from toolgate.kernel.narration import tell
 from toolgate.kernel.record import evolve
+from toolgate.kernel.text.masking import Masker
 
 Statement = tuple[str, list[Any]]
 Transaction = list[Statement]

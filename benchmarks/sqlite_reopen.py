@@ -16,10 +16,10 @@ from pathlib import Path
 import uuid_utils
 
 import toolgate
-from toolgate.adapters.stores import sealing
-from toolgate.adapters.stores.entry import entry_of
-from toolgate.adapters.stores.sqlite_entry import INSERT_CALL, INSERT_EVENT
-from toolgate.adapters.stores.sqlite_file import connect
+from toolgate.adapters import sealing
+from toolgate.adapters.sql.entry import entry_of
+from toolgate.adapters.sqlite.entry import INSERT_CALL, INSERT_EVENT
+from toolgate.adapters.sqlite.file import connect
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT

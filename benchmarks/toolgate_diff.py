@@ -2,7 +2,7 @@
 
 from benchmarks.diff_cases import run
 
-from toolgate.kernel.diff import diff_json, diff_text
+from toolgate.kernel.text.diff import diff_json, diff_text
 
 if __name__ == "__main__":
     run(diff_text, diff_json)

@@ -13,9 +13,9 @@ from typing import Any
 import toolgate
 from toolgate import StageContext, StageKind, StageOutput
 from toolgate.gate import Gate
-from toolgate.kernel.formats import parse_calls
-from toolgate.kernel.formats_results import render_message, render_result
-from toolgate.kernel.formats_schemas import export_tools
+from toolgate.kernel.text.formats import parse_calls
+from toolgate.kernel.text.formats.results import render_message, render_result
+from toolgate.kernel.text.formats.schemas import export_tools
 
 
 @toolgate.tool(effects="read")

@@ -18,8 +18,8 @@ from tests.postgres import KEY, Cluster
 from tests.redis_server import RedisServer
 from tests.soak import Figures, kept, times
 
-from toolgate.adapters.stores.sealing import load
-from toolgate.adapters.stores.sqlite_file import prepare
+from toolgate.adapters.sealing import load
+from toolgate.adapters.sqlite.file import prepare
 
 LINGER_S = 30.0
 """How long threads and tasks of a test may take to end after it."""

@@ -24,8 +24,9 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 
-from toolgate.adapters.stores import postgres_schema, sealing
-from toolgate.adapters.stores.tables import metadata
+from toolgate.adapters import sealing
+from toolgate.adapters.postgres import schema as postgres_schema
+from toolgate.adapters.sql.tables import metadata
 from toolgate.testing.patience import PATIENCE_S, until_sync
 
 ROLE = "gatekeeper"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import create_engine
 
-from toolgate.adapters.stores import migrate
-from toolgate.adapters.stores.sqlite_file import SCHEMA
+from toolgate.adapters.sql import migrate
+from toolgate.adapters.sqlite.file import SCHEMA
 
 
 def schema_of(path: Path) -> str:

@@ -22,8 +22,8 @@ from benchmarks.scale.tools import PAYLOAD
 from benchmarks.sqlite_recording import two_changes
 
 from toolgate import bootstrap
-from toolgate.adapters.stores.rows import moment
-from toolgate.adapters.stores.sqlite_file import prepare
+from toolgate.adapters.sql.rows import moment
+from toolgate.adapters.sqlite.file import prepare
 from toolgate.kernel.event import HASH_BYTES, Draft, genesis, link_all, verify
 from toolgate.ports.store import Store
 

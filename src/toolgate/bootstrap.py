@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -15,10 +16,10 @@ import uuid_utils
 from toolgate.errors import UsageError, how_to_install
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
-from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
-from toolgate.kernel.masking import Masker
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
+from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.ports.bus import Bus
@@ -196,11 +197,11 @@ class _Crew:
 
     def _make(self) -> Any:
         if _is_postgres(self._url):
-            address = _load("toolgate.adapters.stores.postgres_url", "read")(self._url)
+            address = _load("toolgate.adapters.postgres.url", "read")(self._url)
             if not address.pooled:  # the engine prepares, sets and listens in a session, which a pooler gives away
-                return _load("toolgate.adapters.dispatchers.pgqueuer", "PgQueuerDispatcher")(address.dsn)
+                return _load("toolgate.adapters.postgres.dispatcher", "PgQueuerDispatcher")(address.dsn)
         assert self.gate is not None
-        looking = _load("toolgate.adapters.dispatchers.looking", "LookingDispatcher")
+        looking = _load("toolgate.adapters.sql.dispatcher", "LookingDispatcher")
         return looking(self._store, self._bus, self.gate.registry)
 
     async def close(self) -> None:
@@ -264,7 +265,7 @@ def connect(url: str | PathLike[str], *, redis: str | None = None) -> tuple[Stor
     store, bus = _connect(store_url(url))
     if redis is None:
         return store, bus
-    return store, _load("toolgate.adapters.buses.redis", "RedisBus")(redis, beneath=bus, origin=store.owner)
+    return store, _load("toolgate.adapters.redis.bus", "RedisBus")(redis, beneath=bus, origin=store.owner)
 
 
 def _connect(url: str) -> tuple[Store, Bus]:
@@ -272,22 +273,22 @@ def _connect(url: str) -> tuple[Store, Bus]:
     owner = str(uuid_utils.uuid7())
     if separator and scheme == "memory":
         return (
-            _load("toolgate.adapters.stores.memory", "MemoryStore")(owner=owner),
-            _load("toolgate.adapters.buses.memory", "MemoryBus")(),
+            _load("toolgate.adapters.memory.store", "MemoryStore")(owner=owner),
+            _load("toolgate.adapters.memory.bus", "MemoryBus")(),
         )
     if separator and scheme == "sqlite":
-        store = _load("toolgate.adapters.stores.sqlite", "SqliteStore")(_path(rest), owner=owner)
-        return store, _load("toolgate.adapters.buses.sqlite", "SqliteBus")(store.open_news)
+        store = _load("toolgate.adapters.sqlite.store", "SqliteStore")(_path(rest), owner=owner)
+        return store, _load("toolgate.adapters.sqlite.bus", "SqliteBus")(store.open_news)
     if separator and scheme in _POSTGRES:
-        store = _load("toolgate.adapters.stores.postgres", "PostgresStore")(url, owner=owner)
-        return store, _load("toolgate.adapters.buses.postgres", "PostgresBus")(store.open_news())
+        store = _load("toolgate.adapters.postgres.store", "PostgresStore")(url, owner=owner)
+        return store, _load("toolgate.adapters.postgres.bus", "PostgresBus")(store.open_news())
     raise _unknown(scheme)
 
 
 def undo_records(url: str | PathLike[str]) -> UndoRecords:
     """Return what keeps undo data: a Redis at its URL, or the store of this name."""
     if isinstance(url, str) and url.startswith(REDIS):
-        in_redis: UndoRecords = _load("toolgate.adapters.stores.redis_undo", "RedisUndo")(url)
+        in_redis: UndoRecords = _load("toolgate.adapters.redis.undo", "RedisUndo")(url)
         return in_redis
     return connect(url)[0]
 
@@ -297,18 +298,18 @@ def directory(url: str | PathLike[str]) -> Directory:
     url = store_url(url)
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "memory":
-        in_memory: Directory = _load("toolgate.adapters.directories.memory", "MemoryDirectory")()
+        in_memory: Directory = _load("toolgate.adapters.memory.directory", "MemoryDirectory")()
         return in_memory
     if separator and scheme == "sqlite":
-        path, files = _path(rest), import_module("toolgate.adapters.stores.sqlite_file")
+        path, files = _path(rest), import_module("toolgate.adapters.sqlite.file")
         files.prepare(path)
-        in_file: Directory = _load("toolgate.adapters.directories.sqlite", "SqliteDirectory")(
+        in_file: Directory = _load("toolgate.adapters.sqlite.directory", "SqliteDirectory")(
             lambda: files.connect(path, busy_s=files.CREATE_S)
         )
         return in_file
     if separator and scheme in _POSTGRES:
-        link = _load("toolgate.adapters.stores.postgres_schema", "prepared")(url)
-        in_postgres: Directory = _load("toolgate.adapters.directories.postgres", "PostgresDirectory")(link)
+        link = _load("toolgate.adapters.postgres.schema", "prepared")(url)
+        in_postgres: Directory = _load("toolgate.adapters.postgres.directory", "PostgresDirectory")(link)
         return in_postgres
     raise _unknown(scheme)
 
@@ -318,18 +319,18 @@ def threads(url: str | PathLike[str]) -> Threads:
     url = store_url(url)
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "memory":
-        in_memory: Threads = _load("toolgate.adapters.threads.memory", "MemoryThreads")()
+        in_memory: Threads = _load("toolgate.adapters.memory.threads", "MemoryThreads")()
         return in_memory
     if separator and scheme == "sqlite":
-        file = _load("toolgate.adapters.stores.beside", "Beside")(_path(rest))
-        in_file: Threads = _load("toolgate.adapters.threads.sqlite", "SqliteThreads")(
+        file = _load("toolgate.adapters.sqlite.beside", "Beside")(_path(rest))
+        in_file: Threads = _load("toolgate.adapters.sqlite.threads", "SqliteThreads")(
             file.connect, sealer=file.sealer, is_alive=file.is_alive
         )
         return in_file
     if separator and scheme in _POSTGRES:
-        link = _load("toolgate.adapters.stores.postgres_schema", "prepared")(url)
-        sealer = _load("toolgate.adapters.stores.sealing", "load_shared")(link.address.key)
-        in_postgres: Threads = _load("toolgate.adapters.threads.postgres", "PostgresThreads")(link, sealer=sealer)
+        link = _load("toolgate.adapters.postgres.schema", "prepared")(url)
+        sealer = _load("toolgate.adapters.sealing", "load_shared")(link.address.key)
+        in_postgres: Threads = _load("toolgate.adapters.postgres.threads", "PostgresThreads")(link, sealer=sealer)
         return in_postgres
     raise _unknown(scheme)
 
@@ -357,3 +358,16 @@ def _channel(approver: Callable[..., Any] | Channel) -> Channel:
         return channel
     wrapped: Channel = _load("toolgate.adapters.channels.callback", "CallbackChannel")(approver)
     return wrapped
+
+
+def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
+    """Return the tools a `module:name` holds, by name."""
+    if where is None:
+        return {}
+    module, _, name = where.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), name or "TOOLS")
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"There are no tools at {where!r}: {error}.") from None
+    return {tool.name: tool for tool in found if isinstance(tool, ToolDefinition)}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.memory.bus import MemoryBus
 from toolgate.ports.bus import Bus
 from toolgate.testing.conformance import BusConformance
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.ports.store import Store
 from toolgate.testing.conformance import StoreConformance
 from toolgate.testing.stores import RemoteStore

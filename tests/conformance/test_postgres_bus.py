@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from tests.postgres import needs_postgres
 
-from toolgate.adapters.buses.postgres import PostgresBus
-from toolgate.adapters.stores.postgres import PostgresStore
+from toolgate.adapters.postgres.bus import PostgresBus
+from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.ports.bus import Bus
 from toolgate.testing.conformance import BusConformance
 

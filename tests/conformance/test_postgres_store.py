@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.postgres import needs_postgres
 
-from toolgate.adapters.stores.postgres import PostgresStore
+from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.ports.store import Store
 from toolgate.testing.conformance import StoreConformance
 

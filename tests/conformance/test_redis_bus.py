@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from tests.redis_server import RedisServer
 
-from toolgate.adapters.buses.memory import MemoryBus
-from toolgate.adapters.buses.redis import RedisBus
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.redis.bus import RedisBus
 from toolgate.ports.bus import Bus
 from toolgate.testing.conformance import BusConformance
 

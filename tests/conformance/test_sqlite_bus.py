@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolgate.adapters.buses.sqlite import SqliteBus
-from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.adapters.sqlite.bus import SqliteBus
+from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.ports.bus import Bus
 from toolgate.testing.conformance import BusConformance
 

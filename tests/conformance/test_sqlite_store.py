@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.ports.store import Store
 from toolgate.testing.conformance import StoreConformance
 

@@ -9,10 +9,10 @@ import pytest
 from tests.postgres import needs_postgres
 
 from toolgate import bootstrap
-from toolgate.adapters.stores import sealing
-from toolgate.adapters.stores.rekey import rekey
-from toolgate.adapters.stores.upkeep import forget_before
-from toolgate.adapters.threads.memory import MemoryThreads
+from toolgate.adapters import sealing
+from toolgate.adapters.memory.threads import MemoryThreads
+from toolgate.adapters.sqlite.rekey import rekey
+from toolgate.adapters.sqlite.upkeep import forget_before
 from toolgate.errors import StoreError, UsageError
 from toolgate.ports.threads import RunStatus, Threads
 from toolgate.testing.clock import NOON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import toolgate
-from toolgate.kernel.diff import diff_text
+from toolgate.kernel.text.diff import diff_text
 from toolgate.kernel.tool import Prepared
 
 BEFORE = """import json

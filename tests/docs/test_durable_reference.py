@@ -10,8 +10,8 @@ import pytest
 import typer.main
 from tests.docs.pages import ROOT, missing_words, quoted, read, rows, sections
 
-from toolgate.adapters.stores.sqlite_file import APPLICATION_ID
-from toolgate.adapters.stores.tables import metadata
+from toolgate.adapters.sql.tables import metadata
+from toolgate.adapters.sqlite.file import APPLICATION_ID
 from toolgate.interfaces.cli.app import app
 
 CLI_PAGE = "docs/reference/cli.md"

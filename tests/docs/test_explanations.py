@@ -11,13 +11,15 @@ import pytest
 from tests.docs.pages import ROOT, missing_words, name_of, prose, quoted, read, sections
 
 import toolgate
-from toolgate.adapters.stores import memory, postgres_owners
+from toolgate.adapters.memory import store as memory
+from toolgate.adapters.postgres import owners as postgres_owners
 from toolgate.interfaces.console.pages import POLICY
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
 from toolgate.kernel.event import EVENTS
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import Placement, Thresholds
-from toolgate.pipeline import flight, leasing, plan, working
+from toolgate.pipeline import flight, plan
+from toolgate.pipeline.remote import leasing, working
 
 RETAINED: int = inspect.signature(memory.MemoryStore).parameters["retain"].default
 PAGES = sorted((ROOT / "docs" / "explanation").glob("*.md"))

@@ -19,11 +19,13 @@ from toolgate.gate import Gate, SyncGate
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import TRANSITIONS, Call, Status
-from toolgate.kernel.canonical import Limits
 from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
-from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
 from toolgate.kernel.event import EVENTS, Event
-from toolgate.kernel.formats import (
+from toolgate.kernel.output import Result, ToolOutput
+from toolgate.kernel.policy import Default, Policy
+from toolgate.kernel.text.canonical import Limits
+from toolgate.kernel.text.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
+from toolgate.kernel.text.formats import (
     FieldNames,
     Format,
     FormatLimits,
@@ -32,10 +34,8 @@ from toolgate.kernel.formats import (
     UnresolvedToolCall,
     parse_calls,
 )
-from toolgate.kernel.formats_results import render_message, render_result
-from toolgate.kernel.formats_schemas import export_tools
-from toolgate.kernel.output import Result, ToolOutput
-from toolgate.kernel.policy import Default, Policy
+from toolgate.kernel.text.formats.results import render_message, render_result
+from toolgate.kernel.text.formats.schemas import export_tools
 from toolgate.kernel.tool import Effects, Placement, Prepared, RiskLevel, Thresholds, ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolgate import Gate
-from toolgate.pipeline.clockwork import Clockwork
+from toolgate.pipeline.time.clockwork import Clockwork
 from toolgate.testing.clock import FakeClock
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.faults.nursery import Nursery
 from tests.faults.world import World, copy_of
 
-from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.adapters.sqlite.store import SqliteStore
 
 MEMORY = Path("/dev/shm")
 """kill -9 loses no page the kernel has, so worlds that only die can live in memory and be quick."""

@@ -15,13 +15,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from toolgate.adapters import sealing
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores import sealing, sqlite, sqlite_file
-from toolgate.adapters.stores.sqlite_write import Writer
-from toolgate.pipeline.deciding import Deciding
+from toolgate.adapters.sqlite import file as sqlite_file
+from toolgate.adapters.sqlite import store as sqlite
+from toolgate.adapters.sqlite.write import Writer
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.people.deciding import Deciding
 from toolgate.pipeline.recording import Recorder
-from toolgate.pipeline.recovery import Recovery
+from toolgate.pipeline.time.recovery import Recovery
 
 IN_A_COMMIT = ("commit.asked", "commit.begun", "commit.written", "commit.done", "commit.told", "commit.announced")
 AROUND_A_RUN = ("dispatch", "effect", "effect.done", "dispatch.done", "result", "result.done")

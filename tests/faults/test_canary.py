@@ -14,7 +14,7 @@ import pytest
 from tests.faults.world import World
 
 from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
-from toolgate.adapters.stores import sealing
+from toolgate.adapters import sealing
 from toolgate.bootstrap import open as open_gate
 from toolgate.errors import StoreError
 from toolgate.kernel.context import Context

@@ -18,7 +18,7 @@ from tests.faults.plays import TOUR
 from tests.faults.world import World
 
 from toolgate import Gate
-from toolgate.adapters.stores import sqlite
+from toolgate.adapters.sqlite import store as sqlite
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.testing.patience import until

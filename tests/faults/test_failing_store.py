@@ -9,7 +9,7 @@ import pytest
 from tests.journeys.conftest import open_remote
 
 from toolgate import Gate, ToolDefinition, ToolInput, ToolOutput
-from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change

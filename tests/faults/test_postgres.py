@@ -12,8 +12,10 @@ from tests.faults.cut_proxy import proxied
 from tests.postgres import ROLE, Cluster, Pooler, needs_pgbouncer, needs_postgres
 
 import toolgate
-from toolgate.adapters.stores import postgres_read, postgres_upkeep, postgres_write
-from toolgate.adapters.stores.postgres import PostgresStore
+from toolgate.adapters.postgres import read as postgres_read
+from toolgate.adapters.postgres import upkeep as postgres_upkeep
+from toolgate.adapters.postgres import write as postgres_write
+from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.errors import ConflictError, StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import verify

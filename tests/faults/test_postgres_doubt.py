@@ -10,9 +10,12 @@ import asyncpg
 import pytest
 from tests.postgres import Cluster, needs_postgres
 
-from toolgate.adapters.stores import postgres_link, postgres_owners, postgres_read, postgres_write
-from toolgate.adapters.stores.postgres import PostgresStore
-from toolgate.adapters.stores.postgres_write import Writer
+from toolgate.adapters.postgres import link as postgres_link
+from toolgate.adapters.postgres import owners as postgres_owners
+from toolgate.adapters.postgres import read as postgres_read
+from toolgate.adapters.postgres import write as postgres_write
+from toolgate.adapters.postgres.store import PostgresStore
+from toolgate.adapters.postgres.write import Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change

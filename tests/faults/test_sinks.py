@@ -15,7 +15,7 @@ import pytest
 from tests.postgres import needs_postgres
 
 import toolgate
-from toolgate.adapters.stores.upkeep import remove_events_before
+from toolgate.adapters.sqlite.upkeep import remove_events_before
 from toolgate.adapters.telemetry.metrics import METRICS
 from toolgate.errors import StoreError
 from toolgate.kernel.context import Context

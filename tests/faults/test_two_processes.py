@@ -15,7 +15,7 @@ from tests.faults.world import World
 
 from toolgate.kernel.call import Status
 from toolgate.pipeline.steps.asking import DISPATCH_GRACE_S
-from toolgate.pipeline.sweeper import LOOK_AFTER_S
+from toolgate.pipeline.time.sweeper import LOOK_AFTER_S
 from toolgate.testing.patience import PATIENCE_S, until
 
 

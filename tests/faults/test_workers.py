@@ -16,11 +16,11 @@ from tests.postgres import ROLE, Cluster
 
 import toolgate
 from toolgate import Context, Result
-from toolgate.adapters.buses.postgres import PostgresBus
-from toolgate.adapters.dispatchers.pgqueuer import PgQueuerDispatcher
+from toolgate.adapters.postgres.bus import PostgresBus
+from toolgate.adapters.postgres.dispatcher import PgQueuerDispatcher
+from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.adapters.runners.worker import WorkerRunner
-from toolgate.adapters.stores.postgres import PostgresStore
 from toolgate.errors import StoreError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Status

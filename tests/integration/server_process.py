@@ -14,7 +14,7 @@ import httpx2
 from typer.testing import CliRunner
 
 import toolgate
-from toolgate.adapters.stores.sqlite_file import prepare
+from toolgate.adapters.sqlite.file import prepare
 from toolgate.interfaces.cli import token
 from toolgate.testing.patience import PATIENCE_S
 

@@ -16,8 +16,8 @@ import pytest
 from tests.integration.programs import cli, here, line, lines_of, run, running
 
 import toolgate
-from toolgate.adapters.stores.sealing import new_key
-from toolgate.adapters.stores.sqlite_file import HEAD
+from toolgate.adapters.sealing import new_key
+from toolgate.adapters.sql.versions import HEAD
 from toolgate.testing.patience import PATIENCE_S
 
 PAY = 'with open_gate() as gate: print(gate.sync.call("pay", {"amount": 3}, call_id="c1").status)'
@@ -322,5 +322,5 @@ def test_rekey_tells_which_keys_may_go_and_without_them_everything_is_there(used
 def test_rekey_tells_of_keys_that_are_still_in_use(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = used.with_name(used.name + ".key")
     key.write_text(new_key() + "\n" + key.read_text())
-    monkeypatch.setattr("toolgate.adapters.stores.rekey.ROUNDS", 0)
+    monkeypatch.setattr("toolgate.adapters.sqlite.rekey.ROUNDS", 0)
     assert "Still in use: " in here("db", "rekey", used).out

@@ -64,7 +64,7 @@ def test_importing_the_package_loads_no_adapter_and_starts_nothing() -> None:
 
         assert not [name for name in sys.modules if name.startswith("toolgate.")], sys.modules
         toolgate.open
-        assert "toolgate.adapters.stores.memory" not in sys.modules
+        assert "toolgate.adapters.memory.store" not in sys.modules
         print(threading.active_count())
         """
     )

@@ -12,11 +12,11 @@ from tests.journeys.scene import Open
 from tests.postgres import needs_postgres
 
 import toolgate
-from toolgate.adapters.buses.memory import MemoryBus
 from toolgate.adapters.channels.callback import CallbackChannel
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores.memory import MemoryStore
-from toolgate.kernel.masking import Masker
+from toolgate.kernel.text.masking import Masker
 from toolgate.testing.stores import RemoteStore
 
 

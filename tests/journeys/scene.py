@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import toolgate
 from toolgate import Gate
-from toolgate.adapters.stores.sqlite import SqliteStore
+from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Event

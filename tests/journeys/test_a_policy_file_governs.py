@@ -231,9 +231,9 @@ def test_a_policy_that_came_from_no_file_is_not_reloaded() -> None:
 
 
 async def test_a_gate_may_be_built_from_a_source(tmp_path: Path) -> None:
-    from toolgate.adapters.buses.memory import MemoryBus
+    from toolgate.adapters.memory.bus import MemoryBus
+    from toolgate.adapters.memory.store import MemoryStore
     from toolgate.adapters.runners.inline import InlineRunner
-    from toolgate.adapters.stores.memory import MemoryStore
     from toolgate.policy import PolicySource
 
     source = PolicySource(write(tmp_path, "default: deny"))

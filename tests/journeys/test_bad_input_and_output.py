@@ -10,7 +10,7 @@ import toolgate
 from toolgate import Result, ToolDefinition, ToolInput, ToolOutput, tool
 from toolgate.errors import ToolExecutionError, ToolInputError, ToolNotFoundError, ToolOutputError, UsageError
 from toolgate.kernel.call import Status
-from toolgate.kernel.canonical import Limits
+from toolgate.kernel.text.canonical import Limits
 from toolgate.testing.patience import PATIENCE_S
 
 ran: list[str] = []

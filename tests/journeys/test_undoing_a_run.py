@@ -12,7 +12,7 @@ from toolgate import Context, Gate, Policy, ToolDefinition, ToolInput, ToolOutpu
 from toolgate.errors import NotFoundError, UsageError
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoMetadata
-from toolgate.pipeline.undoing import Step
+from toolgate.pipeline.people.undoing import Step
 from toolgate.testing.patience import until
 
 RUN = Context(run_id="r1", principal="agent:a", user="ann")
@@ -152,7 +152,7 @@ async def test_each_undo_is_asked_about_where_the_policy_says_so(open_gate: Open
 async def test_a_run_is_gone_through_page_by_page(
     open_gate: Open, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolgate.pipeline.undoing.PAGE", 2)
+    monkeypatch.setattr("toolgate.pipeline.people.undoing.PAGE", 2)
     async with open_gate(tools=world.tools()) as gate:
         for name in "abcde":
             await write(gate, name)

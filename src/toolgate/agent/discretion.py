@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from toolgate.kernel.masking import Masker
-from toolgate.kernel.masking_echo import hidden
+from toolgate.kernel.text.masking import Masker
+from toolgate.kernel.text.masking.echo import hidden
 from toolgate.ports.threads import Message
 
 PIECE = 24

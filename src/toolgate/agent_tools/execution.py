@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import registry
 
-from toolgate.adapters.stores.tables import tool_executions
+from toolgate.adapters.sql.tables import tool_executions
 
 
 class ToolExecutionState(StrEnum):

@@ -22,9 +22,9 @@ from toolgate.errors import ToolExecutionError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.files import PathFact, PathRefused, cannot_open
-from toolgate.kernel.diff import diff_text
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.text.diff import diff_text
 from toolgate.kernel.tool import Prepared, ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
 

@@ -7,8 +7,8 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_PROJECT, Principal
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.leasing import Leases
-from toolgate.pipeline.working import Work
+from toolgate.pipeline.remote.leasing import Leases
+from toolgate.pipeline.remote.working import Work
 
 LEASE_S = 10.0
 """How long a worker's call is its own without a sign of life."""

@@ -17,35 +17,35 @@ from toolgate.gate.ownership import Ownership
 from toolgate.gate.people import People, somebody
 from toolgate.gate.sync import SyncGate
 from toolgate.kernel.call import Call, check_call_id
-from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
-from toolgate.kernel.masking import Masker
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
+from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
 from toolgate.pipeline import Pipeline
-from toolgate.pipeline.answers import Answers
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.clockwork import Clockwork
-from toolgate.pipeline.deciding import Deciding
 from toolgate.pipeline.driver import Driver, utc_now
 from toolgate.pipeline.flight import Flights
-from toolgate.pipeline.leasing import Leases
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.outcome import decode
+from toolgate.pipeline.people.answers import Answers
+from toolgate.pipeline.people.deciding import Deciding
+from toolgate.pipeline.people.undoing import Undoing, UndoReport
 from toolgate.pipeline.plan import NO_OPTIONS, Options
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recording import Recorder
-from toolgate.pipeline.recovery import Recovery
-from toolgate.pipeline.relay import REQUIRED_S, Relay, Rendering, Tally, as_it_is, check_name
-from toolgate.pipeline.sweeper import Sweeper
-from toolgate.pipeline.undoing import Undoing, UndoReport
-from toolgate.pipeline.working import Work
+from toolgate.pipeline.remote.leasing import Leases
+from toolgate.pipeline.remote.working import Work
+from toolgate.pipeline.sinks.relay import REQUIRED_S, Relay, Rendering, Tally, as_it_is, check_name
+from toolgate.pipeline.time.clockwork import Clockwork
+from toolgate.pipeline.time.recovery import Recovery
+from toolgate.pipeline.time.sweeper import Sweeper
 from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner

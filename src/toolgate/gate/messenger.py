@@ -14,8 +14,8 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.change import Change
 from toolgate.kernel.narration import tell_approval
 from toolgate.kernel.record import evolve
-from toolgate.pipeline.deciding import Deciding, Said
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.people.deciding import Deciding, Said
 from toolgate.ports.channel import Channel, Decision
 
 log = logging.getLogger("toolgate.channels")

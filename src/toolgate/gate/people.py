@@ -13,8 +13,8 @@ from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result
-from toolgate.pipeline.deciding import Deciding, Foresight, Said
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.people.deciding import Deciding, Foresight, Said
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, GrantQuery
 

@@ -19,8 +19,8 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.deciding import Foresight
-from toolgate.pipeline.undoing import UndoReport
+from toolgate.pipeline.people.deciding import Foresight
+from toolgate.pipeline.people.undoing import UndoReport
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 

@@ -13,10 +13,10 @@ import orjson
 
 from toolgate.errors import UsageError
 from toolgate.kernel.call import Call
-from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Verdict, Word
 from toolgate.kernel.record import evolve
+from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.tool import ToolDefinition as Tool
 from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy

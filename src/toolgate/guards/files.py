@@ -415,3 +415,12 @@ class _Trail:
 def _names(path: str) -> list[str]:
     """Return the names of a path, last first, so that the next one is at the end."""
     return [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in `folder` are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolgate.kernel.masking import MASK, Masker
+from toolgate.kernel.text.masking import MASK, Masker
 
 SENSITIVE: Final = ("password", "secret", "token", "api_key", "credential", "auth")
 log = logging.getLogger("toolgate.hitl")

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
-from toolgate.kernel.canonical import canonical
 from toolgate.kernel.record import evolve, record
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
+from toolgate.kernel.text.canonical import canonical
 
 
 class ApprovalStatus(StrEnum):

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from toolgate.kernel.approval import Approval, plain_question
-from toolgate.kernel.rendering import as_lines, clip, reveal
+from toolgate.kernel.text.rendering import as_lines, clip, reveal
 
 OPTIONS: Final = ("approve", "deny")
 CLAIM: Final = "What the agent says (its claim, not checked)"

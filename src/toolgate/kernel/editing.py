@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolgate.errors import UsageError
-from toolgate.kernel.masking import MASK
+from toolgate.kernel.text.masking import MASK
 
 
 def restore(edited: Any, shown: Any, real: Any) -> Any:

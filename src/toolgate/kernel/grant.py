@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from toolgate.errors import DecisionConflictError, UsageError
 from toolgate.kernel.call import Call
-from toolgate.kernel.canonical import canonical
 from toolgate.kernel.record import evolve, record
 from toolgate.kernel.terms import NO_TERMS, ApprovalLevel, ApprovalTerms
+from toolgate.kernel.text.canonical import canonical
 
 MAX_USES: Final = 1000
 ANY: Final = "any"

@@ -15,9 +15,9 @@ import orjson
 from toolgate.errors import DefinitionError, UnknownKeywordError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
-from toolgate.kernel.lazy_pattern import lazy_pattern
-from toolgate.kernel.plain_schema import Field, plain_schema
 from toolgate.kernel.spelling import unknown_name
+from toolgate.kernel.text.lazy_pattern import lazy_pattern
+from toolgate.kernel.text.schema.plain import Field, plain_schema
 from toolgate.kernel.tool import Hook, Injections, ToolDefinition, unwrapped
 
 Function = Callable[..., Any]

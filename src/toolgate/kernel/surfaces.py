@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from toolgate.kernel.artifact import ApprovalArtifact, Block, Style
-from toolgate.kernel.rendering import reveal
+from toolgate.kernel.text.rendering import reveal
 
 _RESET, _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = (f"\x1b[{code}m" for code in (0, 1, 2, 31, 32, 33, 36))
 _BACKTICKS = re.compile(r"`+")

@@ -13,10 +13,10 @@ from enum import StrEnum
 from typing import Any
 
 from toolgate.errors import DefinitionError, ToolInputError
-from toolgate.kernel.canonical import canonical
 from toolgate.kernel.context import Mode
-from toolgate.kernel.schema import Schema, compile_schema
 from toolgate.kernel.spelling import spelled_fields
+from toolgate.kernel.text.canonical import canonical
+from toolgate.kernel.text.schema import Schema, compile_schema
 
 DEFAULT_QUEUE = "default"
 QUEUE_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.\-]{0,47}\Z")

@@ -18,19 +18,19 @@ import uuid_utils
 from toolgate.errors import NotFoundError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
-from toolgate.kernel.masking import Masker
-from toolgate.kernel.masking_echo import Veil
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
+from toolgate.kernel.text.masking import Masker
+from toolgate.kernel.text.masking.echo import Veil
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
-from toolgate.pipeline.minding import Minder
 from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
 from toolgate.pipeline.realm import Realm
-from toolgate.pipeline.relay import Relay, Tally
+from toolgate.pipeline.sinks.minder import Minder
+from toolgate.pipeline.sinks.relay import Relay, Tally
 from toolgate.pipeline.steps.asking import DISPATCH_GRACE_S
 from toolgate.ports.bus import Bus, Hint
 from toolgate.ports.runner import Runner

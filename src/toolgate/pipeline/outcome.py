@@ -11,7 +11,7 @@ from toolgate.errors import ToolDeniedError, ToolOutputError, ToolTimeoutError, 
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.schema import Schema
+from toolgate.kernel.text.schema import Schema
 from toolgate.kernel.tool import ToolDefinition
 
 _COMPLETED = Status.COMPLETED  # bound once: an enum's attributes are slow to look up

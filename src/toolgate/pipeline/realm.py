@@ -13,7 +13,7 @@ from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.plan import Plan
-from toolgate.pipeline.relay import Relay
+from toolgate.pipeline.sinks.relay import Relay
 from toolgate.ports.channel import Channel
 
 Adjust = Callable[[Policy], Policy]

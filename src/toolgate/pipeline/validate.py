@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from toolgate.errors import ToolInputError
-from toolgate.kernel.canonical import Arguments, Limits, read_arguments
+from toolgate.kernel.text.canonical import Arguments, Limits, read_arguments
 from toolgate.kernel.tool import ToolDefinition
 
 

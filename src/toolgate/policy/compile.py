@@ -14,9 +14,9 @@ from toolgate.guards.edges import Edges, unfit
 from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules, Target
-from toolgate.kernel.canonical import canonical
 from toolgate.kernel.policy import Default, Inspector, Policy, Rule, Stance, Word
 from toolgate.kernel.terms import NO_TERMS, SandboxTerms, least
+from toolgate.kernel.text.canonical import canonical
 from toolgate.kernel.tool import Placement, Thresholds, ToolDefinition
 from toolgate.policy.document import RANKS, Document, Entry
 from toolgate.policy.edge import EdgeRule, Protection, protection

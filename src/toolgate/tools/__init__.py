@@ -1,11 +1,11 @@
 """The tools door: the names documents 000 and 001 use, thin over the gate."""
 
 from toolgate.kernel.approval import ApprovalStatus
-from toolgate.kernel.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
-from toolgate.kernel.formats import Format, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
-from toolgate.kernel.formats_results import render_message, render_result
-from toolgate.kernel.formats_schemas import export_tools
 from toolgate.kernel.response import ToolResponse
+from toolgate.kernel.text.diff import DiffLine, DiffResult, DiffType, diff_json, diff_structured, diff_text
+from toolgate.kernel.text.formats import Format, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
+from toolgate.kernel.text.formats.results import render_message, render_result
+from toolgate.kernel.text.formats.schemas import export_tools
 from toolgate.tools.approval import (
     ApprovalArtifact,
     ApprovalDecision,

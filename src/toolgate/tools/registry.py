@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import DefinitionError, UsageError
 from toolgate.kernel.context import Mode
-from toolgate.kernel.formats import DEFAULT_LIMITS as DEFAULT_FORMAT_LIMITS
-from toolgate.kernel.formats import (
+from toolgate.kernel.misuse import explained_class, fits
+from toolgate.kernel.registry import ToolRegistry as KernelRegistry
+from toolgate.kernel.text.formats import DEFAULT_LIMITS as DEFAULT_FORMAT_LIMITS
+from toolgate.kernel.text.formats import (
     FieldNames,
     Format,
     FormatLimits,
@@ -22,9 +24,7 @@ from toolgate.kernel.formats import (
     UnresolvedToolCall,
     parse_calls,
 )
-from toolgate.kernel.formats_schemas import export_tools
-from toolgate.kernel.misuse import explained_class, fits
-from toolgate.kernel.registry import ToolRegistry as KernelRegistry
+from toolgate.kernel.text.formats.schemas import export_tools
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.tools.definitions import Action, ToolInput, ToolOutput, action_of, definition_of
 

@@ -91,10 +91,10 @@ def _live(kind: str, log: str, arguments: list[str]) -> None:
 
 def main() -> None:
 
-    import toolgate.adapters.buses.postgres
-    import toolgate.adapters.dispatchers.pgqueuer
+    import toolgate.adapters.postgres.bus
+    import toolgate.adapters.postgres.dispatcher
+    import toolgate.adapters.postgres.store
     import toolgate.adapters.runners.worker
-    import toolgate.adapters.stores.postgres
     import toolgate.interfaces.cli.app
     import toolgate.interfaces.server.settings
     import toolgate.interfaces.worker.crew

@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = """
 import pytest
 
-from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.testing.conformance import StoreConformance
 
 

@@ -11,7 +11,7 @@ import orjson
 import uuid_utils
 
 import toolgate
-from toolgate.adapters.threads.memory import MemoryThreads
+from toolgate.adapters.memory.threads import MemoryThreads
 from toolgate.agent.limits import Limits
 from toolgate.agent.model import Hear, Question, Reply, Wanted
 from toolgate.agent.resident import Resident

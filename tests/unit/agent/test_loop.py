@@ -14,7 +14,7 @@ from toolgate.agent.history import AgentSaid, PersonSaid, ToolsSaid
 from toolgate.agent.limits import Limits
 from toolgate.agent.model import Question, Reply
 from toolgate.errors import ConflictError, ModelError
-from toolgate.kernel.masking import Masker
+from toolgate.kernel.text.masking import Masker
 from toolgate.ports.store import CallQuery
 from toolgate.ports.threads import RunStatus, Usage
 from toolgate.testing.patience import PATIENCE_S, until

@@ -12,9 +12,9 @@ import pytest
 
 import toolgate
 from toolgate import Gate, Result, ToolDefinition, ToolInput, ToolOutput
-from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores.memory import MemoryStore
 from toolgate.errors import UsageError
 from toolgate.gate import messenger
 from toolgate.kernel.approval import Approval

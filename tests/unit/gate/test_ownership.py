@@ -89,9 +89,9 @@ async def test_a_call_that_is_still_being_made_is_given_up() -> None:
 
 
 async def test_a_call_whose_row_is_on_its_way_is_ended_when_it_is_there() -> None:
-    from toolgate.adapters.buses.memory import MemoryBus
+    from toolgate.adapters.memory.bus import MemoryBus
+    from toolgate.adapters.memory.store import MemoryStore
     from toolgate.adapters.runners.inline import InlineRunner
-    from toolgate.adapters.stores.memory import MemoryStore
 
     begun, go_on = asyncio.Event(), asyncio.Event()
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgate.kernel.canonical import canonical
 from toolgate.kernel.confidence import calculate_confidence, score_call
 from toolgate.kernel.context import Context
+from toolgate.kernel.text.canonical import canonical
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.testing.conformance.rows import a_call
 

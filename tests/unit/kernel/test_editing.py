@@ -8,7 +8,7 @@ import pytest
 
 from toolgate.errors import UsageError
 from toolgate.kernel.editing import difference, restore
-from toolgate.kernel.masking import MASK, Masker
+from toolgate.kernel.text.masking import MASK, Masker
 
 REAL: dict[str, Any] = {
     "password": "hunter2!x",

@@ -7,27 +7,27 @@ from collections.abc import Coroutine
 from itertools import count
 from typing import Any
 
-from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores.memory import MemoryStore
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Principal
-from toolgate.kernel.masking import Masker
 from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline import Pipeline
-from toolgate.pipeline.answers import Answers
-from toolgate.pipeline.deciding import Deciding, Said
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights
-from toolgate.pipeline.leasing import Leases
+from toolgate.pipeline.people.answers import Answers
+from toolgate.pipeline.people.deciding import Deciding, Said
+from toolgate.pipeline.people.undoing import Undoing
 from toolgate.pipeline.recording import Recorder
-from toolgate.pipeline.recovery import Recovery
-from toolgate.pipeline.sweeper import Sweeper
-from toolgate.pipeline.undoing import Undoing
+from toolgate.pipeline.remote.leasing import Leases
+from toolgate.pipeline.time.recovery import Recovery
+from toolgate.pipeline.time.sweeper import Sweeper
 from toolgate.ports.runner import PARKED, Job
 from toolgate.testing.clock import FakeClock
 from toolgate.testing.stores import RemoteStore

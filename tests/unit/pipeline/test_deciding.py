@@ -18,7 +18,7 @@ from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.pipeline.deciding import Said
+from toolgate.pipeline.people.deciding import Said
 from toolgate.ports.store import ApprovalQuery, GrantQuery
 
 ANN, BOB = Principal(name="ann"), Principal(name="bob")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import toolgate
-from toolgate.adapters.buses.memory import MemoryBus
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.adapters.stores.memory import MemoryStore
 from toolgate.kernel.context import PRIVATE, Context
 from toolgate.kernel.registry import ToolRegistry
 

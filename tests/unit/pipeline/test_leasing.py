@@ -15,7 +15,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.undo import UndoMetadata, UndoState
-from toolgate.pipeline.leasing import MOST_ATTEMPTS
+from toolgate.pipeline.remote.leasing import MOST_ATTEMPTS
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from toolgate.adapters.buses.memory import MemoryBus
-from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.event import Draft
-from toolgate.pipeline import minding
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.hearing import Allowance
-from toolgate.pipeline.minding import Minder
-from toolgate.pipeline.relay import Relay
+from toolgate.pipeline.sinks import minder as minding
+from toolgate.pipeline.sinks.hearing import Allowance
+from toolgate.pipeline.sinks.minder import Minder
+from toolgate.pipeline.sinks.relay import Relay
 from toolgate.ports.bus import LOOK_AGAIN, Hint
 from toolgate.ports.sink import Cursor
 from toolgate.testing.patience import until

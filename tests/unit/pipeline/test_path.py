@@ -17,7 +17,7 @@ from toolgate.kernel.policy import Default
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared
 from toolgate.kernel.undo import UndoMetadata, UndoState
-from toolgate.pipeline import undoing
+from toolgate.pipeline.people import undoing
 from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert

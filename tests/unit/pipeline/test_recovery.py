@@ -10,7 +10,7 @@ from toolgate import ToolDefinition, ToolOutput
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
-from toolgate.pipeline.leasing import MOST_BETWEEN_S
+from toolgate.pipeline.remote.leasing import MOST_BETWEEN_S
 from toolgate.pipeline.steps import asking
 from toolgate.ports.store import ApprovalQuery
 

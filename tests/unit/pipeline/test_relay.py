@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from toolgate.adapters.buses.memory import MemoryBus
-from toolgate.adapters.stores.memory import EVENTS_PER_CALL, MemoryStore
+from toolgate.adapters.memory.bus import MemoryBus
+from toolgate.adapters.memory.store import EVENTS_PER_CALL, MemoryStore
 from toolgate.errors import StoreError, UsageError
 from toolgate.kernel.change import Change
 from toolgate.kernel.event import Event
-from toolgate.pipeline import relay as relays
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.minding import Minder
-from toolgate.pipeline.relay import Relay, as_it_is, check_name
+from toolgate.pipeline.sinks import relay as relays
+from toolgate.pipeline.sinks.minder import Minder
+from toolgate.pipeline.sinks.relay import Relay, as_it_is, check_name
 from toolgate.ports.sink import Cursor
 from toolgate.testing.patience import until, until_sync
 

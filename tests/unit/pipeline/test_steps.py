@@ -19,11 +19,11 @@ from toolgate.errors import (
 from toolgate.kernel.approval import ApprovalStatus, digest_of
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Status
-from toolgate.kernel.canonical import DEFAULT_LIMITS
 from toolgate.kernel.change import Durability
 from toolgate.kernel.context import Mode
 from toolgate.kernel.policy import SILENCE, Facts, Judgement, Score, Verdict, Word
 from toolgate.kernel.ruling import assess, permit
+from toolgate.kernel.text.canonical import DEFAULT_LIMITS
 from toolgate.kernel.tool import Thresholds
 from toolgate.kernel.undo import UndoState
 from toolgate.pipeline import steps

@@ -15,11 +15,11 @@ from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
-from toolgate.pipeline import clockwork
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.clockwork import Clockwork
 from toolgate.pipeline.plan import Options
 from toolgate.pipeline.steps import asking
+from toolgate.pipeline.time import clockwork
+from toolgate.pipeline.time.clockwork import Clockwork
 from toolgate.testing.clock import NOON
 from toolgate.testing.patience import PATIENCE_S, until_sync
 

@@ -11,8 +11,8 @@ from unittest.mock import AsyncMock
 import pytest
 
 from toolgate.errors import UsageError
-from toolgate.pipeline import telling
-from toolgate.pipeline.telling import Teller, Telling, Thread
+from toolgate.pipeline.sinks import teller as telling
+from toolgate.pipeline.sinks.teller import Teller, Telling, Thread
 from toolgate.testing.patience import until
 
 

@@ -17,9 +17,9 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.undo import UndoMetadata, UndoState
-from toolgate.pipeline.leasing import MOST_BETWEEN_S, MOST_IN_QUEUE_S
 from toolgate.pipeline.plan import OFFER_AGAIN_S
-from toolgate.pipeline.working import Work
+from toolgate.pipeline.remote.leasing import MOST_BETWEEN_S, MOST_IN_QUEUE_S
+from toolgate.pipeline.remote.working import Work
 from toolgate.testing.clock import NOON
 from toolgate.testing.patience import until
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from toolgate.adapters.stores.memory import MemoryStore
+from toolgate.adapters.memory.store import MemoryStore
 from toolgate.testing.clock import NOON, FakeClock
 from toolgate.testing.conformance.rows import a_call, commit, insert
 from toolgate.testing.patience import until, until_sync

@@ -24,11 +24,11 @@ def verify(
 ) -> None:
     """Check that every project's events form an unbroken, unaltered chain. Exit code 1 where one does not."""
     if is_postgres(database):
-        from toolgate.adapters.stores.postgres_upkeep import verify_chains as verify_on_server
+        from toolgate.adapters.postgres.upkeep import verify_chains as verify_on_server
 
         reports = verify_on_server(database)
     else:
-        from toolgate.adapters.stores.upkeep import verify_chains
+        from toolgate.adapters.sqlite.upkeep import verify_chains
 
         reports = verify_chains(existing(database))
     broken = [report for report in reports if report.problem is not None]

@@ -39,7 +39,7 @@ def call(
     from toolgate.interfaces.cli.desk_remote import client_at
     from toolgate.interfaces.cli.on_server import Remote
     from toolgate.interfaces.cli.people import read_words
-    from toolgate.kernel.canonical import read_arguments
+    from toolgate.kernel.text.canonical import read_arguments
 
     given = read_arguments(read_words(arguments)).value
     remote = Remote(server, token_file, plain_http, ca_file)

@@ -20,8 +20,8 @@ from toolgate.kernel.context import DEFAULT_PROJECT
 if TYPE_CHECKING:
     from toolgate.interfaces.cli.desk_remote import RemoteDesk
     from toolgate.interfaces.client import StreamEvent, SyncClient, SyncStream
-    from toolgate.interfaces.server.schemas_chat import ChatRunRecord
     from toolgate.kernel.approval import Approval
+    from toolgate.wire.chat import ChatRunRecord
 
 ANSWERS = "[a]pprove  [d]eny  [e]dit  [r]espond  e[x]pand  [s]kip > "
 _WISHES = {"a": Wish.APPROVE, "d": Wish.DENY, "e": Wish.EDIT, "r": Wish.RESPOND}

@@ -32,11 +32,11 @@ def _refuse_server(database: str, instead: str) -> None:
 def status(database: Database, json: Json = False) -> None:
     """Show schema revision, size and how many calls are in which status."""
     if is_postgres(database):
-        from toolgate.adapters.stores.postgres_upkeep import status_of as status_on_server
+        from toolgate.adapters.postgres.upkeep import status_of as status_on_server
 
         found = status_on_server(database)
     else:
-        from toolgate.adapters.stores.upkeep import status_of
+        from toolgate.adapters.sqlite.upkeep import status_of
 
         found = status_of(existing(database))
     if json:
@@ -53,12 +53,12 @@ def status(database: Database, json: Json = False) -> None:
 def upgrade(database: Database, json: Json = False) -> None:
     """Bring the schema to the revision this version needs; safe to run twice."""
     if is_postgres(database):
-        from toolgate.adapters.stores.postgres_upkeep import upgrade as upgrade_server
+        from toolgate.adapters.postgres.upkeep import upgrade as upgrade_server
 
         before, after = upgrade_server(database)
         _upgrade_queue(database)
     else:
-        from toolgate.adapters.stores.upkeep import upgrade_file
+        from toolgate.adapters.sqlite.upkeep import upgrade_file
 
         before, after = upgrade_file(file_of(database))
     if json:
@@ -72,14 +72,14 @@ def _upgrade_queue(database: str) -> None:
     import asyncio
     from importlib.util import find_spec
 
-    from toolgate.adapters.stores.postgres_url import read
+    from toolgate.adapters.postgres.url import read
 
     address = read(database)
     if find_spec("pgqueuer") is None or address.pooled:
         return
-    from toolgate.adapters.dispatchers.pgqueuer import AWAY
-    from toolgate.adapters.dispatchers.pgqueuer import upgrade as upgrade_tables
-    from toolgate.adapters.stores.postgres_link import failure
+    from toolgate.adapters.postgres.dispatcher import AWAY
+    from toolgate.adapters.postgres.dispatcher import upgrade as upgrade_tables
+    from toolgate.adapters.postgres.link import failure
 
     try:
         asyncio.run(upgrade_tables(address.dsn))
@@ -94,7 +94,7 @@ def backup(
     json: Json = False,
 ) -> None:
     """Copy the database while it is in use. The key file is not copied: keep it elsewhere."""
-    from toolgate.adapters.stores.upkeep import backup_to
+    from toolgate.adapters.sqlite.upkeep import backup_to
 
     _refuse_server(database, "pg_dump or a base backup")
     path = existing(database)
@@ -108,7 +108,7 @@ def backup(
 @app.command(cls=OnDatabase)
 def vacuum(database: Database, json: Json = False) -> None:
     """Give unused space back to the disk."""
-    from toolgate.adapters.stores.upkeep import vacuum_file
+    from toolgate.adapters.sqlite.upkeep import vacuum_file
 
     _refuse_server(database, "its own VACUUM, which autovacuum runs by itself")
     before, after = vacuum_file(existing(database))
@@ -130,12 +130,12 @@ def prune(
     """Forget arguments and results of old finished calls. Who, what and when stay, and the chain still verifies."""
     cut = datetime.now(UTC) - timedelta(seconds=seconds_of(older_than))
     if is_postgres(database):
-        from toolgate.adapters.stores import postgres_upkeep as server
+        from toolgate.adapters.postgres import upkeep as server
 
         count = server.forget_before(database, cut)
         removed = server.remove_events_before(database, cut) if events else 0
     else:
-        from toolgate.adapters.stores import upkeep as file
+        from toolgate.adapters.sqlite import upkeep as file
 
         path = existing(database)
         count, removed = file.forget_before(path, cut), file.remove_events_before(path, cut) if events else 0
@@ -156,7 +156,7 @@ def import_file(
     """Bring a SQLite file into PostgreSQL, with its chains intact and verified: all of it or nothing."""
     if not is_postgres(database):
         raise UsageError("The database to import into is named by its URL: postgresql://user@host/database.")
-    from toolgate.adapters.stores.postgres_import import bring
+    from toolgate.adapters.postgres.import_file import bring
 
     path = existing(source)
     done = bring(path, database, say=lambda name, rows: typer.echo(f"{name}: {rows:,}", err=True))
@@ -171,7 +171,7 @@ def import_file(
 @app.command()
 def key(file: Annotated[Path, typer.Argument(help="File to write; must not exist.")]) -> None:
     """Make a file with a fresh sealing key, for the servers of a PostgreSQL database. Keep a copy somewhere safe."""
-    from toolgate.adapters.stores.sealing import make_file
+    from toolgate.adapters.sealing import make_file
 
     make_file(file)
     typer.echo(f"{file}: a new key, readable by you alone. Without it nothing that was sealed can be opened.")
@@ -181,11 +181,11 @@ def key(file: Annotated[Path, typer.Argument(help="File to write; must not exist
 def rekey(database: Database, json: Json = False) -> None:
     """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
     if is_postgres(database):
-        from toolgate.adapters.stores.postgres_rekey import rekey as seal_server_anew
+        from toolgate.adapters.postgres.rekey import rekey as seal_server_anew
 
         done = seal_server_anew(database)
     else:
-        from toolgate.adapters.stores.rekey import rekey as seal_anew
+        from toolgate.adapters.sqlite.rekey import rekey as seal_anew
 
         done = seal_anew(existing(database))
     if json:

@@ -10,11 +10,11 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.cli.on_server import REMOTE, is_address
 
 if TYPE_CHECKING:
-    from toolgate.interfaces.server.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
     from toolgate.kernel.approval import Approval
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
     from toolgate.ports.channel import Decision
+    from toolgate.wire.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
 
 
 class Desk(Protocol):

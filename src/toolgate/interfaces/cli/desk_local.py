@@ -8,13 +8,6 @@ from datetime import UTC, datetime
 
 from toolgate.gate import Gate
 from toolgate.interfaces.server import views
-from toolgate.interfaces.server.schemas import (
-    EventRecord,
-    ExecutionRecord,
-    GrantRecord,
-    UndoRunAnswer,
-    UndoStepRecord,
-)
 from toolgate.interfaces.server.waiting import listed
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call
@@ -24,6 +17,13 @@ from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
+from toolgate.wire.schemas import (
+    EventRecord,
+    ExecutionRecord,
+    GrantRecord,
+    UndoRunAnswer,
+    UndoStepRecord,
+)
 
 PAGE = 1000
 

@@ -14,7 +14,17 @@ from toolgate.errors import BadAnswerError, NotFoundError
 from toolgate.interfaces.cli.credentials import token_of
 from toolgate.interfaces.cli.on_server import Remote
 from toolgate.interfaces.client import StreamEvent, SyncClient
-from toolgate.interfaces.server.schemas import (
+from toolgate.interfaces.server.views import APPROVAL_STATUS
+from toolgate.interfaces.server.waiting import listed
+from toolgate.kernel.approval import Approval, Note
+from toolgate.kernel.call import Status
+from toolgate.kernel.context import DEFAULT_PROJECT
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.output import Result
+from toolgate.kernel.terms import ApprovalTerms
+from toolgate.kernel.text.canonical import read_arguments
+from toolgate.ports.channel import Decision
+from toolgate.wire.schemas import (
     ApprovalRecord,
     DecisionAnswer,
     EventRecord,
@@ -24,16 +34,6 @@ from toolgate.interfaces.server.schemas import (
     NoteRecord,
     UndoRunAnswer,
 )
-from toolgate.interfaces.server.views import APPROVAL_STATUS
-from toolgate.interfaces.server.waiting import listed
-from toolgate.kernel.approval import Approval, Note
-from toolgate.kernel.call import Status
-from toolgate.kernel.canonical import read_arguments
-from toolgate.kernel.context import DEFAULT_PROJECT
-from toolgate.kernel.grant import Remember
-from toolgate.kernel.output import Result
-from toolgate.kernel.terms import ApprovalTerms
-from toolgate.ports.channel import Decision
 
 RETRY_S = 2.0
 """How long a person is kept waiting for a server that does not answer."""

@@ -13,7 +13,7 @@ from toolgate.interfaces.cli.session import By, Database, Json, Project
 from toolgate.interfaces.cli.show import as_json, table
 
 if TYPE_CHECKING:
-    from toolgate.interfaces.server.schemas import GrantRecord
+    from toolgate.wire.schemas import GrantRecord
 
 app = typer.Typer(no_args_is_help=True)
 

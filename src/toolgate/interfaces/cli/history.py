@@ -13,7 +13,7 @@ from toolgate.interfaces.cli.show import as_json, printable, table
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
-    from toolgate.interfaces.server.schemas import EventRecord, ExecutionRecord
+    from toolgate.wire.schemas import EventRecord, ExecutionRecord
 
 
 def history(

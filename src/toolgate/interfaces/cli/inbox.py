@@ -14,7 +14,7 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.cli.desk import desk_on
 from toolgate.interfaces.cli.session import By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, cut, printable
-from toolgate.kernel.rendering import reveal
+from toolgate.kernel.text.rendering import reveal
 
 if TYPE_CHECKING:
     from toolgate.interfaces.cli.desk import Desk

@@ -55,25 +55,9 @@ def load(path: Path, workspace: Path | None) -> FilePolicy:
     return load_policy(path, workspace=workspace)
 
 
-def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
-    """Return the tools a `module:name` holds, by name."""
-    if where is None:
-        return {}
-    from importlib import import_module
-
-    from toolgate.kernel.tool import ToolDefinition
-
-    module, _, name = where.partition(":")
-    sys.path.insert(0, "")
-    try:
-        found = getattr(import_module(module), name or "TOOLS")
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"There are no tools at {where!r}: {error}.") from None
-    return {tool.name: tool for tool in found if isinstance(tool, ToolDefinition)}
-
-
 def known_tools(policy: FilePolicy, where: str | None) -> Mapping[str, ToolDefinition]:
     """Return the tools that calls may name: the built-in ones as the policy finds them, and those at `module:name`."""
+    from toolgate.bootstrap import tools_at
     from toolgate.catalog import built_in_tools
 
     return {**{tool.name: tool for tool in built_in_tools(policy.edges)}, **tools_at(where)}

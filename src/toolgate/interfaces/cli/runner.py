@@ -54,7 +54,7 @@ def runner(
 
     Ends on SIGTERM or Ctrl-C, after what runs is done; a second one ends it at once.
     """
-    from toolgate.interfaces.cli.policy import tools_at
+    from toolgate.bootstrap import tools_at
     from toolgate.interfaces.runner.run import Options, serve
     from toolgate.interfaces.runner.view import view_for
 

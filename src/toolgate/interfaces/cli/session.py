@@ -59,10 +59,10 @@ def check_project(database: str, project: str) -> None:
 
 def _projects(database: str) -> list[str]:
     if is_postgres(database):
-        from toolgate.adapters.stores.postgres_upkeep import projects_of as projects_on_server
+        from toolgate.adapters.postgres.upkeep import projects_of as projects_on_server
 
         return projects_on_server(database)
-    from toolgate.adapters.stores.upkeep import projects_of
+    from toolgate.adapters.sqlite.upkeep import projects_of
 
     return projects_of(existing(database))
 

@@ -45,8 +45,8 @@ def init(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a first policy and make a database with its key. What is there already stays as it is."""
-    from toolgate.adapters.stores.sealing import load
-    from toolgate.adapters.stores.sqlite_file import prepare
+    from toolgate.adapters.sealing import load
+    from toolgate.adapters.sqlite.file import prepare
     from toolgate.policy.profiles import render
 
     try:
@@ -193,9 +193,9 @@ def _database(database: str) -> Finding:
 
 def _status(database: str) -> dict[str, Any]:
     if is_postgres(database):
-        from toolgate.adapters.stores.postgres_upkeep import status_of as status_on_server
+        from toolgate.adapters.postgres.upkeep import status_of as status_on_server
 
         return status_on_server(database)
-    from toolgate.adapters.stores.upkeep import status_of
+    from toolgate.adapters.sqlite.upkeep import status_of
 
     return status_of(existing(database))

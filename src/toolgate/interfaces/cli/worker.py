@@ -36,11 +36,11 @@ def worker(
     import asyncio
 
     from toolgate import bootstrap
+    from toolgate.bootstrap import tools_at
     from toolgate.errors import UsageError
-    from toolgate.interfaces.cli.policy import tools_at
     from toolgate.interfaces.cli.serve import settings_of
     from toolgate.interfaces.worker.crew import Worker
-    from toolgate.kernel.canonical import Limits
+    from toolgate.kernel.text.canonical import Limits
     from toolgate.policy.loader import find_policy
 
     bootstrap.require("worker", "pydantic_settings")

@@ -9,15 +9,15 @@ from toolgate.errors import ServerError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.stream import EventStream
-from toolgate.interfaces.server.schemas import (
+from toolgate.wire.inbox import ArtifactAnswer, DifferenceAnswer, WaitingAnswer
+from toolgate.wire.policy import GrantPreviewAnswer
+from toolgate.wire.schemas import (
     ApprovalAnswer,
     ApprovalList,
     ApprovalRecord,
     DecisionAnswer,
     RememberBody,
 )
-from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer, DifferenceAnswer, WaitingAnswer
-from toolgate.interfaces.server.schemas_policy import GrantPreviewAnswer
 
 
 class Approvals(Part):

@@ -15,7 +15,7 @@ from toolgate.errors import ServerError, StaleFenceError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given, is_uncertain
 from toolgate.interfaces.client.watch import LOOK_S, Watch
-from toolgate.interfaces.server.schemas import (
+from toolgate.wire.schemas import (
     Execution,
     ExecutionList,
     ExecutionRecord,

@@ -8,8 +8,7 @@ from toolgate.errors import ServerError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.stream import EventStream
-from toolgate.interfaces.server.schemas import EventList, EventRecord
-from toolgate.interfaces.server.schemas_chat import (
+from toolgate.wire.chat import (
     ChatRunAnswer,
     ChatRunList,
     ChatRunRecord,
@@ -18,6 +17,7 @@ from toolgate.interfaces.server.schemas_chat import (
     MessageList,
     RunWord,
 )
+from toolgate.wire.schemas import EventList, EventRecord
 
 
 class Chat(Part):

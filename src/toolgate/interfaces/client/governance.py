@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
-from toolgate.interfaces.server.schemas import (
+from toolgate.wire.policy import PolicySourceAnswer, SimulateAnswer
+from toolgate.wire.schemas import (
     ExplainAnswer,
     GrantAnswer,
     GrantList,
@@ -17,7 +18,6 @@ from toolgate.interfaces.server.schemas import (
     RunAnswer,
     UndoRunAnswer,
 )
-from toolgate.interfaces.server.schemas_policy import PolicySourceAnswer, SimulateAnswer
 
 ModeName = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
 LONG_S = 600.0

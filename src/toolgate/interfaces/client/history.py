@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
-from toolgate.interfaces.server.schemas_history import AuditAnswer, CallRecord, RunList, TimelineAnswer
+from toolgate.wire.history import AuditAnswer, CallRecord, RunList, TimelineAnswer
 
 
 class History(Part):

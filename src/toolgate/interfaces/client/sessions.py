@@ -8,8 +8,8 @@ from http.cookies import CookieError, SimpleCookie
 from toolgate.errors import BadAnswerError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import Request
-from toolgate.interfaces.server.schemas import Done, Health
-from toolgate.interfaces.server.schemas_session import SessionAnswer, TicketAnswer
+from toolgate.wire.schemas import Done, Health
+from toolgate.wire.session import SessionAnswer, TicketAnswer
 
 COOKIE = "toolgate_session"
 

@@ -19,7 +19,7 @@ from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.shield import prefix_of
 from toolgate.interfaces.server.tokens import csrf_of
-from toolgate.kernel.rendering import reveal
+from toolgate.kernel.text.rendering import reveal
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_FORM_BYTES = 64 * 1024

@@ -13,7 +13,7 @@ from toolgate.errors import ConflictError, ToolgateError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.demo.narrator import Narrator, plain
 from toolgate.interfaces.demo.story import Advice, advice
-from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer
+from toolgate.wire.inbox import ArtifactAnswer
 
 
 class Keyboard:

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TextIO
 import orjson
 
 from toolgate.interfaces.demo.checking import Failure
-from toolgate.interfaces.server.schemas_inbox import ArtifactAnswer
-from toolgate.kernel.rendering import reveal
+from toolgate.kernel.text.rendering import reveal
+from toolgate.wire.inbox import ArtifactAnswer
 
 CHAPTERS = 6
 MARKS = {"completed": ("✓", "green"), "denied": ("✗", "red"), "rejected": ("✗", "yellow"), "failed": ("✗", "red")}

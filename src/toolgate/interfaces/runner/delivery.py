@@ -15,9 +15,9 @@ from toolgate.interfaces.runner.local import LocalGate
 from toolgate.interfaces.runner.notices import Kind, Notice, Tell
 from toolgate.interfaces.runner.report import NOT_BEGUN, Report, report_of, without_data
 from toolgate.interfaces.runner.signals import printable
-from toolgate.interfaces.server.schemas import ResultAnswer
 from toolgate.kernel.call import Call
 from toolgate.ports.store import CallQuery
+from toolgate.wire.schemas import ResultAnswer
 
 LONGEST_S = 15.0
 

@@ -17,11 +17,11 @@ from toolgate.gate import Gate
 from toolgate.guards.files import Access
 from toolgate.interfaces.runner.holding import Holding, SignalledRule
 from toolgate.interfaces.runner.state import StateFolder
-from toolgate.kernel.canonical import Limits
 from toolgate.kernel.context import Context
 from toolgate.kernel.policy import Policy, Stance, Verdict, Word
 from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline.realm import AdjustedPolicy, Realm
 from toolgate.ports.channel import Channel

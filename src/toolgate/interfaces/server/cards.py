@@ -11,12 +11,12 @@ from toolgate.errors import NotFoundError
 from toolgate.gate import Gate
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.frames import Frame, event_frame, sse
-from toolgate.interfaces.server.schemas import NoteRecord
-from toolgate.interfaces.server.schemas_inbox import BlockRecord, Card
 from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.event import Event
-from toolgate.kernel.rendering import reveal
+from toolgate.kernel.text.rendering import reveal
+from toolgate.wire.inbox import BlockRecord, Card
+from toolgate.wire.schemas import NoteRecord
 
 CARD = "inbox.card"
 

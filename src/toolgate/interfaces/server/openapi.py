@@ -10,8 +10,8 @@ from pydantic.json_schema import models_json_schema
 from toolgate import __version__
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.problems import MEDIA_TYPE
-from toolgate.interfaces.server.schemas import Problem
 from toolgate.ports.directory import Ability
+from toolgate.wire.schemas import Problem
 
 _REF = "#/components/schemas/{model}"
 _PROBLEMS = {

@@ -20,11 +20,11 @@ from starlette.types import Receive, Scope, Send
 from toolgate.errors import ToolgateError, ToolInputError
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
-from toolgate.interfaces.server.schemas import Body, Query
 from toolgate.interfaces.server.shield import secured
-from toolgate.kernel.canonical import Limits, parse_strict
 from toolgate.kernel.context import Principal
+from toolgate.kernel.text.canonical import Limits, parse_strict
 from toolgate.ports.directory import Ability
+from toolgate.wire.schemas import Body, Query
 
 if TYPE_CHECKING:
     from toolgate.interfaces.server.services import Services

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any
 
 from toolgate.gate import Gate
-from toolgate.interfaces.server.schemas import CallsQuery
 from toolgate.kernel.call import Call, Status
 from toolgate.ports.store import CallQuery
+from toolgate.wire.schemas import CallsQuery
 
 CHUNK = 200
 """How many calls are read before others get their turn."""

@@ -14,14 +14,14 @@ from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.agent.build import build_agent
 from toolgate.agent.limits import Limits as AgentLimits
+from toolgate.bootstrap import tools_at
 from toolgate.catalog.client import client_tools
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
-from toolgate.interfaces.cli.policy import tools_at
 from toolgate.interfaces.server.app import create_app, drain
 from toolgate.interfaces.server.settings import LOCAL_HOSTS, ServerSettings
 from toolgate.interfaces.server.socket import MAX_MESSAGE
-from toolgate.kernel.canonical import Limits
+from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy.loader import find_policy
 from toolgate.ports.agent import Agent, ResidentAgent

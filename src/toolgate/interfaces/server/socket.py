@@ -22,12 +22,12 @@ from toolgate.interfaces.server.feed import Feed, Listener, skip_told
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.operations import strict_json
 from toolgate.interfaces.server.problems import ProblemError, not_found, problem_of
-from toolgate.interfaces.server.schemas import Body, Id, Text
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.ports.channel import Decision
 from toolgate.ports.directory import EVERY_PROJECT, Ability
+from toolgate.wire.schemas import Body, Id, Text
 
 MAX_MESSAGE = 64 * 1024
 MOST_SUBSCRIPTIONS = 50

@@ -20,13 +20,13 @@ from toolgate.interfaces.server.frames import Encoder
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.operations import Ask
 from toolgate.interfaces.server.problems import ProblemError
-from toolgate.interfaces.server.schemas import StreamQuery
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.shield import secured
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import Principal
 from toolgate.ports.directory import Ability
+from toolgate.wire.schemas import StreamQuery
 
 HEADERS = secured(
     [

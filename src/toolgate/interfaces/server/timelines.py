@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from toolgate.interfaces.server.schemas_history import TimelineStep
 from toolgate.kernel.call import Call
 from toolgate.kernel.event import Event
+from toolgate.wire.history import TimelineStep
 
 _UNJUDGED = frozenset({"tool_not_found", "invalid_arguments"})
 _COMMON = frozenset({"tool_name", "action_id", "pipeline_run_id", "request_id", "correlation_request_id"})

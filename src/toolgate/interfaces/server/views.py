@@ -7,7 +7,13 @@ from typing import Any
 
 import orjson
 
-from toolgate.interfaces.server.schemas import (
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.artifact import deed_of
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.grant import Grant
+from toolgate.kernel.output import Result
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.wire.schemas import (
     ApprovalRecord,
     Execution,
     ExecutionRecord,
@@ -16,12 +22,6 @@ from toolgate.interfaces.server.schemas import (
     ToolInfo,
     UseRecord,
 )
-from toolgate.kernel.approval import Approval, ApprovalStatus
-from toolgate.kernel.artifact import deed_of
-from toolgate.kernel.call import Call, Status
-from toolgate.kernel.grant import Grant
-from toolgate.kernel.output import Result
-from toolgate.kernel.tool import ToolDefinition
 
 WIRE_STATUS: dict[Status, Any] = {
     Status.PENDING: "pending",

@@ -8,7 +8,14 @@ from typing import Any
 from toolgate.interfaces.server import deciding, views
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.operations import Ask, Handler, Operation
-from toolgate.interfaces.server.schemas import (
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.call import Status
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.output import Result
+from toolgate.ports.channel import Decision
+from toolgate.ports.directory import Ability
+from toolgate.ports.store import ApprovalQuery
+from toolgate.wire.schemas import (
     ApprovalAnswer,
     ApprovalList,
     ApprovalsQuery,
@@ -23,13 +30,6 @@ from toolgate.interfaces.server.schemas import (
     RememberBody,
     RespondBody,
 )
-from toolgate.kernel.approval import Approval, ApprovalStatus
-from toolgate.kernel.call import Status
-from toolgate.kernel.grant import Remember
-from toolgate.kernel.output import Result
-from toolgate.ports.channel import Decision
-from toolgate.ports.directory import Ability
-from toolgate.ports.store import ApprovalQuery
 
 _BASE = "/my/projects/{project_id}/approvals"
 _STATUSES = {shown: status for status, shown in views.APPROVAL_STATUS.items()}

@@ -13,8 +13,12 @@ from toolgate.errors import ConflictError
 from toolgate.interfaces.server import frames
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.problems import ProblemError, not_found
-from toolgate.interfaces.server.schemas import StreamQuery
-from toolgate.interfaces.server.schemas_chat import (
+from toolgate.interfaces.server.services import Services
+from toolgate.interfaces.server.streams import chat_stream
+from toolgate.ports.agent import Agent, ResidentAgent, Turn
+from toolgate.ports.directory import Ability
+from toolgate.ports.threads import Message, Run, RunQuery, RunStatus
+from toolgate.wire.chat import (
     ChatRunAnswer,
     ChatRunList,
     ChatRunRecord,
@@ -28,11 +32,7 @@ from toolgate.interfaces.server.schemas_chat import (
     MessageRecord,
     MessagesQuery,
 )
-from toolgate.interfaces.server.services import Services
-from toolgate.interfaces.server.streams import chat_stream
-from toolgate.ports.agent import Agent, ResidentAgent, Turn
-from toolgate.ports.directory import Ability
-from toolgate.ports.threads import Message, Run, RunQuery, RunStatus
+from toolgate.wire.schemas import StreamQuery
 
 _BASE = "/my/projects/{project_id}/chat"
 log = logging.getLogger("toolgate.server")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.types import Receive, Send
 
 from toolgate.interfaces.server.operations import Ask, Operation, reply, response_of
-from toolgate.interfaces.server.schemas import EventList, EventRecord, EventsQuery
 from toolgate.interfaces.server.streams import event_stream
+from toolgate.wire.schemas import EventList, EventRecord, EventsQuery
 
 _PATH = "/my/projects/{project_id}/events"
 

@@ -9,7 +9,10 @@ from toolgate.errors import ConflictError, StaleFenceError
 from toolgate.interfaces.server import searching, views
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError, problem_of
-from toolgate.interfaces.server.schemas import (
+from toolgate.kernel.call import Call
+from toolgate.kernel.output import Result, ToolOutput
+from toolgate.ports.directory import Ability
+from toolgate.wire.schemas import (
     CallsQuery,
     CancelBody,
     ExecuteBody,
@@ -23,9 +26,6 @@ from toolgate.interfaces.server.schemas import (
     ToolList,
     UndoBody,
 )
-from toolgate.kernel.call import Call
-from toolgate.kernel.output import Result, ToolOutput
-from toolgate.ports.directory import Ability
 
 _BASE = "/my/projects/{project_id}/tools"
 

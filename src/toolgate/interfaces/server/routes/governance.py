@@ -7,7 +7,10 @@ from typing import Any
 from toolgate.errors import NotFoundError
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.operations import Ask, Operation
-from toolgate.interfaces.server.schemas import (
+from toolgate.kernel.context import Mode
+from toolgate.ports.directory import Ability
+from toolgate.ports.store import GrantQuery
+from toolgate.wire.schemas import (
     ExplainAnswer,
     ExplainBody,
     GrantAnswer,
@@ -18,9 +21,6 @@ from toolgate.interfaces.server.schemas import (
     PolicyAnswer,
     RevokeBody,
 )
-from toolgate.kernel.context import Mode
-from toolgate.ports.directory import Ability
-from toolgate.ports.store import GrantQuery
 
 _BASE = "/my/projects/{project_id}"
 

@@ -8,8 +8,8 @@ from toolgate.errors import ToolgateError
 from toolgate.interfaces.server.metrics import CONTENT_TYPE, render
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.problems import ProblemError
-from toolgate.interfaces.server.schemas import Health
 from toolgate.kernel.context import SYSTEM_PROJECT
+from toolgate.wire.schemas import Health
 
 
 async def alive(_ask: Ask) -> Health:

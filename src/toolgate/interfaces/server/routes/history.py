@@ -7,7 +7,11 @@ import hashlib
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.chains import Checked
 from toolgate.interfaces.server.operations import Ask, Operation
-from toolgate.interfaces.server.schemas_history import (
+from toolgate.interfaces.server.timelines import timeline
+from toolgate.kernel.call import Call
+from toolgate.kernel.event import Event
+from toolgate.ports.store import ApprovalQuery
+from toolgate.wire.history import (
     AuditAnswer,
     CallDetail,
     CallRecord,
@@ -15,10 +19,6 @@ from toolgate.interfaces.server.schemas_history import (
     TimelineAnswer,
     VerifyBody,
 )
-from toolgate.interfaces.server.timelines import timeline
-from toolgate.kernel.call import Call
-from toolgate.kernel.event import Event
-from toolgate.ports.store import ApprovalQuery
 
 _BASE = "/my/projects/{project_id}"
 EVENTS = 1000

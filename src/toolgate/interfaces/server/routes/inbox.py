@@ -6,7 +6,13 @@ import re
 
 from toolgate.interfaces.server.cards import blocks_of, card_of
 from toolgate.interfaces.server.operations import Ask, Operation
-from toolgate.interfaces.server.schemas_inbox import (
+from toolgate.interfaces.server.streams import inbox_stream
+from toolgate.interfaces.server.waiting import riskiest
+from toolgate.kernel.artifact import artifact_of
+from toolgate.kernel.text.diff import diff_text
+from toolgate.kernel.text.rendering import as_lines
+from toolgate.ports.directory import Ability
+from toolgate.wire.inbox import (
     ArtifactAnswer,
     ArtifactQuery,
     DifferenceAnswer,
@@ -15,12 +21,6 @@ from toolgate.interfaces.server.schemas_inbox import (
     WaitingAnswer,
     WaitingQuery,
 )
-from toolgate.interfaces.server.streams import inbox_stream
-from toolgate.interfaces.server.waiting import riskiest
-from toolgate.kernel.artifact import artifact_of
-from toolgate.kernel.diff import diff_text
-from toolgate.kernel.rendering import as_lines
-from toolgate.ports.directory import Ability
 
 _BASE = "/my/projects/{project_id}"
 

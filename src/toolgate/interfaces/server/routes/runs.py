@@ -9,17 +9,17 @@ from toolgate.interfaces.server import searching, views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.problems import not_found
 from toolgate.interfaces.server.routes.executions import check_force, is_own
-from toolgate.interfaces.server.schemas import (
+from toolgate.kernel.call import Call
+from toolgate.ports.directory import Ability
+from toolgate.ports.store import CallQuery
+from toolgate.wire.history import RunList, RunListQuery, RunSummary
+from toolgate.wire.schemas import (
     RunAnswer,
     RunQuery,
     UndoRunAnswer,
     UndoRunBody,
     UndoStepRecord,
 )
-from toolgate.interfaces.server.schemas_history import RunList, RunListQuery, RunSummary
-from toolgate.kernel.call import Call
-from toolgate.ports.directory import Ability
-from toolgate.ports.store import CallQuery
 
 _ALL = "/my/projects/{project_id}/runs"
 _BASE = _ALL + "/{run_id}"

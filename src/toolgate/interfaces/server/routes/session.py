@@ -7,10 +7,10 @@ from starlette.responses import Response
 from toolgate.interfaces.server import sessions
 from toolgate.interfaces.server.operations import Ask, Operation, response_of
 from toolgate.interfaces.server.problems import ProblemError
-from toolgate.interfaces.server.schemas import Body, Done
-from toolgate.interfaces.server.schemas_session import SessionAnswer, TicketAnswer
 from toolgate.interfaces.server.tokens import csrf_of, new_token
 from toolgate.ports.directory import Ability, TokenUse
+from toolgate.wire.schemas import Body, Done
+from toolgate.wire.session import SessionAnswer, TicketAnswer
 
 
 class NoBody(Body):

@@ -11,8 +11,17 @@ from toolgate.gate import Gate
 from toolgate.interfaces.server import searching
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.routes.approvals import reply_of
-from toolgate.interfaces.server.schemas import RememberBody
-from toolgate.interfaces.server.schemas_policy import (
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import SYSTEM_PROJECT, Mode
+from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Remember
+from toolgate.kernel.policy import Policy
+from toolgate.kernel.ruling import rules_over
+from toolgate.kernel.text.masking.echo import Veil
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.ports.directory import Ability
+from toolgate.ports.store import CallQuery
+from toolgate.wire.policy import (
     GrantPreviewAnswer,
     PolicyFile,
     PolicyProblemRecord,
@@ -21,16 +30,7 @@ from toolgate.interfaces.server.schemas_policy import (
     SimulateBody,
     ToolStance,
 )
-from toolgate.kernel.call import Call
-from toolgate.kernel.context import SYSTEM_PROJECT, Mode
-from toolgate.kernel.event import Event
-from toolgate.kernel.grant import Remember
-from toolgate.kernel.masking_echo import Veil
-from toolgate.kernel.policy import Policy
-from toolgate.kernel.ruling import rules_over
-from toolgate.kernel.tool import ToolDefinition
-from toolgate.ports.directory import Ability
-from toolgate.ports.store import CallQuery
+from toolgate.wire.schemas import RememberBody
 
 _BASE = "/my/projects/{project_id}"
 PIECE = 100

@@ -1,1 +1,0 @@
-"""Buses: who is woken."""

@@ -1,1 +1,0 @@
-"""Directories: who there is, and the tokens they show."""

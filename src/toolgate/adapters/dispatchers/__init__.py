@@ -1,1 +1,0 @@
-"""Dispatchers: how orders reach workers."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: store, bus, directory, threads, and orders to workers through PgQueuer."""

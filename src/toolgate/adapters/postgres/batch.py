@@ -1,0 +1,181 @@
+"""What one transaction's changes write, by table, and the chain they make: everything of it that needs no database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgate.adapters.postgres.bulk import (
+    INSERT_EVENTS,
+    INSERT_RATES,
+    PUT_APPROVALS,
+    PUT_EVENTS,
+    PUT_GRANTS,
+    PUT_UNDOS,
+    UPDATE_PARAMS,
+    Bulk,
+    columns_of,
+)
+from toolgate.adapters.sql.entry import Entry
+from toolgate.adapters.sql.gathering import Outcome
+from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
+from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
+from toolgate.kernel.change import Change, Reservation
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import EVENTS, HASH_BYTES, ChainError, genesis, link
+
+Key = tuple[str, str]
+Head = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class Standing:
+    """What was read under the locks of the transaction, kept current with what the batch itself adds."""
+
+    mode: Mode = Mode.NORMAL
+    heads: dict[str, Head] = field(default_factory=dict)
+    undos: dict[Key, str] = field(default_factory=dict)
+    grants: dict[str, int] = field(default_factory=dict)
+    versions: dict[Key, int] = field(default_factory=dict)
+    used: dict[Key, int] = field(default_factory=dict)
+    added: dict[Key, int] = field(default_factory=dict)
+
+    def check(self, change: Change) -> None:
+        """Raise why this change cannot be written now. Nothing it says depends on another change but for rates."""
+        if change.mode_seen is not None and change.mode_seen is not self.mode:
+            raise ModeChangedError(f"The mode is {self.mode}, not {change.mode_seen}.")
+        undo, state = change.undo, change.undo_expect
+        if undo is not None and state is not None and self.undos.get((undo.project, undo.call_id)) != state.value:
+            raise ConflictError(f"Call {undo.call_id} is not {state} for undo any more.")
+        if change.grant is not None and self.grants.get(uuid_hex(change.grant.id)) != change.grant_expect:
+            raise GrantChangedError(f"Grant {change.grant.id} was used or changed meanwhile.")
+        for name, _, _ in change.events:
+            if name not in EVENTS:
+                raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
+        call = change.call
+        if needs_version(change) and call is not None and self.versions.get((call.project, call.id)) != change.expect:
+            raise outdated(change)
+
+    def reserve(self, change: Change, used: dict[Key, int]) -> Reservation | None:
+        """Count what the change takes of its rates; the first that does not fit beside `used`, and then none counts."""
+        taken: dict[Key, int] = {}
+        for reservation in change.reservations:
+            key = (change.project, reservation.key)
+            taken[key] = taken.get(key, 0) + reservation.amount
+            if used.get(key, 0) + self.added.get(key, 0) + taken[key] > reservation.limit:
+                return reservation
+        for key, amount in taken.items():
+            self.added[key] = self.added.get(key, 0) + amount
+        return None
+
+
+def needs_version(change: Change) -> bool:
+    """Whether the call's row must be looked at before anything else of the change is written or refused."""
+    return bool(change.reservations) or change.undo_expect is not None or change.grant is not None
+
+
+def outdated(change: Change) -> ConflictError:
+    assert change.call is not None
+    return ConflictError(f"Call {change.call.id} was changed by somebody else.")
+
+
+def keys_of(entry: Entry) -> list[object]:
+    """What a change decides about; two that share one of these are not written together."""
+    change = entry.change
+    keys: list[object] = []
+    if change.call is not None:
+        keys.append((change.call.project, change.call.id))
+    if change.undo is not None:
+        keys.append(("undo", change.undo.project, change.undo.call_id))
+    if change.grant is not None:
+        keys.append(("grant", change.grant.id))
+    return keys
+
+
+def runs_of(entries: list[Entry]) -> list[Row]:
+    """The runs these changes refer to: they must be there first."""
+    found: dict[Key, Row] = {}
+    for entry in entries:
+        rest = entry.rest
+        if rest is None:
+            continue
+        if rest[3] is not None:
+            found[rest[3][1], rest[3][0]] = rest[3]
+        for approval in entry.change.approvals:
+            if approval.run_id is not None:
+                hexed = uuid_hex(approval.run_id)
+                row = (hexed, approval.project, approval.run_id, moment(approval.created_at))
+                found.setdefault((approval.project, hexed), row)
+    return list(found.values())
+
+
+class Batch:
+    """Changes that are written in one transaction, and what becomes of each."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self.outcomes: list[Outcome] = [None] * len(entries)
+        self.projects = sorted({entry.change.project for entry in entries} | {
+            entry.change.call.project for entry in entries if entry.change.call is not None
+        })  # fmt: skip
+        self.xid: str | None = None
+        self.last_event: Row | None = None
+        self.is_committing = False
+        self.mode = Mode.NORMAL
+
+    @property
+    def standing(self) -> list[Entry]:
+        """Those not refused so far."""
+        return [entry for entry, outcome in zip(self.entries, self.outcomes, strict=True) if outcome is None]
+
+    def refuse_missing(self, wanted: list[Entry], written: list[Any]) -> None:
+        """Refuse those whose call was not written, since its row was not as they expected."""
+        if len(written) == len(wanted):
+            return
+        there = {(project, call_id) for project, call_id in written}
+        asked = {id(entry) for entry in wanted}
+        for place, entry in enumerate(self.entries):
+            call = entry.change.call
+            if id(entry) in asked and call is not None and (call.project, call.id) not in there:
+                self.outcomes[place] = outdated(entry.change)
+
+    def companions(self) -> list[tuple[Bulk, list[Row]]]:
+        """What the changes that stand write besides calls and events: statements with their rows."""
+        params: list[Row] = []
+        approvals: list[Row] = []
+        undos: list[Row] = []
+        rates: list[Row] = []
+        grants: list[Row] = []
+        for entry in self.standing:
+            change = entry.change
+            if entry.rest is not None:
+                if entry.rest[0] is not None:
+                    params.append(entry.rest[0])
+                approvals += entry.rest[1]
+                if entry.rest[2] is not None:
+                    undos.append(entry.rest[2])
+            rates += [(change.project, one.key, change.at.timestamp(), one.amount) for one in change.reservations]
+            if change.grant is not None:
+                grants.append(grant_row(change.grant))
+        tables = ((UPDATE_PARAMS, params), (PUT_APPROVALS, approvals), (PUT_UNDOS, undos))
+        return [(bulk, rows) for bulk, rows in (*tables, (INSERT_RATES, rates), (PUT_GRANTS, grants)) if rows]
+
+    def chain(self, heads: dict[str, Head]) -> tuple[str, list[list[Any]]] | None:
+        """Link the events of the changes that stand to the ends of their chains; the statement that writes them."""
+        rows: list[Row] = []
+        ends: dict[str, Head] = {}
+        for entry in self.standing:
+            change = entry.change
+            if not change.events:
+                continue
+            project, at = change.project, moment(change.at)
+            seq, last = ends.get(project) or heads.get(project) or (0, genesis(project))
+            for number, name, _, call_id, hashed, digest in link(change.events, project, change.at, seq, last):
+                rows.append((project, number, name, at, call_id, hashed[HASH_BYTES:], last, digest))
+                seq, last = number, digest
+            ends[project] = (seq, last)
+        if not rows:
+            return None
+        self.last_event = rows[-1]
+        heads_of = [(project, *head) for project, head in sorted(ends.items())]
+        return PUT_EVENTS, [*INSERT_EVENTS.values(rows), *columns_of(heads_of)]

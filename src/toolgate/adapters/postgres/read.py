@@ -1,0 +1,166 @@
+"""Reading from PostgreSQL. Every read sees all changes whose commit has returned, of the projects it names alone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from toolgate.adapters.postgres.link import EVERYTHING, Link
+from toolgate.adapters.postgres.owners import LEASE_S
+from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.rows import (
+    APPROVAL_COLUMNS,
+    CALL_COLUMNS,
+    GRANT_COLUMNS,
+    UNDO_COLUMNS,
+    approval_of,
+    call_of,
+    event_of,
+    grant_of,
+    undo_of,
+    uuid_hex,
+)
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
+from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+
+_CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions AS t"
+_APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
+_UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
+_GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
+_EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
+_PLACE = ("created_at", 'project_id COLLATE "C"', 'call_id COLLATE "C"')
+"""Where a call stands among the others, oldest first."""
+_DEAD = (
+    "NOT EXISTS (SELECT 1 FROM owners AS o WHERE o.owner=t.owner AND o.alive_until>now()) "
+    "AND pg_postmaster_start_time() < now() - make_interval(secs => $3)"
+)
+"""After a start of the server everybody gets the time to say that they are alive."""
+
+
+class _Where:
+    """Conditions that are written one by one, with their values."""
+
+    def __init__(self) -> None:
+        self.clauses: list[str] = ["true"]
+        self.values: list[Any] = []
+
+    def add(self, clause: str, *values: Any) -> None:
+        """Add a condition; each `?` in it stands for one of the values."""
+        for value in values:
+            self.values.append(value)
+            clause = clause.replace("?", f"${len(self.values)}", 1)
+        self.clauses.append(clause)
+
+    def sql(self, select: str, order: str, limit: int) -> str:
+        self.values.append(limit)
+        return f"{select} WHERE {' AND '.join(self.clauses)} ORDER BY {order} LIMIT ${len(self.values)}"
+
+
+def _seen(project: str | None) -> str | list[str]:
+    return EVERYTHING if project is None else [project]
+
+
+class Reader:
+    """Used on the link's loop."""
+
+    def __init__(self, link: Link, sealer: Sealer) -> None:
+        self._link = link
+        self._sealer = sealer
+
+    async def call(self, project: str, call_id: str) -> Call | None:
+        sql = f"{_CALL} WHERE project_id=$1 AND id=$2 AND call_id=$3"
+        found = await self._link.fetch(sql, project, uuid_hex(call_id), call_id, projects=[project])
+        return call_of(found[0], self._sealer) if found else None
+
+    async def calls(self, query: CallQuery) -> list[Call]:
+        where = _Where()
+        if query.project is not None:
+            where.add("project_id=?", query.project)
+        if query.statuses is not None:
+            where.add("status=ANY(?)", sorted(status.value for status in query.statuses))
+        if query.run_id is not None:
+            where.add("pipeline_run_id=?", uuid_hex(query.run_id))
+        if query.tool_name is not None:
+            where.add("tool_name=?", query.tool_name)
+        if query.since is not None:
+            where.add("created_at>=?", query.since)
+        beyond, way = ("<", " DESC") if query.newest_first else (">", "")
+        if query.after is not None:
+            last = query.after
+            where.add(f"({', '.join(_PLACE)}) {beyond} (?, ?, ?)", last.created_at, last.project, last.id)
+        sql = where.sql(_CALL, ", ".join(f"{column}{way}" for column in _PLACE), query.limit)
+        return self._calls(await self._link.fetch(sql, *where.values, projects=_seen(query.project)))
+
+    def _calls(self, rows: list[Any]) -> list[Call]:
+        return [call_of(row, self._sealer) for row in rows]
+
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        where = _Where()
+        if query.id is not None:
+            where.add("id=?", uuid_hex(query.id))
+        if query.project is not None:
+            where.add("project_id=?", query.project)
+        if query.call_id is not None:
+            where.add("action_id=?", uuid_hex(query.call_id))
+        if query.status is not None:
+            where.add(f"status='{query.status.value}'")  # written out, so that the index on what waits is used
+        if query.after is not None:
+            where.add("(created_at, id) > (?, ?)", query.after.created_at, uuid_hex(query.after.id))
+        sql = where.sql(_APPROVAL, "created_at, id", query.limit)
+        return [approval_of(row) for row in await self._link.fetch(sql, *where.values, projects=_seen(query.project))]
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None:
+        sql = f"{_UNDO} WHERE project_id=$1 AND action_id=$2"
+        found = await self._link.fetch(sql, project, uuid_hex(call_id), projects=[project])
+        return undo_of(found[0], self._sealer) if found else None
+
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        where = _Where()
+        if query.project is not None:
+            where.add("project_id=?", query.project)
+        if query.id is not None:
+            where.add("id=?", uuid_hex(query.id))
+        if query.tool_name is not None:
+            where.add("tool_name=?", query.tool_name)
+        if query.live_at is not None:
+            where.add("expires_at>? AND revoked_at IS NULL AND uses_left>0", query.live_at)
+        sql = where.sql(_GRANT, "created_at, id", query.limit)
+        return [grant_of(row) for row in await self._link.fetch(sql, *where.values, projects=_seen(query.project))]
+
+    async def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
+        where = _Where()
+        where.add("project_id=? AND seq>?", project, after)
+        if call_id is not None:
+            where.add("call_id=?", call_id)
+        sql = where.sql(_EVENT, "seq", limit)
+        return [event_of(row) for row in await self._link.fetch(sql, *where.values, projects=[project])]
+
+    async def due(self, now: datetime, limit: int) -> tuple[Due, Mode]:
+        """What has come due, after expired undo records were freed; and the mode."""
+        async with self._link.transaction(EVERYTHING, writing=True) as connection:
+            await connection.execute("DELETE FROM undo_records WHERE expires_at<=$1", now)
+            found = await connection.fetch(f"{_CALL} WHERE due_at<=$1 ORDER BY due_at LIMIT $2", now, limit)
+            next_at = await connection.fetchval("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL")
+            mode = await connection.fetchval("SELECT value FROM settings WHERE name='mode'")
+        return Due(self._calls(found), next_at), Mode(mode or Mode.NORMAL)
+
+    async def orphans(self, owner: str, status: Status, limit: int) -> list[Call]:
+        """The oldest calls in this status whose owner is dead; also where they have none, unless a person is asked."""
+        asked = status is Status.AWAITING_APPROVAL
+        lost = f"owner IS NOT NULL AND {_DEAD}" if asked else f"(owner IS NULL OR {_DEAD})"
+        sql = f"{_CALL} WHERE status=$1 AND owner IS DISTINCT FROM $2 AND {lost} ORDER BY created_at LIMIT $4"
+        return self._calls(await self._link.fetch(sql, status.value, owner, LEASE_S, limit, projects=EVERYTHING))
+
+    async def has_dead(self) -> bool:
+        """Whether some owner died of late."""
+        sql = "SELECT 1 FROM owners WHERE alive_until<=now() LIMIT 1"
+        return bool(await self._link.fetch(sql, projects=EVERYTHING))
+
+    async def setting(self, name: str) -> str | None:
+        found = await self._link.fetch("SELECT value FROM settings WHERE name=$1", name, projects=EVERYTHING)
+        return found[0][0] if found else None

@@ -1,0 +1,240 @@
+"""The durable store of many machines: PostgreSQL, with group commit.
+
+Changes wait for the writer, which writes all that are there in one transaction; while it does, the next ones gather.
+Every write is on the disk before its `commit` returns. All work is done on the loop of one thread; callers come from
+any number of loops and threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+
+from toolgate.adapters import sealing
+from toolgate.adapters.postgres import schema
+from toolgate.adapters.postgres.batch import keys_of
+from toolgate.adapters.postgres.cursors import Cursors
+from toolgate.adapters.postgres.link import EVERYTHING, Link, check_name
+from toolgate.adapters.postgres.news import News
+from toolgate.adapters.postgres.owners import Lease
+from toolgate.adapters.postgres.read import Reader
+from toolgate.adapters.postgres.url import read
+from toolgate.adapters.postgres.write import PUT_SETTING, UNKEEPABLE, Writer
+from toolgate.adapters.sealing import check_keys
+from toolgate.adapters.sql.entry import Entry, entry_of
+from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
+from toolgate.adapters.sql.rows import CHANGING
+from toolgate.errors import StoreError
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode
+from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
+from toolgate.kernel.undo import UndoRecord
+from toolgate.ports.sink import Cursor
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+
+ENOUGH_FOR_A_GROUP = 512
+_ERROR = 5
+"""Where a call's error stands among the columns that change: text of a handler, which may hold anything."""
+
+_PRINTABLE = {0x00: "\u2400", 0x1E: "\u241e", 0x1F: "\u241f"}
+
+log = logging.getLogger("toolgate.postgres")
+utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
+
+
+class PostgresStore:
+    """Keeps every guarantee of the Store port, durably, for any number of servers on one database."""
+
+    is_shared = True
+
+    def __init__(self, url: str, *, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
+        self.owner = owner
+        self.mode = Mode.NORMAL
+        address = read(url)
+        self._sealer = sealing.load_shared(address.key)
+        self.link = Link(address)
+        self._clock = clock
+        self._lease = Lease(self.link, owner, clock)
+        self._writer = Writer(address, self._sealer, renew=self._lease.renew)
+        self._reader = Reader(self.link, self._sealer)
+        self._cursors = Cursors(self.link, owner)
+        self._gathering = Gathering(self._take)
+        self._waiting: deque[Waiting] = deque()
+        self._writing: asyncio.Task[None] | None = None
+        self._has_looked = False
+        self._closed = False
+        try:
+            self.link.run(self._open())
+        except BaseException:
+            self.link.abandon()
+            raise
+
+    async def _open(self) -> None:
+        await schema.ensure(self.link.address)
+        noted = (await self._reader.setting("keys") or "").split()
+        check_keys(noted, self._sealer)
+        if self._sealer.current not in noted:
+            async with self.link.transaction(EVERYTHING, writing=True) as connection:
+                await connection.execute(PUT_SETTING, "keys", " ".join([*noted, self._sealer.current]))
+        self.mode = Mode(await self._reader.setting("mode") or Mode.NORMAL)
+        await self._lease.begin()
+
+    def now(self) -> datetime:
+        """The database's time, as far as it is known here."""
+        return self._clock() + self._lease.skew
+
+    def commit(self, change: Change) -> Awaitable[None]:
+        if self._closed:
+            raise StoreError("The store is closed.")
+        self.link.check()
+        check_name(change.project)
+        try:
+            entry = entry_of(change, self._sealer)
+        except UNKEEPABLE as error:
+            raise _unkeepable(error) from error
+        return self._gathering.add(entry)
+
+    def _take(self, gathered: list[Waiting]) -> None:
+        self.link.loop.call_soon_threadsafe(self._arrive, gathered)
+
+    def _arrive(self, gathered: list[Waiting]) -> None:
+        self._waiting.extend(gathered)
+        if self._writing is None:
+            self._writing = self.link.loop.create_task(self._write_all())
+
+    async def _write_all(self) -> None:
+        try:
+            while self._waiting:
+                group = self._next_group()
+                tell(group, await self._write([entry for entry, _ in group]))
+        finally:
+            self._writing = None
+
+    def _next_group(self) -> list[Waiting]:
+        """Take what can be written together: of changes that decide about the same thing, the first alone."""
+        if self._waiting[0][0].change.set_mode is not None:
+            return [self._waiting.popleft()]
+        group: list[Waiting] = []
+        later: list[Waiting] = []
+        seen: set[object] = set()
+        while self._waiting and len(group) < ENOUGH_FOR_A_GROUP:
+            if self._waiting[0][0].change.set_mode is not None:
+                break  # what came before it must be written before it
+            waiting = self._waiting.popleft()
+            keys = keys_of(waiting[0])
+            (group if seen.isdisjoint(keys) else later).append(waiting)
+            seen.update(keys)
+        self._waiting.extendleft(reversed(later))
+        return group
+
+    async def _write(self, entries: list[Entry]) -> list[Outcome]:
+        try:
+            outcomes = await self._writer.write(entries)
+            self.mode = self._writer.mode
+            return outcomes
+        except StoreError as error:
+            log.error("a group of %d changes could not be written: %s", len(entries), error)
+            return [error] * len(entries)
+        except UNKEEPABLE as error:
+            # A value no row can hold harms its own change only.
+            if len(entries) > 1:
+                return [outcome for entry in entries for outcome in await self._write([entry])]
+            printable = _printable(entries[0])
+            return [_unkeepable(error)] if printable is None else await self._write([printable])
+        except Exception as error:  # noqa: BLE001  # whatever it is, those who wait hear of it and the next are written
+            name = type(error).__name__
+            log.error("a group of %d changes broke the writer: %s", len(entries), name)
+            return [StoreError(f"The change could not be written ({name}). Read the call again.")] * len(entries)
+
+    def open_news(self) -> News:
+        """Return what the bus sends and hears through."""
+        return News(self.link, self.owner)
+
+    async def call(self, project: str, call_id: str) -> Call | None:
+        return await self.link.do(self._reader.call(project, call_id))
+
+    async def calls(self, query: CallQuery) -> list[Call]:
+        return await self.link.do(self._reader.calls(query))
+
+    async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        return await self.link.do(self._reader.approvals(query))
+
+    async def undo(self, project: str, call_id: str) -> UndoRecord | None:
+        return await self.link.do(self._reader.undo(project, call_id))
+
+    async def grants(self, query: GrantQuery) -> list[Grant]:
+        return await self.link.do(self._reader.grants(query))
+
+    async def events(
+        self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
+    ) -> list[Event]:
+        return await self.link.do(self._reader.events(project, after=after, limit=limit, call_id=call_id))
+
+    async def open_cursor(self, project: str, sink: str | None) -> Cursor:
+        check_name(project)
+        return await self.link.do(self._cursors.open(project, sink))
+
+    async def move_cursor(self, project: str, sink: str, seq: int) -> bool:
+        return await self.link.do(self._cursors.move(project, sink, seq))
+
+    async def close_cursor(self, project: str, sink: str | None) -> None:
+        if sink is not None:
+            await self.link.do(self._cursors.close(project, sink))
+
+    async def due(self, now: datetime, *, limit: int = 100) -> Due:
+        due, self.mode = await self.link.do(self._reader.due(now, limit))
+        return due
+
+    async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
+        if not self._lease.trusts_others:
+            return []
+        if status is Status.AWAITING_APPROVAL:
+            # There may be very many; they are searched when this store opens, and when somebody died.
+            if self._has_looked and not await self.link.do(self._reader.has_dead()):
+                return []
+            self._has_looked = True
+        found = await self.link.do(self._reader.orphans(self.owner, status, limit))
+        return found if self._lease.trusts_others else []  # the question may have waited out an outage
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self.link.check()
+        except StoreError:
+            return  # in a forked child everything here is the parent's
+        self._gathering.hand_over_all()
+        await self.link.do(self._finish())
+        await self.link.close()
+
+    async def _finish(self) -> None:
+        while self._writing is not None:
+            await asyncio.wait({self._writing})
+        await self._lease.end()
+        await self._writer.close()
+
+
+def _unkeepable(error: Exception) -> StoreError:
+    return StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")
+
+
+def _printable(entry: Entry) -> Entry | None:
+    """The same with a handler's error text printable, since not every control character can be kept.
+
+    None where that is not the trouble.
+    """
+    changes = entry.update if entry.update is not None else entry.insert
+    place = _ERROR if entry.update is not None else _ERROR + CHANGING
+    text = "" if changes is None else changes[place] or ""
+    if changes is None or text.isprintable() or text.translate(_PRINTABLE) == text:
+        return None
+    printable = (*changes[:place], text.translate(_PRINTABLE), *changes[place + 1 :])
+    return entry._replace(update=printable) if entry.update is not None else entry._replace(insert=printable)

@@ -1,0 +1,1 @@
+"""Redis: hints between servers, and undo data."""

@@ -1,0 +1,397 @@
+"""How records become rows and rows become records again, for every SQL store.
+
+Readable columns are masked already; `sealed_*` columns hold the real arguments, results and undo data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import orjson
+
+from toolgate.adapters.sealing import Sealer
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note
+from toolgate.kernel.call import Call, Status
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
+from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant, Use
+from toolgate.kernel.record import build
+from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
+from toolgate.kernel.undo import UndoRecord, UndoState
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
+_dumps, _loads = orjson.dumps, orjson.loads
+
+Row = tuple[Any, ...]
+"""A row to be written. Rows are tuples, for many wait at once and the garbage collector soon leaves those alone."""
+
+CALL_COLUMNS = (
+    "project_id", "id", "call_id", "user_id", "principal", "session_id", "pipeline_run_id", "tool_name", "created_at",
+    "tool_params", "sealed_params",
+    "approval_id", "result", "risk_level", "requires_approval", "status", "error", "error_type", "execution_time_ms",
+    "started_at", "approved_at", "completed_at", "due_at", "version", "owner", "detail", "sealed_result",
+)  # fmt: skip
+PARAMS, CHANGING = 9, 11
+"""Columns before PARAMS never change after a call is inserted; those before CHANGING only when it asks again."""
+
+_IN_COLUMNS = frozenset(
+    {
+        "project", "id", "tool_name", "context", "created_at", "arguments", "shown", "preconditions",
+        "result", "shown_result", "artifacts", "risk", "status", "error", "error_code", "started_at", "approved_at",
+        "completed_at", "due_at", "version", "owner",
+    }
+)  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def uuid_hex(text: str) -> str:
+    """The UUID of an id as 32 hex digits: its own where it is one, else one derived from it."""
+    if _UUID.match(text):
+        return text.replace("-", "")
+    return uuid5(NAMESPACE_URL, f"toolgate:id:{text}").hex
+
+
+@lru_cache(maxsize=4096)
+def _principal_hex(name: str) -> str:
+    return Principal.of(name).id.hex
+
+
+def moment(at: datetime | None) -> str | None:
+    """A time as its column holds it: UTC, without offset, with microseconds."""
+    return None if at is None else _moment(at)
+
+
+@lru_cache(maxsize=32)  # one change writes the same time into several columns and events; a large cache is slower
+def _moment(at: datetime) -> str:
+    if at.microsecond == 0:
+        return at.isoformat(" ", "microseconds")[:26]
+    text = _dumps(at)  # the same digits as isoformat in a third of the time, as b'"2026-01-31T23:59:59.123456+00:00"'
+    return (text[1:11] + b" " + text[12:27]).decode()
+
+
+def time_of(kept: str | datetime | None) -> datetime | None:
+    """A time as it was before it became a column, where it has one."""
+    return None if kept is None else _time(kept)
+
+
+def _time(kept: str | datetime) -> datetime:
+    """A time as it was before it became a column; PostgreSQL gives it back as one."""
+    return datetime.fromisoformat(kept + "+00:00") if isinstance(kept, str) else kept
+
+
+def call_row(call: Call, sealer: Sealer) -> Row:
+    """Every column of a call, in the order of CALL_COLUMNS."""
+    context = call.context
+    return (
+        call.project,
+        uuid_hex(call.id),
+        call.id,
+        _principal_hex(context.user or context.principal),
+        context.principal,
+        context.session_id,
+        None if context.run_id is None else uuid_hex(context.run_id),
+        call.tool_name,
+        moment(call.created_at),
+        *params_row(call, sealer),
+        *call_changes(call, sealer),
+    )
+
+
+def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
+    """What would run, for people and for the handler: the columns that only asking again can change."""
+    packed = _pack(call.arguments, call.preconditions)
+    shown = None if call.shown is None else _dumps(call.shown).decode()
+    return shown, sealer.seal(packed, row_name(call.project, call.id, "params"))
+
+
+def call_changes(call: Call, sealer: Sealer) -> Row:
+    """The columns that every change of a call may change: those from CHANGING on."""
+    fields = call.__dict__
+    detail = {name: fields[name] for name in fields.keys() - _IN_COLUMNS}
+    detail["context"] = _context_json(call.context)
+    return (
+        None if call.approval_id is None else uuid_hex(call.approval_id),
+        None if call.shown_result is None else _dumps(call.shown_result).decode(),
+        call.risk.upper(),
+        call.approval_id is not None,
+        call.status.value,
+        call.error,
+        call.error_code,
+        None if call.duration_ms is None else round(call.duration_ms),
+        None if call.started_at is None else _moment(call.started_at),
+        None if call.approved_at is None else _moment(call.approved_at),
+        None if call.completed_at is None else _moment(call.completed_at),
+        None if call.due_at is None else _moment(call.due_at),
+        call.version,
+        call.owner,
+        _dumps(detail).decode(),
+        None if call.result is None else _seal_result(call, sealer),
+    )
+
+
+_IN_CONTEXT = frozenset({"host", "project", "principal"})
+_last_context: tuple[Context, orjson.Fragment] = (DEFAULT_CONTEXT, orjson.Fragment(b"{}"))
+
+
+def _context_json(context: Context) -> orjson.Fragment:
+    """What is set in a context and has no column, encoded. A call's changes share one context, so the last is kept."""
+    global _last_context
+    known, encoded = _last_context
+    if context is not known:
+        kept = {name: value for name, value in context.__dict__.items() if value is not None}
+        for name in _IN_CONTEXT:
+            kept.pop(name, None)
+        kept["roles"] = sorted(context.roles)
+        encoded = orjson.Fragment(_dumps(kept))
+        _last_context = (context, encoded)
+    return encoded
+
+
+def row_name(project: str, call_id: str, what: str) -> bytes:
+    """What a sealed value is bound to: it opens in this row and column only."""
+    return f"{what}\x00{project}\x00{call_id}".encode()
+
+
+def _seal_result(call: Call, sealer: Sealer) -> bytes:
+    artifacts = _dumps(list(call.artifacts)) if call.artifacts else None
+    return sealer.seal(_pack(call.result or b"", artifacts), row_name(call.project, call.id, "result"))
+
+
+def _pack(first: bytes, second: bytes | None) -> bytes:
+    mark = b"\x00" if second is None else b"\x01"
+    return mark + len(first).to_bytes(8, "big") + first + (second or b"")
+
+
+def _unpack(packed: bytes) -> tuple[bytes, bytes | None]:
+    size = int.from_bytes(packed[1:9], "big")
+    return packed[9 : 9 + size], packed[9 + size :] if packed[0] else None
+
+
+def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
+    """The call of a row selected as CALL_COLUMNS."""
+    (
+        project, _, call_id, _, principal, _, _, tool_name, created_at, shown, sealed_params,
+        _, shown_result, risk, _, status, error, error_code, _,
+        started_at, approved_at, completed_at, due_at, version, owner, detail, sealed_result,
+    ) = row  # fmt: skip
+    fields: dict[str, Any] = _loads(detail)
+    context = fields["context"]
+    if "roles" in context:
+        context["roles"] = frozenset(context["roles"])
+    for name in ("reasons", "factors"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    context["project"], context["principal"] = project, principal
+    fields["context"] = Context(**context)
+    if sealed_params is not None:  # None: forgotten by retention
+        opened = sealer.open(sealed_params, row_name(project, call_id, "params"))
+        fields["arguments"], fields["preconditions"] = _unpack(opened)
+    if sealed_result is not None:
+        fields["result"], artifacts = _unpack(sealer.open(sealed_result, row_name(project, call_id, "result")))
+        fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()
+    fields.update(
+        id=call_id,
+        project=project,
+        tool_name=tool_name,
+        created_at=_time(created_at),
+        shown=_json(shown),
+        status=Status(status),
+        version=version,
+        risk=risk.lower(),
+        approved_at=time_of(approved_at),
+        owner=owner,
+        due_at=time_of(due_at),
+        started_at=time_of(started_at),
+        completed_at=time_of(completed_at),
+        shown_result=_json(shown_result),
+        error=error,
+        error_code=error_code,
+    )
+    return build(Call, fields)
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else _loads(text)
+
+
+APPROVAL_COLUMNS = (
+    "id", "project_id", "pipeline_run_id", "action_id", "call_id", "tool_name", "approval_message", "created_at",
+    "digest", "status", "decided_by", "decided_by_name", "decided_at", "expires_at", "detail",
+)  # fmt: skip
+
+_APPROVAL_DETAIL = (
+    "nonce", "definition_hash", "requester", "user", "run_id", "session_id", "correlation_id", "level", "risk",
+    "confidence", "arguments", "preview", "undoable", "requires_reason", "reason",
+)  # fmt: skip
+_APPROVAL_RARE = (
+    "claim", "input_schema", "undo_ttl_s", "approve_label", "reject_label", "escalated", "edited_from", "difference",
+    "silent",
+)  # fmt: skip
+
+
+def approval_row(approval: Approval) -> Row:
+    """Every column of an approval, in the order of APPROVAL_COLUMNS."""
+    detail: dict[str, Any] = {name: getattr(approval, name) for name in _APPROVAL_DETAIL}
+    detail["reasons"] = list(approval.reasons)
+    detail["warn_at"] = moment(approval.warn_at)
+    detail["id"] = approval.id
+    if approval.terms is not NO_TERMS:
+        detail["terms"] = approval.terms.as_json()
+    kept = approval.__dict__
+    detail.update({name: kept[name] for name in _APPROVAL_RARE if kept.get(name)})
+    if approval.factors:
+        detail["factors"] = list(approval.factors)
+    if approval.escalate_at is not None:
+        detail["escalate_at"] = moment(approval.escalate_at)
+    for name in ("votes", "comments"):
+        if name in kept:
+            detail[name] = [(note.by, moment(note.at), note.text) for note in kept[name]]
+    return (
+        uuid_hex(approval.id),
+        approval.project,
+        None if approval.run_id is None else uuid_hex(approval.run_id),
+        uuid_hex(approval.call_id),
+        approval.call_id,
+        approval.tool_name,
+        approval.message,
+        moment(approval.created_at),
+        approval.digest,
+        approval.status.value,
+        None if approval.decided_by is None else _principal_hex(approval.decided_by),
+        approval.decided_by,
+        moment(approval.decided_at),
+        moment(approval.expires_at),
+        _dumps(detail).decode(),
+    )
+
+
+def approval_of(row: Sequence[Any]) -> Approval:
+    """The approval of a row selected as APPROVAL_COLUMNS."""
+    (
+        _, project, _, _, call_id, tool_name, message, created_at,
+        digest, status, _, decided_by, decided_at, expires_at, detail,
+    ) = row  # fmt: skip
+    fields: dict[str, Any] = _loads(detail)
+    fields["reasons"] = tuple(fields["reasons"])
+    fields["warn_at"] = time_of(fields["warn_at"])
+    if "terms" in fields:
+        fields["terms"] = ApprovalTerms.of_json(fields["terms"])
+    if "factors" in fields:
+        fields["factors"] = tuple(fields["factors"])
+    if "escalate_at" in fields:
+        fields["escalate_at"] = time_of(fields["escalate_at"])
+    for name in ("votes", "comments"):
+        if name in fields:
+            fields[name] = tuple(Note(by, _time(at), text) for by, at, text in fields[name])
+    return Approval(
+        **fields,
+        project=project,
+        call_id=call_id,
+        tool_name=tool_name,
+        message=message,
+        created_at=_time(created_at),
+        digest=digest,
+        status=ApprovalStatus(status),
+        decided_by=decided_by,
+        decided_at=time_of(decided_at),
+        expires_at=_time(expires_at),
+    )
+
+
+UNDO_COLUMNS = (
+    "project_id", "action_id", "call_id", "tool_name", "state", "sealed_data", "claimed_by", "created_at", "expires_at",
+)  # fmt: skip
+
+
+def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
+    """Every column of an undo record, in the order of UNDO_COLUMNS."""
+    return (
+        undo.project,
+        uuid_hex(undo.call_id),
+        undo.call_id,
+        undo.tool_name,
+        undo.state.value,
+        sealer.seal(_pack(undo.data, undo.fingerprint), row_name(undo.project, undo.call_id, "undo")),
+        undo.claimed_by,
+        moment(undo.created_at),
+        moment(undo.expires_at),
+    )
+
+
+def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
+    """The undo record of a row selected as UNDO_COLUMNS."""
+    project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
+    data, fingerprint = _unpack(sealer.open(sealed_data, row_name(project, call_id, "undo")))
+    return UndoRecord(
+        project=project,
+        call_id=call_id,
+        tool_name=tool_name,
+        state=UndoState(state),
+        data=data,
+        fingerprint=fingerprint,
+        claimed_by=claimed_by,
+        created_at=_time(created_at),
+        expires_at=_time(expires_at),
+    )
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """The event of a row selected as project_id, seq, type, at, call_id, body, prev, hash."""
+    project, seq, name, at, call_id, body, prev, link = row
+    moment_of = time_of(at)
+    assert moment_of is not None
+    return Event(project, seq, name, moment_of, call_id, body, prev, link)
+
+
+GRANT_COLUMNS = (
+    "id", "project_id", "tool_name", "requester", "granted_by", "created_at",
+    "expires_at", "revoked_at", "uses_left", "version", "detail",
+)  # fmt: skip
+_GRANT_DETAIL = (
+    "id", "definition_hash", "user", "pattern", "shown", "nonce", "level", "approval_id", "max_uses", "revoked_by",
+    "reason",
+)  # fmt: skip
+
+
+def grant_row(grant: Grant) -> Row:
+    """Every column of a grant, in the order of GRANT_COLUMNS."""
+    detail: dict[str, Any] = {name: getattr(grant, name) for name in _GRANT_DETAIL}
+    detail["terms"] = grant.terms.as_json()
+    detail["used"] = [(use.call_id, moment(use.at)) for use in grant.used]
+    return (
+        uuid_hex(grant.id),
+        grant.project,
+        grant.tool_name,
+        grant.requester,
+        grant.granted_by,
+        moment(grant.created_at),
+        moment(grant.expires_at),
+        moment(grant.revoked_at),
+        grant.uses_left,
+        grant.version,
+        _dumps(detail).decode(),
+    )
+
+
+def grant_of(row: Sequence[Any]) -> Grant:
+    """The grant of a row selected as GRANT_COLUMNS."""
+    _, project, tool_name, requester, granted_by, created_at, expires_at, revoked_at, _, version, detail = row
+    fields: dict[str, Any] = _loads(detail)
+    fields["terms"] = ApprovalTerms.of_json(fields["terms"])
+    fields["used"] = tuple(Use(call_id, _time(at)) for call_id, at in fields["used"])
+    return Grant(
+        **fields,
+        project=project,
+        tool_name=tool_name,
+        requester=requester,
+        granted_by=granted_by,
+        created_at=_time(created_at),
+        expires_at=_time(expires_at),
+        revoked_at=time_of(revoked_at),
+        version=version,
+    )

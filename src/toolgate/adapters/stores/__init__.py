@@ -1,1 +1,0 @@
-"""Stores: where the truth is kept."""

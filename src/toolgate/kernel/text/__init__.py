@@ -1,0 +1,1 @@
+"""Bytes and words: masking, rendering, differences, wire formats, schemas, canonical JSON."""

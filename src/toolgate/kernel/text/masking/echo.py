@@ -1,0 +1,51 @@
+"""Hide what a call's own arguments hid when its handler says it again: in an error, an output, a progress message.
+
+A password is known as one by its key. Once a handler quotes it in free text nothing about it looks secret, so
+what was hidden in the arguments is remembered while that call's words are masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from toolgate.kernel.call import Call
+from toolgate.kernel.text.masking import MASK, Masker
+
+SHORTEST = 6
+"""A shorter value would hit ordinary words."""
+
+
+class Veil:
+    """Masks as a masker does, and then what one call's arguments, and its undo data where it has some, hid."""
+
+    __slots__ = ("_echo", "_masker")
+
+    def __init__(self, masker: Masker, call: Call, undo: bytes = b"null") -> None:
+        self._masker = masker
+        kept = orjson.loads(undo)
+        self._echo = Masker({*hidden(orjson.loads(call.arguments), call.shown), *hidden(kept, masker(kept))})
+
+    def __call__(self, value: object) -> Any:
+        return self._echo(self._masker(value))
+
+    def text(self, text: str) -> str:
+        return self._echo.text(self._masker.text(text))
+
+
+def hidden(value: Any, shown: Any) -> Iterator[str]:
+    """Yield the texts and numbers in a value that its masked view does not show."""
+    if isinstance(value, dict):
+        views = shown if isinstance(shown, dict) else {}
+        for key, item in value.items():
+            yield from hidden(item, views.get(key, MASK))
+    elif isinstance(value, list):
+        seen = shown if isinstance(shown, list) and len(shown) == len(value) else [MASK] * len(value)
+        for item, view in zip(value, seen, strict=True):
+            yield from hidden(item, view)
+    elif shown == MASK and value is not None and not isinstance(value, bool):
+        text = str(value)
+        if len(text) >= SHORTEST:
+            yield text

@@ -1,0 +1,1 @@
+"""What people do to calls: decide, edit, cancel, settle, undo."""

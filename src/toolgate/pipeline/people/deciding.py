@@ -1,0 +1,363 @@
+"""What people do with a question: approve, reject, edit, respond, extend, escalate, comment; and who may.
+
+Each verb reads the call and its approval, makes one change and commits it; where somebody else changed the row
+meanwhile it looks again, so the first decision wins and everybody else hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolgate.errors import (
+    ConflictError,
+    DecisionConflictError,
+    NotAllowedError,
+    NotFoundError,
+    ToolInputError,
+    UsageError,
+)
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.assessment import ApprovalLevel
+from toolgate.kernel.call import Call
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import Mode, Principal
+from toolgate.kernel.editing import difference, restore
+from toolgate.kernel.event import Draft
+from toolgate.kernel.grant import Grant, Remember, make_pattern
+from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import encode
+from toolgate.kernel.record import evolve
+from toolgate.kernel.text.canonical import read_arguments
+from toolgate.kernel.text.schema import compile_schema
+from toolgate.pipeline import Pipeline, steps
+from toolgate.pipeline.driver import Driver
+from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
+
+Arguments = str | bytes | Mapping[str, object]
+FORESEEN = 1000
+"""How many past calls of a tool are looked at to say what a grant would have covered."""
+
+
+class Foresight(NamedTuple):
+    """Which past calls a grant would have covered: `matched` of `looked_at`, back to `since`.
+
+    About `asked` of them a person was asked. `pattern` is what the grant would cover, as people see it.
+    """
+
+    matched: int
+    asked: int
+    looked_at: int
+    since: datetime | None
+    examples: tuple[str, ...]
+    pattern: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Who answers which approval, and what they saw: the id, in its project, and the digest they were shown."""
+
+    approval_id: str
+    by: Principal
+    reason: str | None = None
+    digest: str | None = None
+    project: str | None = None
+
+
+class Deciding:
+    """Takes people's answers to questions."""
+
+    def __init__(self, driver: Driver, pipeline: Pipeline) -> None:
+        self._driver = driver
+        self._pipeline = pipeline
+
+    async def decide(self, said: Said, *, approve_it: bool, remember: Remember | None = None) -> Result:
+        """Record a person's answer and return where the call then stands.
+
+        Raises DecisionConflictError where the approval is decided, expired, frozen by LOCKDOWN, already answered by
+        this person, or not what `digest` says was shown; NotAllowedError where they may not decide.
+        """
+        while True:
+            call, approval = await self._answerable(said)
+            reason = self._reason(said, call, approval, approve_it=approve_it)
+            now = self._driver.now()
+            change = steps.decide(call, approval, approve=approve_it, by=said.by.name, reason=reason, now=now)
+            if remember is not None:
+                change = self._remember(change, remember, said.by)
+            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
+            if done is not None:
+                return result_of(done)
+
+    async def edit(self, said: Said, arguments: Arguments, *, remember: Remember | None = None) -> Result:
+        """Approve a call with other arguments: a new approval takes the old one's place and is answered in one step.
+
+        A value that is given as it was shown, masked, stays what it really is. Raises ToolError where the arguments
+        are not valid or a rule denies them; the question then stays open.
+        """
+        while True:
+            call, approval = await self._answerable(said)
+            reason = self._reason(said, call, approval, approve_it=True)
+            change = await self._edited(call, approval, arguments, said.by, reason)
+            if remember is not None:
+                change = self._remember(change, remember, said.by)
+            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
+            if done is not None:
+                return result_of(done)
+
+    async def respond(self, said: Said, response: Any) -> Result:
+        """Answer the agent instead of running the call; the result carries the answer."""
+        encoded = encode(response, what="response")
+        shown = self._driver.masker(orjson.loads(encoded))
+        while True:
+            call, approval = await self._answerable(said)
+            now, by = self._driver.now(), said.by.name
+            change = steps.respond(call, approval, by=by, response=encoded, shown=shown, now=now)
+            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
+            if done is not None:
+                return result_of(done, data=orjson.loads(encoded))
+
+    async def extend(self, said: Said, *, seconds: float) -> Approval:
+        """Give people `seconds` from now to decide; raise DecisionConflictError where it is too late."""
+        if not 0 < seconds < float("inf"):
+            raise UsageError("An approval is extended by a positive number of seconds.")
+        return await self._change(
+            said,
+            lambda call, approval: steps.extend(
+                call, approval, seconds=seconds, by=said.by.name, now=self._driver.now()
+            ),
+        )
+
+    async def escalate(self, said: Said, *, roles: frozenset[str]) -> Approval:
+        """Ask people with these roles too, and tell the channels again."""
+        if not roles:
+            raise UsageError("Escalating needs at least one role to ask.")
+        asked = await self._change(
+            said,
+            lambda call, approval: steps.escalate(call, approval, roles=roles, by=said.by.name, now=self._driver.now()),
+        )
+        if self._driver.on_asked is not None:
+            self._driver.on_asked(asked)
+        return asked
+
+    async def comment(self, said: Said, *, text: str) -> Approval:
+        """Put a person's words beside an undecided question."""
+        masked = self._driver.masker.text(text.strip())
+        if not masked:
+            raise UsageError("A comment needs words.")
+        return await self._change(
+            said,
+            lambda call, approval: steps.comment(call, approval, by=said.by.name, text=masked, now=self._driver.now()),
+        )
+
+    async def revoke(self, grant_id: str, *, by: Principal, reason: str | None, project: str | None) -> Grant:
+        """Take a grant back; calls that already started because of it go on."""
+        if not by.can_decide:
+            raise NotAllowedError(f"{by.name} is an {by.kind}; only people revoke grants.")
+        while True:
+            found = await self._driver.store.grants(GrantQuery(id=grant_id, project=project))
+            if not found:
+                raise NotFoundError(f"There is no grant {grant_id[:64]}.")
+            grant, now = found[0], self._driver.now()
+            shown = None if reason is None else self._driver.masker.text(reason)
+            revoked = grant.revoke(by=by.name, reason=shown, now=now)
+            data = {"grant_id": grant.id, "tool_name": grant.tool_name, "revoked_by": by.name, "reason": shown}
+            event: Draft = ("grant.revoked", None, {**data, "uses": len(grant.used)})
+            change = Change(project=grant.project, at=now, grant=revoked, grant_expect=grant.version, events=(event,))
+            try:
+                await self._driver.commit(change)
+            except ConflictError:
+                continue  # it was used just now
+            return revoked
+
+    async def _change(self, said: Said, make: Callable[[Call, Approval], Change]) -> Approval:
+        """Change a question without answering it."""
+        while True:
+            call, approval = await self._asked(said)
+            _check_person(said.by, call)
+            change = make(call, approval)
+            if await self._try(change) is not None:
+                return change.approvals[-1]
+
+    async def _answerable(self, said: Said) -> tuple[Call, Approval]:
+        """Return a call and its question, if this person may answer it now."""
+        call, approval = await self._asked(said)
+        may_decide(said.by, call, approval)
+        if said.digest is not None and said.digest != approval.digest:
+            raise DecisionConflictError(
+                f"Approval {approval.id} covers something else than what was shown; review it again."
+            )
+        approval.check_open(at=self._driver.now())
+        if any(Principal.of(vote.by).id == said.by.id for vote in approval.votes):
+            raise DecisionConflictError(f"{said.by.name} has answered approval {approval.id} already.")
+        if self._driver.store.mode is Mode.LOCKDOWN:
+            raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
+        return call, approval
+
+    def _reason(self, said: Said, call: Call, approval: Approval, *, approve_it: bool) -> str | None:
+        """Return the reason, masked; refuse an answer that needs one and has none."""
+        given = (said.reason or "").strip()
+        if not given and not approve_it and approval.requires_reason:
+            raise UsageError(f"Rejecting `{approval.tool_name}` needs a reason; give one.")
+        is_own = call.context.user is not None and Principal.of(call.context.user).id == said.by.id
+        if not given and approve_it and is_own and approval.level == ApprovalLevel.FULL:
+            raise UsageError(f"Approving your own `{approval.tool_name}` at level full needs a reason; give one.")
+        return None if said.reason is None else self._driver.veil(call).text(said.reason)
+
+    async def _edited(
+        self, call: Call, approval: Approval, arguments: Arguments, by: Principal, reason: str | None
+    ) -> Change:
+        driver = self._driver
+        if call.undo_of is not None:
+            raise UsageError("An undo has no arguments to edit; approve or reject it.")
+        wanted = read_arguments(arguments, limits=driver.limits).value
+        real = orjson.loads(call.arguments)
+        restored = restore(wanted, driver.mask(real), real)
+        revised = await self._revise(call, approval, restored)
+        may_decide(by, call, revised[1])
+        shown = evolve(
+            revised[1],
+            edited_from=approval.id,
+            difference=difference(real, restored, driver.mask),
+        )
+        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=driver.now())
+
+    async def _revise(self, call: Call, approval: Approval, arguments: Mapping[str, Any]) -> tuple[Call, Approval]:
+        """Return the call with other arguments, and its new question.
+
+        Without the tool, which another process holds, they are checked against the schema the question quotes;
+        the rules, and what the tool prepares, are asked by the process that runs it.
+        """
+        driver = self._driver
+        now, id, nonce = driver.now(), driver.new_id(), driver.new_id()
+        left_s = (approval.expires_at - now).total_seconds()
+        if driver.realm(call.project).registry.find(call.tool_name) is not None:
+            revised = await self._pipeline.revise(call, arguments)
+            timeout = max(left_s, revised.timeout_s)
+            terms = revised.terms
+            fresh = steps.question(
+                revised.call, revised.tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms,
+                undo_ttl_s=approval.undo_ttl_s,
+            )  # fmt: skip
+            return revised.call, fresh
+        checked = read_arguments(arguments, limits=driver.limits)
+        schema = compile_schema(approval.input_schema or {}, what="input_schema")
+        if not schema.is_valid(checked.value):
+            said = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(checked.value))
+            raise ToolInputError(f"Arguments of `{call.tool_name}` do not fit its schema: {said}.", tool=call.tool_name)
+        other = evolve(call, arguments=checked.canonical, shown=driver.mask(checked.value), preview=None)
+        fresh = steps.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
+        kept = ("message", "input_schema", "undoable", "undo_ttl_s", "approve_label", "reject_label", "requires_reason")
+        return other, evolve(fresh, **{name: getattr(approval, name) for name in kept})
+
+    def _remember(self, change: Change, remember: Remember, by: Principal) -> Change:
+        """Add the grant that remembers this yes, if it is one person's whole yes."""
+        call, approval = change.call, change.approvals[-1]
+        assert call is not None
+        grant = self._grant(call, approval, remember, by, change.at)
+        return evolve(change, grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
+
+    async def foresee(self, said: Said, remember: Remember) -> Foresight:
+        """Say which past calls such a grant would have covered; nothing is decided or kept."""
+        call, approval = await self._asked(said)
+        _check_person(said.by, call)
+        driver = self._driver
+        grant = self._grant(call, approval, remember, said.by, driver.now())
+        query = CallQuery(project=call.project, tool_name=call.tool_name, newest_first=True, limit=FORESEEN)
+        past = [one for one in await driver.store.calls(query) if _can_compare(one, call)]
+        covered = [
+            one
+            for one in past
+            if grant.covers(one, orjson.loads(one.arguments), ApprovalLevel(one.level), approval.terms)
+        ]
+        return Foresight(
+            matched=len(covered),
+            asked=sum(one.level != ApprovalLevel.AUTO for one in covered),
+            looked_at=len(past),
+            since=past[-1].created_at if past else None,
+            examples=tuple(one.id for one in covered[:5]),
+            pattern=grant.shown,
+        )
+
+    def _grant(self, call: Call, approval: Approval, remember: Remember, by: Principal, now: datetime) -> Grant:
+        """Return the grant that would remember a yes to this question."""
+        if approval.terms.quorum > 1 or call.undo_of is not None:
+            raise UsageError("Only the yes of one person who may decide alone can be remembered.")
+        driver, nonce = self._driver, self._driver.new_id()
+        arguments = orjson.loads(call.arguments)
+        pattern, shown = make_pattern(arguments, driver.mask(arguments), remember.pattern, nonce=nonce)
+        return Grant(
+            id=driver.new_id(),
+            project=call.project,
+            tool_name=call.tool_name,
+            definition_hash=call.definition_hash,
+            requester=call.context.principal,
+            user=call.context.user,
+            pattern=pattern,
+            shown=driver.mask(shown),
+            nonce=nonce,
+            level=approval.level,
+            terms=approval.terms,
+            approval_id=approval.id,
+            granted_by=by.name,
+            created_at=now,
+            expires_at=now + remember.duration,
+            max_uses=remember.uses,
+        )
+
+    async def _asked(self, said: Said) -> tuple[Call, Approval]:
+        query = ApprovalQuery(id=said.approval_id, project=said.project)
+        found = await self._driver.store.approvals(query)
+        if not found:
+            raise NotFoundError(f"There is no approval {said.approval_id[:64]}.")
+        call = await self._driver.read(found[0].project, found[0].call_id)
+        # Again, because an approval read before its call may look undecided beside a call that moved on.
+        return call, (await self._driver.store.approvals(query) or found)[0]
+
+    async def _try(self, change: Change) -> Call | None:
+        """Commit; None where the row changed meanwhile and the caller should look again."""
+        try:
+            await self._driver.commit(change)
+        except ConflictError:
+            return None
+        return change.call
+
+
+def may_decide(by: Principal, call: Call, approval: Approval) -> None:
+    """Raise NotAllowedError where this principal may not answer this question."""
+    _check_person(by, call)
+    user = call.context.user
+    if approval.terms.separation and user is not None and Principal.of(user).id == by.id:
+        raise NotAllowedError(f"{by.name} is who this call is for, and another person must decide.")
+    if not approval.terms.accepts(by.roles, escalated=approval.escalated):
+        wanted = " and ".join("one of " + ", ".join(sorted(roles)) for roles in approval.terms.approvers)
+        raise NotAllowedError(f"{by.name} may not decide this; it takes {wanted}.")
+
+
+def _check_person(by: Principal, call: Call) -> None:
+    if not by.can_decide:
+        raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
+    if Principal.of(call.context.principal).id == by.id:
+        raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
+
+
+def _can_compare(one: Call, asked: Call) -> bool:
+    """Whether this is another call, with arguments that are still known."""
+    return one.id != asked.id and one.undo_of is None and isinstance(one.shown, dict)
+
+
+def _granted(grant: Grant, call: Call) -> Draft:
+    data = {
+        "grant_id": grant.id,
+        "tool_name": grant.tool_name,
+        "granted_by": grant.granted_by,
+        "request_id": grant.approval_id,
+        "requester": grant.requester,
+        "pattern": grant.shown,
+        "uses": grant.max_uses,
+        "expires_at": grant.expires_at,
+    }
+    return ("grant.created", call.id, data)

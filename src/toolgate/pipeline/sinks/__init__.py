@@ -1,0 +1,1 @@
+"""Telling a project's sink of its events, out of the record."""

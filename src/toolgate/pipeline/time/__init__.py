@@ -1,0 +1,1 @@
+"""What time and death do to calls: deadlines, offers, recovery."""

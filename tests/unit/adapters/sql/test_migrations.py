@@ -1,0 +1,128 @@
+"""The migrations make exactly the tables of tables.py, and can be walked in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, inspect
+
+from toolgate.adapters.sql import migrate
+from toolgate.adapters.sql.tables import metadata
+from toolgate.adapters.sql.versions import HEAD
+from toolgate.errors import StoreError
+from toolgate.kernel.approval import ApprovalStatus
+
+REVISIONS = migrate.revisions()
+
+EXECUTION_COLUMNS = (
+    "id user_id project_id session_id approval_id tool_name tool_params result risk_level requires_approval status "
+    "error error_type execution_time_ms created_at completed_at approved_at"
+).split()
+EXECUTION_INDEXES = {"user_id", "project_id", "tool_name", "status", "created_at"}
+APPROVAL_COLUMNS = {
+    "id": ("CHAR(32)", False),
+    "pipeline_run_id": ("CHAR(32)", True),
+    "action_id": ("CHAR(32)", False),
+    "tool_name": ("TEXT", False),
+    "approval_message": ("TEXT", False),
+    "status": ("VARCHAR(8)", False),
+    "decided_by": ("CHAR(32)", True),
+    "decided_at": ("DATETIME", True),
+    "created_at": ("DATETIME", False),
+}
+
+
+@pytest.fixture
+def blank(tmp_path: Path) -> Iterator[Connection]:
+    engine = create_engine(f"sqlite:///{tmp_path}/blank.db")
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+@pytest.fixture
+def migrated(empty_database: Path) -> Iterator[Connection]:
+    engine = create_engine(f"sqlite:///{empty_database}")
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def tables(connection: Connection) -> set[str]:
+    return set(inspect(connection).get_table_names())
+
+
+def indexed(connection: Connection, table: str) -> set[str]:
+    found = inspect(connection).get_indexes(table)
+    return {index["column_names"][0] for index in found if len(index["column_names"]) == 1 and index["column_names"][0]}
+
+
+def test_the_revision_this_version_needs_is_the_newest() -> None:
+    assert REVISIONS[-1] == HEAD
+    assert len(set(REVISIONS)) == len(REVISIONS)
+
+
+def test_the_migrated_schema_is_the_schema_of_the_tables(migrated: Connection) -> None:
+    context = MigrationContext.configure(migrated, opts={"compare_type": True, "compare_server_default": True})
+    assert compare_metadata(context, metadata) == []
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_every_revision_can_be_gone_back_from_and_forward_again(blank: Connection, revision: str) -> None:
+    migrate.upgrade(blank, revision)
+    assert migrate.current(blank) == revision
+    migrate.downgrade(blank, "base")
+    assert migrate.current(blank) is None
+    assert tables(blank) <= {"alembic_version"}
+    migrate.upgrade(blank)
+    assert migrate.current(blank) == HEAD
+    migrate.upgrade(blank)
+    assert set(metadata.tables) <= tables(blank)
+
+
+def test_a_revision_of_a_newer_version_is_refused(blank: Connection) -> None:
+    migrate.upgrade(blank)
+    blank.exec_driver_sql("UPDATE alembic_version SET version_num='9999'")
+    with pytest.raises(StoreError, match="newer Toolgate"):
+        migrate.upgrade(blank)
+
+
+def test_tool_executions_has_the_documented_columns_and_indexes(migrated: Connection) -> None:
+    columns = {column["name"]: column for column in inspect(migrated).get_columns("tool_executions")}
+    assert [name for name in EXECUTION_COLUMNS if name not in columns] == []
+    assert indexed(migrated, "tool_executions") >= EXECUTION_INDEXES
+    lengths = {name: getattr(columns[name]["type"], "length", None) for name in ("tool_name", "error", "error_type")}
+    assert lengths == {"tool_name": 128, "error": 1000, "error_type": 100}
+
+
+def test_approval_requests_has_the_documented_columns_and_indexes(migrated: Connection) -> None:
+    found = {
+        column["name"]: (str(column["type"]), column["nullable"])
+        for column in inspect(migrated).get_columns("approval_requests")
+    }
+    assert {name: found.get(name) for name in APPROVAL_COLUMNS} == APPROVAL_COLUMNS
+    assert indexed(migrated, "approval_requests") >= {"pipeline_run_id", "status"}
+    assert inspect(migrated).get_pk_constraint("approval_requests")["constrained_columns"] == ["id"]
+    [reference] = inspect(migrated).get_foreign_keys("approval_requests")
+    assert (reference["constrained_columns"], reference["referred_table"]) == (
+        ["project_id", "pipeline_run_id"],
+        "runs",
+    )
+
+
+def test_approval_statuses_are_stored_in_the_documented_words() -> None:
+    kind = metadata.tables["approval_requests"].c.status.type
+    assert kind.enums == [status.value for status in ApprovalStatus] == ["pending", "approved", "denied", "expired"]  # type: ignore[attr-defined]
+
+
+def test_no_column_that_holds_text_may_turn_it_into_a_number(migrated: Connection) -> None:
+    kinds = {
+        (table, column["name"]): str(column["type"])
+        for table in metadata.tables
+        for column in inspect(migrated).get_columns(table)
+    }
+    assert [where for where, kind in kinds.items() if kind in ("JSON", "NUMERIC")] == []
