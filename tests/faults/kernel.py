@@ -52,8 +52,15 @@ def obey_permissions() -> None:
 
 def mount_small_disk(folder: Path, size_bytes: int) -> bool:
     """Mount a small tmpfs that only this process sees; False where this machine lets nobody do that."""
-    flags = _NEW_MOUNTS if os.geteuid() == 0 else _NEW_MOUNTS | _NEW_USER
-    if _libc.unshare(flags) != 0 or _libc.mount(None, b"/", None, _PRIVATE, None) != 0:
+    who, group = os.geteuid(), os.getegid()
+    flags = _NEW_MOUNTS if who == 0 else _NEW_MOUNTS | _NEW_USER
+    if _libc.unshare(flags) != 0:
+        return False
+    if who != 0:  # without a name in its own namespace, a process can make no file there
+        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+        Path("/proc/self/uid_map").write_text(f"{who} {who} 1", encoding="ascii")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+    if _libc.mount(None, b"/", None, _PRIVATE, None) != 0:
         return False
     options = f"size={size_bytes}".encode()
     return bool(_libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, options) == 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -110,6 +111,8 @@ async def test_an_edit_that_is_not_clear_changes_nothing(
 
 
 def apply(diff: str, workspace: Path) -> None:
+    if shutil.which("patch") is None:
+        pytest.skip("patch is not installed")
     subprocess.run(["patch", "-p1", "-s"], input=diff.encode(), cwd=workspace, check=True)
 
 

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,9 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(name, name, made.public_key(), x509.random_serial_number(), now, now + DAY)
-    signed = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), False).sign(made, SHA256())
+    signed = builder.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), False).sign(
+        made, SHA256()
+    )
     key, cert = folder / "key.pem", folder / "cert.pem"
     plain = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     key.write_bytes(made.private_bytes(*plain))
@@ -286,17 +289,17 @@ async def test_a_certificate_must_be_trusted(tmp_path: Path) -> None:
         await reader.readuntil(b"\r\n\r\n")
         await always(MODE)(Asked("GET", "", {}, {}), writer)
 
-    server = await asyncio.start_server(serve, "localhost", 0, family=socket.AF_INET, ssl=context)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
     port = server.sockets[0].getsockname()[1]
-    async with client(f"https://localhost:{port}", retry_s=30) as ann:
+    async with client(f"https://127.0.0.1:{port}", retry_s=30) as ann:
         with pytest.raises(ServerUnreachableError, match="ca_file") as caught:
             await ann.mode()
         assert caught.value.is_lasting
-    async with Client(f"https://localhost:{port}", token=TOKEN, ca_file=cert) as ann:
+    async with Client(f"https://127.0.0.1:{port}", token=TOKEN, ca_file=cert) as ann:
         assert await ann.mode() == "NORMAL"
     server.close()
     with pytest.raises(UsageError, match="certificates"):
-        Client(f"https://localhost:{port}", ca_file=tmp_path / "none.pem")
+        Client(f"https://127.0.0.1:{port}", ca_file=tmp_path / "none.pem")
     async with listening_to_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address, client(address, retry_s=30) as ann:
         with pytest.raises(ServerUnreachableError, match="http://"):
             await ann.mode()

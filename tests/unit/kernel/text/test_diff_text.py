@@ -37,7 +37,8 @@ texts = st.lists(st.sampled_from(LINES), max_size=12).map("\n".join)
 
 def patched(folder: Path, old: str, diff: str) -> str:
     """Return what `patch` makes of the old text."""
-    assert shutil.which("patch"), "these tests need patch(1): install the Debian package `patch`"
+    if shutil.which("patch") is None:
+        pytest.skip("patch is not installed")
     file = folder / "file"
     file.write_bytes(old.encode())
     done = subprocess.run(
