@@ -50,7 +50,7 @@ class Attendance:
             self._homes.pop(key, None)
 
     async def follow(self, key: Key) -> Result:
-        """Go along with a call to its end, running it here once it is approved."""
+        """Go along with a call to its end, running it here once it is approved; to its caller, where they run it."""
         driver = self._driver
         while True:
             future = self._waiters.add(key)
@@ -59,6 +59,8 @@ class Attendance:
                 if call.is_final:
                     self._homes.pop(key, None)
                     return result_of(call, data=decode(call.result))
+                if call.waits_for_caller:
+                    return result_of(call)
                 is_here = call.tool_name in driver.realm(call.project).registry
                 if call.status is Status.APPROVED and is_here and driver.is_free(call):
                     result = await self._pipeline.resume(call)

@@ -32,6 +32,15 @@ class Elsewhere:
         self._check_open()
         return await self._leases.dispatch(project, call_id, to=Principal.of(to))
 
+    async def claim(self, call_id: str, *, by: str | Principal, fence: str, project: str = DEFAULT_PROJECT) -> Call:
+        """Give an approved call to its caller, who runs it in a process of their own and reports with `fence`.
+
+        Returns it with its real arguments; claiming again with the same fence gives the same. Raises NotAllowedError
+        for who did not make it, ConflictError where it does not wait for its caller.
+        """
+        self._check_open()
+        return await self._leases.claim(project, call_id, by=Principal.of(by), fence=fence)
+
     async def progress(
         self,
         call_id: str,

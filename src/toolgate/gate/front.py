@@ -31,7 +31,7 @@ from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
 from toolgate.pipeline import Pipeline
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.driver import Driver, utc_now
-from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.people.answers import Answers
@@ -107,7 +107,7 @@ class Gate(People, Elsewhere, Outlook):
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
         self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
         self._recovery = Recovery(self._driver, self._flights, recorder, self._attendance.offer)
-        self._leases = Leases(self._driver, recorder)
+        self._leases = Leases(self._driver, recorder, self._pipeline.take)
         self._work = Work(self._driver, self._flights, self._leases)
         self._lockdown = Lockdown(self._driver, self._flights)
         sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
@@ -260,6 +260,29 @@ class Gate(People, Elsewhere, Outlook):
         """Return the final result of a call that was made before, by this process or another."""
         self._check_open()
         return await self._attendance.follow((project, call_id))
+
+    @explained
+    async def run_here(
+        self, call_id: str, function: Callable[[dict[str, Any]], Any], *, project: str = DEFAULT_PROJECT
+    ) -> Result:
+        """Run an approved call of a tool placed at its caller with a function of your own, and record what it did.
+
+        Waits until the call is approved, judges it again, and calls `function(arguments)` with what was approved, which
+        a person may have edited. Only one of many who try runs it; the others get the recorded result. What the
+        function returns or raises is the call's outcome; where it never says, the outcome is UNKNOWN.
+        """
+        self._check_open()
+        if not callable(function):
+            raise UsageError(f"`run_here` takes a function of the arguments, not {type(function).__name__}.")
+        call = await self._driver.read(project, call_id)
+        if call.approved_for_s is None:
+            raise UsageError(f"Call {call_id[:64]} runs in placement '{call.placement}', not at its caller.")
+        while True:
+            result = await self._attendance.follow((project, call_id))
+            if not result.is_final:
+                result = await self._pipeline.take(project, call_id, Taker(function))
+            if result.is_final:
+                return result
 
     async def heard(self, *, project: str = DEFAULT_PROJECT, timeout_s: float = REQUIRED_S) -> bool:
         """Return once the project's event sink took everything so far; False where it did not within `timeout_s`."""

@@ -38,7 +38,7 @@ _S = Status
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     _S.PENDING: frozenset({_S.AWAITING_APPROVAL, _S.APPROVED, _S.EXECUTING, _S.DENIED, _S.FAILED, _S.CANCELLED}),
     _S.AWAITING_APPROVAL: frozenset({_S.APPROVED, _S.REJECTED, _S.TIMEOUT, _S.DENIED, _S.CANCELLED}),
-    _S.APPROVED: frozenset({_S.EXECUTING, _S.AWAITING_APPROVAL, _S.DENIED, _S.FAILED, _S.CANCELLED}),
+    _S.APPROVED: frozenset({_S.EXECUTING, _S.AWAITING_APPROVAL, _S.DENIED, _S.FAILED, _S.CANCELLED, _S.TIMEOUT}),
     _S.EXECUTING: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
     _S.UNKNOWN: frozenset({_S.COMPLETED, _S.FAILED}),
     _S.COMPLETED: frozenset(),
@@ -48,7 +48,8 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     _S.TIMEOUT: frozenset(),
     _S.CANCELLED: frozenset(),
 }
-"""Which status may follow which. PENDING -> EXECUTING is an approval by policy and its claim in one commit."""
+"""Which status may follow which. PENDING -> EXECUTING is an approval by policy and its claim in one commit;
+APPROVED -> TIMEOUT is the end of a call whose caller never came to run it."""
 
 for _status, _next in TRANSITIONS.items():
     _status.is_final = not _next or _status is _S.UNKNOWN
@@ -59,7 +60,8 @@ class Call:
     """One call. `arguments` are the exact canonical bytes that run; `shown` is their masked view.
 
     `facts` is the masked record of what the policy's inspectors found out about what the arguments point at.
-    `recalled` is why whoever runs it elsewhere was asked to stop, masked.
+    `recalled` is why whoever runs it elsewhere was asked to stop, masked. `approved_for_s` is how long it stays
+    approved for its caller to run it. `first_asked` names the arguments it was made with, where a person changed them.
     """
 
     id: str
@@ -94,6 +96,8 @@ class Call:
     approved_at: datetime | None = None
     preconditions: bytes | None = None
     preview: Any = None
+    approved_for_s: float | None = None
+    first_asked: str | None = None
 
     owner: str | None = None
     attempt: int = 0
@@ -114,6 +118,11 @@ class Call:
     @property
     def is_final(self) -> bool:
         return self.status.is_final
+
+    @property
+    def waits_for_caller(self) -> bool:
+        """Whether it is approved, and its caller is to run it."""
+        return self.status is Status.APPROVED and self.approved_for_s is not None
 
     def to(self, status: Status) -> Call:
         """Return the next version of this call in `status`; a step the table lacks is a ConflictError."""

@@ -133,6 +133,7 @@ class Stance:
     approval_timeout_s: float | None = None
     undo_asks: bool = False
     undo_ttl_s: float | None = None
+    approved_for_s: float | None = None
     terms: ApprovalTerms = NO_TERMS
     inspectors: tuple[Inspector, ...] = ()
     meters: tuple[Meter, ...] = ()

@@ -54,6 +54,7 @@ class Placement(StrEnum):
     SANDBOX = "sandbox"
     CLIENT = "client"
     WORKER = "worker"
+    CALLER = "caller"
 
 
 @spelled_fields
@@ -112,7 +113,7 @@ class ToolDefinition:
     rate_limit_per_hour: at most this many executions an hour in a project.
     effects: read, reversible or irreversible; undeclared counts as having effects.
     idempotent: running it twice with one call id is the same as once.
-    placement: inline, sandbox, client or worker.
+    placement: inline, sandbox, client, worker, or caller: whoever made the call runs it, so it needs no handler.
     queue: the queue its calls wait in for a worker.
     output_schema: JSON Schema that its data is checked against.
     prepare: `(ToolInput) -> Prepared`, pure; runs before anybody is asked and again before dispatch.
@@ -188,7 +189,8 @@ class ToolDefinition:
         put("result_schema", _output_schema(self))
         if self.result_schema is not None:
             put("output_schema", copy.deepcopy(self.result_schema.source))
-        put("is_async", is_async(self.function or self.handler))  # type: ignore[arg-type]  # checked above
+        hook = self.function or self.handler
+        put("is_async", hook is not None and is_async(hook))
         put("risk", _risk(self))
         put("hash", _hash(self))
 
@@ -244,7 +246,7 @@ def _check(tool: ToolDefinition) -> None:
         raise DefinitionError(
             f"Tool name {str(tool.name)[:80]!r} is refused: use 1 to 128 letters, digits and `_ . - / :`."
         )
-    if not callable(tool.handler):
+    if not callable(tool.handler) and not (tool.handler is None and tool.placement == Placement.CALLER):
         raise DefinitionError(f"Tool `{tool.name}` needs a callable handler.")
     if not isinstance(tool.input_schema, Mapping):
         raise DefinitionError(f"Tool `{tool.name}`: input_schema must be a mapping, `{{}}` accepts any object.")

@@ -1,7 +1,7 @@
 """Every call's way through the gate. Read `run` and `advance` first: they are what runs.
 
     run      resolve, validate, and a call is born
-    advance  judge; deny, or prepare; ask, unless a grant covers it; claim; fly; record
+    advance  judge; deny, or prepare; ask, unless a grant covers it; leave it to its caller, or claim; fly; record
 
 New calls enter at `run`; approved ones, undos and edited ones at `advance`. What can be known before there are any
 arguments is in the `Plan`; what may be written, in `steps`; how a handler is flown, in `flight`.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from toolgate.errors import (
@@ -39,7 +40,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
 from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh
@@ -53,6 +54,7 @@ class Trip:
 
     `values` are its arguments, parsed, nobody else's. `undo` is what is claimed or made durable with it. `is_ready`:
     its `prepare` hook ran. `approval` is the yes at hand; `is_changed`: what would run is not what that yes was for.
+    `taker` is the caller who came to run it, where its placement says so.
     """
 
     plan: Plan
@@ -62,6 +64,7 @@ class Trip:
     is_ready: bool = False
     approval: Approval | None = None
     is_changed: bool = False
+    taker: Taker | None = None
 
 
 class Revised(NamedTuple):
@@ -133,15 +136,13 @@ class Pipeline:
                     continue  # the policy or the mode was changed while this waited
                 if must_ask and grant is None:
                     return await self._ask(trip, ruling.assessment)
+                if trip.call.approved_for_s is not None and trip.taker is None:
+                    return await self._park(steps.offer(trip.call, now=now, mode=plan.mode, grant=grant))
                 claim = self._claim(trip, values or NOTHING, grant, now)
-                return await self._flights.fly(claim, plan, trip.undo, trip.values)
+                return await self._flights.fly(claim, plan, trip.undo, trip.values, taker=trip.taker)
             except (ModeChangedError, GrantChangedError):
                 continue
-            except RateLimitError as error:
-                return await self._end(trip.call, Status.DENIED, "rate_limited", str(error), reason="rate_limited")
-            except ConflictError:
-                return await self._outrun(trip.call)
-            except ToolError as error:
+            except (ToolError, ConflictError) as error:
                 return await self._refuse(trip.call, error)
 
     async def undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
@@ -149,16 +150,20 @@ class Pipeline:
         plan = self._driver.plan_of(tool, call.project)
         return await self.advance(Trip(plan, call, undo=undo, is_ready=True))
 
-    async def resume(self, call: Call) -> Result:
-        """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse."""
+    async def resume(self, call: Call, taker: Taker | None = None) -> Result:
+        """Run an approved call, if everything the approval covered still holds; otherwise ask again or refuse.
+
+        One that waits for its caller runs only for a `taker`.
+        """
         driver = self._driver
         if driver.refresh is not None:
             await driver.refresh()
         tool = driver.realm(call.project).registry.find(call.tool_name)
-        if tool is None:
-            return result_of(call)  # another process holds the tool
-        approval = await self._approval_of(call)
-        if approval is None or not approval.allows(digest_of(call, nonce=approval.nonce)):
+        if tool is None or (call.waits_for_caller and taker is None):
+            return result_of(call)  # another process holds the tool, or its caller will come
+        approval = None if call.approval_id is None else await self._approval_of(call)
+        is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
+        if not is_ours and (approval is None or not approval.allows(digest_of(call, nonce=approval.nonce))):
             reason = "what would run is not what was approved"
             return await self._end(call, Status.DENIED, "approval_mismatch", reason)
         try:
@@ -166,7 +171,18 @@ class Pipeline:
                 revalidate(tool, call.arguments)
         except ToolInputError as error:
             return await self._refuse(call, error)
-        return await self.advance(Trip(driver.plan_of(tool, call.project), call, approval=approval, is_ready=False))
+        return await self.advance(Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker))
+
+    async def take(self, project: str, call_id: str, taker: Taker) -> Result:
+        """Let the caller of an approved call run it; returns how it ended, or where it stands instead."""
+        call = await self._driver.read(project, call_id)
+        if not call.waits_for_caller:
+            return result_of(call, data=decode(call.result))
+        if call.tool_name not in self._driver.realm(project).registry:
+            raise ConflictError(
+                f"Call {call_id[:64]} needs the tool `{call.tool_name}`, which this gate does not have."
+            )
+        return await self.resume(call, taker)
 
     async def restart(self, call: Call) -> Result:
         """Take up a call that was stored and neither asked about nor claimed: nothing of what led there has effects."""
@@ -180,7 +196,7 @@ class Pipeline:
         return await self.advance(Trip(driver.plan_of(tool, call.project), call))
 
     def _check_runner(self, call: Call) -> None:
-        if call.placement not in self._driver.runners:
+        if call.placement not in self._driver.runners and call.approved_for_s is None:
             missing = ToolError(
                 f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
                 "nothing ran. Configure the runner or change the tool's placement.",
@@ -221,7 +237,7 @@ class Pipeline:
     def _claim(self, trip: Trip, values: Mapping[str, Any], grant: Grant | None, now: datetime) -> Change:
         """The change that claims a call; one that runs elsewhere gets a fence and a time by which it is due."""
         driver, plan, call = self._driver, trip.plan, trip.call
-        is_remote = call.placement in REMOTE
+        is_remote, taker = call.placement in REMOTE, trip.taker or Taker()
         return steps.claim(
             call,
             now=now,
@@ -231,13 +247,19 @@ class Pipeline:
             undo=trip.undo,
             reservations=plan.reservations(call, values),
             grant=grant,
-            fence=driver.new_id() if is_remote else None,
-            due_at=now + timedelta(seconds=plan.offer_s) if is_remote else None,
+            fence=driver.new_id() if is_remote else taker.fence,
+            due_at=now + timedelta(seconds=plan.offer_s) if is_remote or taker.fence else None,
+            runner=taker.by,
         )
+
+    async def _park(self, change: Change) -> Result:
+        await self._driver.commit(change)
+        assert change.call is not None
+        return result_of(change.call)
 
     async def _covering(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
         """A remembered yes for a new call, if somebody gave one that covers it."""
-        if call.status is not Status.PENDING or call.undo_of is not None:
+        if call.approval_id is not None or call.undo_of is not None:
             return None
         query = GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now)
         arguments = decode(call.arguments)
@@ -287,7 +309,12 @@ class Pipeline:
         plan, now = driver.plan(call.tool_name, call.project), driver.now()
         arguments = plan.validate(raw, driver.limits)
         revised = evolve(
-            call, arguments=arguments.canonical, shown=driver.mask(arguments.value), preview=None, preconditions=None
+            call,
+            arguments=arguments.canonical,
+            shown=driver.mask(arguments.value),
+            first_asked=call.first_asked or name_of(call),
+            preview=None,
+            preconditions=None,
         )
         revised, ruling = plan.judge(revised, arguments.value, now)
         if ruling.assessment is None:
@@ -306,8 +333,12 @@ class Pipeline:
         text = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`)."
         return await self._end(denied, Status.DENIED, "denied", text, reason=denial.code or denial.rule)
 
-    async def _refuse(self, call: Call, error: ToolError) -> Result:
-        """End a call that could not be made ready; one that a guard refused is denied."""
+    async def _refuse(self, call: Call, error: ToolError | ConflictError) -> Result:
+        """End a call that could not be made ready or claimed; one that a guard or a rate refused is denied."""
+        if isinstance(error, RateLimitError):
+            return await self._end(call, Status.DENIED, "rate_limited", str(error), reason="rate_limited")
+        if isinstance(error, ConflictError):
+            return await self._outrun(call)
         if isinstance(error, ToolDeniedError):
             return await self._end(call, Status.DENIED, "denied", str(error), reason=error.code)
         return await self._fail(call, error.code, str(error))
@@ -352,7 +383,8 @@ class Pipeline:
     async def _standing(self, call: Call) -> Result:
         """Somebody else moved this call: return where it stands, if it is the same call."""
         standing = await self._driver.read(call.project, call.id)
-        if (standing.tool_name, standing.arguments) != (call.tool_name, call.arguments):
+        is_same = standing.arguments == call.arguments or standing.first_asked == name_of(call)
+        if standing.tool_name != call.tool_name or not is_same:
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
@@ -373,6 +405,11 @@ def _must_ask(trip: Trip, assessment: Assessment) -> bool:
     if level is ApprovalLevel.AUTO:
         return False
     return level.rank > ApprovalLevel(trip.call.level).rank or not approval.terms.covers(assessment.terms)
+
+
+def name_of(call: Call) -> str:
+    """Return a name for a call's arguments that tells nothing of them to who does not know them."""
+    return sha256(call.id.encode() + b"\0" + call.arguments).hexdigest()
 
 
 def _rank(level: ApprovalLevel) -> int:

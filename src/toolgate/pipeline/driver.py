@@ -188,6 +188,8 @@ class Driver:
 
         One of a dead process is taken over first, by recovery; one of a live process is left to it.
         """
+        if call.approved_for_s is not None:
+            return False  # its caller runs it
         return call.owner == self.owner or (call.owner is None and self.can_run(call))
 
     def can_run(self, call: Call) -> bool:

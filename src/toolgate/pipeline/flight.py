@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.errors import ConflictError, StoreError, ToolOutputError, UsageError
 from toolgate.kernel.call import Call, Status
@@ -20,7 +20,7 @@ from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.signature import keywords
-from toolgate.kernel.tool import is_async
+from toolgate.kernel.tool import Hook, Placement, is_async
 from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import eager, steps
@@ -39,7 +39,7 @@ from toolgate.pipeline.outcome import (
 from toolgate.pipeline.plan import REMOTE, Plan
 from toolgate.pipeline.recording import Ran, Recorder
 from toolgate.ports.bus import Hint
-from toolgate.ports.runner import PARKED, Runner
+from toolgate.ports.runner import PARKED, Job, Runner
 
 STOP_GRACE_S = 1.0
 """How long a handler that was asked to stop has before it counts as one that cannot be stopped."""
@@ -54,6 +54,27 @@ MAX_DEPTH = 8
 """How many calls may be made inside one another."""
 
 log = logging.getLogger("toolgate.flight")
+
+
+class Taker(NamedTuple):
+    """Whoever made a call and runs it now: with `function` here, or elsewhere as `by`, who reports with `fence`."""
+
+    function: Hook | None = None
+    by: str | None = None
+    fence: str | None = None
+
+
+class Elsewhere:
+    """Runs what its caller runs in a process of their own: the claim is all there is to do here."""
+
+    async def run(self, _job: Job) -> object:
+        return PARKED
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+ELSEWHERE = Elsewhere()
 
 
 class Flight(Ran):
@@ -71,6 +92,8 @@ class Flight(Ran):
     end: asyncio.Future[Result] | None = None
     payload: dict[str, Any] | None = None
     """The arguments, where they are at hand as a copy nobody else holds."""
+    is_taken: bool = False
+    """Whether its hook is its caller's own function, of the arguments."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -104,13 +127,14 @@ class Flights:
         *,
         runner: Runner | None = None,
         inside: str | None = None,
+        taker: Taker | None = None,
     ) -> Result:
         """Claim and run a call once, and return how it ended; whoever waits here may go away.
 
-        `runner` runs it instead of its placement's, as if placed `inside`. Where the claim fails, ConflictError is
-        raised, and nothing ran.
+        `runner` runs it instead of its placement's, as if placed `inside`; of a `taker` it runs the function. Where the
+        claim fails, ConflictError is raised, and nothing ran.
         """
-        started = self.launch(claim, plan, undo, payload, runner=runner, inside=inside)
+        started = self.launch(claim, plan, undo, payload, runner=runner, inside=inside, taker=taker)
         return await eager.finish(started) if isinstance(started, asyncio.Future) else started
 
     def launch(
@@ -122,16 +146,26 @@ class Flights:
         *,
         runner: Runner | None = None,
         inside: str | None = None,
+        taker: Taker | None = None,
     ) -> Result | asyncio.Future[Result]:
         """Start what `fly` waits for: its result where it never has to wait, or else the future of it."""
         call, tool = claim.call, plan.tool
         assert call is not None
         flight = Flight(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
+        if taker is not None:
+            runner, inside = self._at_the_caller(flight, taker), Placement.INLINE.value
         flight.payload = payload
         flight.inside = inside or call.placement
         flight.sandbox = plan.stance.sandbox
         started = eager.start(self._run(flight, claim, runner or self._driver.runners[call.placement]))
         return self._watch(flight, started) if isinstance(started, asyncio.Task) else started
+
+    def _at_the_caller(self, flight: Flight, taker: Taker) -> Runner:
+        """Have a flight run its caller's own function; where that is elsewhere, wait for the report."""
+        if taker.function is None:
+            return ELSEWHERE
+        flight.hook, flight.is_async, flight.is_taken = taker.function, is_async(taker.function), True
+        return self._driver.runners[Placement.INLINE.value]
 
     def _watch(self, flight: Flight, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
         """Keep the handle of a flight that waits, and a timer for it; return the future of its end."""
@@ -328,7 +362,9 @@ class Flights:
     def _bind(self, flight: Flight) -> None:
         """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput."""
         call, tool = flight.call, flight.tool
-        if call.undo_of is not None:
+        if flight.is_taken:
+            flight.args = (decode(call.arguments) if flight.payload is None else flight.payload,)
+        elif call.undo_of is not None:
             assert flight.undo is not None
             assert tool.undo_handler is not None
             flight.hook, flight.is_async = tool.undo_handler, is_async(tool.undo_handler)

@@ -12,7 +12,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.text.schema import Schema
-from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.tool import Placement, ToolDefinition
 
 _COMPLETED = Status.COMPLETED  # bound once: an enum's attributes are slow to look up
 _outcome = tuple.__new__
@@ -36,7 +36,7 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
     """Return what a handler's return value means; raise ToolOutputError where it is unusable."""
     if isinstance(raw, ToolOutput):
         return _from_output(tool, raw)
-    if tool.function is None:
+    if tool.function is None and tool.placement is not Placement.CALLER:
         raise ToolOutputError(
             f"The handler of `{tool.name}` returned {type(raw).__name__} instead of ToolOutput.",
             tool=tool.name,

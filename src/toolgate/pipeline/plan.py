@@ -26,6 +26,9 @@ from toolgate.pipeline.validate import validate
 HOUR_S = 3600.0
 REMOTE = frozenset({Placement.CLIENT.value, Placement.WORKER.value})
 """The placements whose results come from outside this process."""
+CALLER = Placement.CALLER.value
+APPROVED_FOR_S = 3600.0
+"""How long a call stays approved for its caller to run it, where the policy does not say."""
 OFFER_AGAIN_S = 10.0
 """How long a call for a worker waits before its order is sent again: it may have been lost."""
 UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
@@ -130,6 +133,8 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
     per_hour = tool.rate_limit_per_hour
     rates = () if per_hour is None else (Reservation(key=f"tool:{tool.name}", limit=per_hour, window_s=HOUR_S),)
     template = _template(tool, policy, placement)
+    if placement is Placement.CALLER:
+        template["approved_for_s"] = APPROVED_FOR_S if stance.approved_for_s is None else stance.approved_for_s
     fixed = _fixed(tool, stance, rules, mode)
     if fixed is not None and fixed.assessment is not None and fixed.assessment != UNREMARKABLE:
         sample = build(Call, template.copy())

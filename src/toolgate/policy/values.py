@@ -115,6 +115,7 @@ class Share:
     thresholds: Thresholds | None = None
     undo_asks: bool = False
     undo_ttl_s: float | None = None
+    approved_for_s: float | None = None
     placement: Placement | None = None
     sandbox: SandboxTerms | None = None
     may_retry: bool | None = None

@@ -95,6 +95,7 @@ class ExecutionRecord(Execution):
     risk_level: Literal["LOW", "MEDIUM", "HIGH"]
     requires_approval: bool
     internal_status: str
+    placement: str = "inline"
     approved_by: str | None = None
     runner: str | None = None
     attempt: int = 0
@@ -106,6 +107,11 @@ class ExecutionRecord(Execution):
     started_at: datetime | None = None
     approved_at: datetime | None = None
     completed_at: datetime | None = None
+
+    @property
+    def waits_for_caller(self) -> bool:
+        """It is approved, and whoever made it is to run it: see `Client.run_here`."""
+        return self.placement == "caller" and self.status == "approved"
 
 
 class ExecutionList(Answer):
@@ -173,6 +179,23 @@ class ResultBody(Report):
         if self.status == "failed" and not (self.error or "").strip():
             raise ValueError("a result that says `failed` needs `error`: what went wrong")
         return self
+
+
+class ClaimBody(Body):
+    """Take an approved call of one's own to run it."""
+
+    claim_id: Annotated[str, StringConstraints(min_length=16, max_length=128)] = Field(
+        description="A random token of the caller's own: claiming again with it is answered alike, and reports name it."
+    )
+
+
+class ClaimAnswer(Answer):
+    """What is to run, and how long its result is waited for."""
+
+    tool_id: str
+    tool_name: str
+    tool_params: Any
+    lease_seconds: float
 
 
 class ResultAnswer(Answer):

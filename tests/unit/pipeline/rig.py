@@ -77,7 +77,7 @@ class Rig:
         self.deciding = Deciding(self.driver, self.pipeline)
         self.undoing = Undoing(self.driver, self.pipeline)
         self.recovery = Recovery(self.driver, self.flights, self.recorder, self.offered.append)
-        self.leases = Leases(self.driver, self.recorder)
+        self.leases = Leases(self.driver, self.recorder, self.pipeline.take)
         self.sweeper = Sweeper(self.driver, self.offered.append, self.recovery, self.leases)
 
     async def decide(self, approval_id: str, *, approve_it: bool, by: Principal, **more: Any) -> Result:

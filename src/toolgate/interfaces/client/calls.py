@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+import inspect
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
+import orjson
 import uuid_utils
 
-from toolgate.errors import ServerError, StaleFenceError
+from toolgate.errors import ConflictError, ServerError, StaleFenceError, text_of
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given, is_uncertain
 from toolgate.interfaces.client.watch import LOOK_S, Watch
 from toolgate.wire.schemas import (
+    ClaimAnswer,
     Execution,
     ExecutionList,
     ExecutionRecord,
@@ -83,6 +87,7 @@ class Calls(Part):
     async def wait(self, call_id: str, timeout: float | None = None) -> ExecutionRecord:
         """Return the call when it is final, however long that takes; raise TimeoutError after `timeout` seconds.
 
+        One that its caller is to run is returned when it is approved: see `run_here`.
         Lost connections and restarts of the server are waited out. Cancelling the wait does not cancel the call.
         """
         async with asyncio.timeout(timeout):
@@ -91,7 +96,7 @@ class Calls(Part):
                     hint.clear()
                     async with self._watch.looking:
                         found = await self._look(call_id, retry_s=FOREVER)
-                    if found.is_final:
+                    if found.is_final or found.waits_for_caller:
                         return found
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_S):
@@ -151,9 +156,17 @@ class Calls(Part):
 
         Raises StaleFenceError where nobody waits for it any more; `tool_status` says where the call stands.
         """
-        body = given(status=status, error=error, fence=fence, undo=None if undo is None else dict(undo))
+        return await self._tell(
+            "result", call_id, result, status, retry_s, error=error, fence=fence, undo=undo, artifacts=artifacts
+        )
+
+    async def _tell(
+        self, route: str, call_id: str, result: Any, status: str, retry_s: float | None, **more: Any
+    ) -> ResultAnswer:
+        undo, artifacts = more.pop("undo"), more.pop("artifacts")
+        body = given(status=status, undo=None if undo is None else dict(undo), **more)
         body |= {"result": result, "artifacts": list(artifacts)}
-        path = self._path("tools", call_id, "result")
+        path = self._path("tools", call_id, route)
         report = partial(self._connection.ask, ResultAnswer, "POST", path, body=body, retry_s=retry_s)
         try:
             return await report()
@@ -183,6 +196,49 @@ class Calls(Part):
             ResultAnswer, "POST", self._path("tools", call_id, "progress"), body=body, repeats=True
         )
 
+    async def run_here(self, call_id: str, function: Callable[[dict[str, Any]], Any]) -> ExecutionRecord:
+        """Run an approved call of a tool placed at its caller with a function of your own, and report what it did.
+
+        Waits until the call is approved, and calls `function(arguments)` with what was approved, which a person may
+        have edited; a plain function runs in a thread. Only one of many who try runs it; the others get the recorded
+        result. What it returns or raises is the call's outcome; one who leaves without a word leaves it UNKNOWN.
+        """
+        while not (found := await self.wait(call_id)).is_final:
+            claim_id = secrets.token_urlsafe(24)
+            try:
+                claimed = await self.claim(call_id, claim_id)
+            except ConflictError:
+                continue  # somebody else has it, or it was asked about again: wait for what comes of that
+            outcome = await _outcome_of(function, claimed.tool_params)
+            with contextlib.suppress(StaleFenceError):  # it did not wait for this any more; what stands is read next
+                await self.report(call_id, fence=claim_id, retry_s=FOREVER, **outcome)
+        return found
+
+    async def claim(self, call_id: str, claim_id: str) -> ClaimAnswer:
+        """Take an approved call of your own to run it; `claim_id` is a random token of 16 characters or more.
+
+        Claiming again with the same token is answered alike. Raises ConflictError where it does not wait for you.
+        """
+        path = self._path("tools", call_id, "claim")
+        return await self._connection.ask(ClaimAnswer, "POST", path, body={"claim_id": claim_id}, repeats=True)
+
+    async def report(
+        self,
+        call_id: str,
+        result: Any = None,
+        *,
+        fence: str,
+        status: Literal["completed", "failed", "unknown"] = "completed",
+        error: str | None = None,
+        undo: Mapping[str, Any] | None = None,
+        artifacts: Sequence[Any] = (),
+        retry_s: float | None = None,
+    ) -> ResultAnswer:
+        """Report what a claimed call gave; `fence` is the token it was claimed with. See `result`."""
+        return await self._tell(
+            "report", call_id, result, status, retry_s, error=error, fence=fence, undo=undo, artifacts=artifacts
+        )
+
     async def cancel(self, call_id: str, reason: str | None = None) -> Execution:
         """Cancel a call; what runs may take a while to stop, so the answer may not be final."""
         path = self._path("tools", call_id, "cancel")
@@ -197,3 +253,15 @@ class Calls(Part):
         """Say what a call of unknown outcome really did."""
         body = {"happened": happened, "reason": reason}
         return await self._connection.ask(Execution, "POST", self._path("tools", call_id, "settle"), body=body)
+
+
+async def _outcome_of(function: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run a caller's own function, and put what came of it as a report does."""
+    try:
+        is_plain = not inspect.iscoroutinefunction(function)
+        result = await asyncio.to_thread(function, arguments) if is_plain else function(arguments)
+        result = await result if inspect.isawaitable(result) else result
+        orjson.dumps(result)
+    except Exception as error:  # noqa: BLE001  # whatever it raises is how it failed
+        return {"status": "failed", "error": text_of(error)}
+    return {"status": "completed", "result": result}

@@ -81,6 +81,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         tool_name=call.tool_name,
         status=ROW_STATUS[call.status],
         internal_status=call.status.value,
+        placement=call.placement,
         result=result,
         error=_error(call.status, call.error),
         error_type=error_type(call.status, call.error_code),

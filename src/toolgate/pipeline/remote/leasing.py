@@ -6,6 +6,7 @@ the real parameters are sent: a call without a holder was sent to nobody, whatev
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
@@ -20,11 +21,14 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.outcome import Outcome, decode, interpret
 from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
 from toolgate.pipeline.recording import Ran, Recorder
 from toolgate.ports.runner import Job
 
+Take = Callable[[str, str, Taker], Awaitable[Result]]
+"""How the caller of an approved call comes to run it: `Pipeline.take`."""
 MOST_ATTEMPTS = 3
 """How often a call that may be repeated is offered before it fails."""
 MOST_IN_QUEUE_S = 3600.0
@@ -36,9 +40,10 @@ MOST_BETWEEN_S = 60.0
 class Leases:
     """Gives claimed calls to those who run them, and hears what they report. The first report counts."""
 
-    def __init__(self, driver: Driver, recorder: Recorder) -> None:
+    def __init__(self, driver: Driver, recorder: Recorder, take: Take) -> None:
         self._driver = driver
         self._recorder = recorder
+        self._take = take
 
     async def dispatch(self, project: str, call_id: str, *, to: Principal) -> Call:
         """Give the call to `to` alone and return it with its real arguments and its fence, to be sent at once.
@@ -54,6 +59,18 @@ class Leases:
             return leased
         undo = await self._driver.store.undo(project, leased.undo_of)
         return leased if undo is None else evolve(leased, arguments=undo.data)
+
+    async def claim(self, project: str, call_id: str, *, by: Principal, fence: str) -> Call:
+        """Let the caller of an approved call run it elsewhere; returns it with its real arguments."""
+        call = await self._driver.read(project, call_id)
+        if call.context.principal != by.name:
+            raise NotAllowedError(f"Call {call_id} was not made by {by.name}; only who made it runs it.")
+        if call.waits_for_caller:
+            await self._take(project, call_id, Taker(by=by.name, fence=fence))
+            call = await self._driver.read(project, call_id)
+        if call.status is not Status.EXECUTING or call.fence != fence:
+            raise ConflictError(f"Call {call_id} is {call.status} and does not wait for its caller to run it.")
+        return call
 
     async def handover(self, project: str, call_id: str, *, to: Principal, lease_s: float | None = None) -> Change:
         """Return the change that gives a waiting call to `to` alone, if the rules of now still allow it.
@@ -184,7 +201,7 @@ class Leases:
 
     async def _held(self, project: str, call_id: str, by: Principal | None, fence: str | None) -> Call:
         call = await self._driver.read(project, call_id)
-        if call.status is not Status.EXECUTING or call.placement not in REMOTE:
+        if call.status is not Status.EXECUTING or (call.placement not in REMOTE and call.fence is None):
             raise StaleFenceError(f"Call {call_id} is {call.status} and does not wait for this result.")
         if fence is not None and fence != call.fence:
             raise StaleFenceError(f"Call {call_id} was given to another runner and does not wait for this result.")

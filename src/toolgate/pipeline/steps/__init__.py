@@ -15,10 +15,11 @@ from toolgate.pipeline.steps.asking import (
     question,
     respond,
     timeout_s,
+    unclaimed,
     warn,
 )
 from toolgate.pipeline.steps.ending import complete, fail, late, progress, settle, undo_record
-from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, pending, reclaim, take
+from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, offer, pending, reclaim, take
 
 __all__ = [
     "BY_POLICY",
@@ -35,6 +36,7 @@ __all__ = [
     "fail",
     "late",
     "moved",
+    "offer",
     "pending",
     "progress",
     "question",
@@ -43,6 +45,7 @@ __all__ = [
     "settle",
     "take",
     "timeout_s",
+    "unclaimed",
     "undo_record",
     "warn",
 ]

@@ -160,7 +160,7 @@ def decide(call: Call, approval: Approval, *, approve: bool, by: str, reason: st
     if len(voted.votes) < approval.terms.quorum:
         return _vote(call, voted, now=now)
     closed = voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason)
-    due = now + timedelta(seconds=DISPATCH_GRACE_S)
+    due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
     approvers = ", ".join(dict.fromkeys(vote.by for vote in closed.votes))
     decided = evolve(call.to(Status.APPROVED), approved_by=approvers, approved_at=now, due_at=due)
     return _step(decided, call.version, closed, now, (_decided(closed),))
@@ -255,6 +255,14 @@ def expire(call: Call, approval: Approval, *, now: datetime) -> Change:
         _refusal(ended, "approval_timeout", error),
     )
     return Change(project=call.project, at=now, call=ended, expect=call.version, approvals=(closed,), events=events)
+
+
+def unclaimed(call: Call, *, now: datetime) -> Change:
+    """End an approved call that its caller did not come to run in time. Its approval stays what it is."""
+    error = f"It was approved, and its caller did not run it within {call.approved_for_s:g} s; nothing ran. Ask again."
+    ended = evolve(call.to(Status.TIMEOUT), due_at=None, completed_at=now, error=error, error_code="unclaimed")
+    event = _refusal(ended, "unclaimed", error)
+    return Change(project=call.project, at=now, call=ended, expect=call.version, events=(event,))
 
 
 def warn(call: Call, approval: Approval, *, now: datetime) -> Change:

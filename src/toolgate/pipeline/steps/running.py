@@ -34,12 +34,13 @@ def claim(
     grant: Grant | None = None,
     fence: str | None = None,
     due_at: datetime | None = None,
+    runner: str | None = None,
 ) -> Change:
     """Give one owner the right to run this call once.
 
     `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare` made and that must
-    be durable before the effect. `fence` and `due_at` are for a call whose result comes from elsewhere: who may
-    report it, and until when.
+    be durable before the effect. `fence`, `due_at` and `runner` are for a call whose result comes from elsewhere:
+    who may report it, and until when.
     """
     claimed = evolve(
         call.to(_EXECUTING),
@@ -50,6 +51,7 @@ def claim(
         approved_at=call.approved_at or now,
         fence=fence,
         due_at=due_at,
+        runner=runner,
     )
     return Change(
         project=call.project,
@@ -65,6 +67,18 @@ def claim(
         grant=None if grant is None else grant.use(call.id, now),
         grant_expect=None if grant is None else grant.version,
     )
+
+
+def offer(call: Call, *, now: datetime, mode: Mode, grant: Grant | None = None) -> Change:
+    """Let a call that needs nobody's answer wait for its caller to run it; a grant is used when it does."""
+    waiting = evolve(
+        call.to(Status.APPROVED),
+        owner=None,
+        approved_by=BY_POLICY if grant is None else grant.name,
+        approved_at=now,
+        due_at=now + timedelta(seconds=call.approved_for_s or 0.0),
+    )
+    return moved(waiting, call, now=now, events=first(call), mode=mode)
 
 
 def pending(call: Call, *, now: datetime, owner: str) -> Change:

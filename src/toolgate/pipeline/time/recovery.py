@@ -27,7 +27,7 @@ from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.people.answers import settled_undo
-from toolgate.pipeline.plan import REMOTE
+from toolgate.pipeline.plan import CALLER, REMOTE
 from toolgate.pipeline.recording import Recorder
 from toolgate.ports.store import ApprovalQuery, CallQuery
 
@@ -102,8 +102,11 @@ class Recovery:
     async def _take_over(self, call: Call) -> None:
         driver = self._driver
         tool = driver.realm(call.project).registry.find(call.tool_name)
-        if call.placement in REMOTE:
+        if call.placement in REMOTE or (call.placement == CALLER and call.fence is not None):
             await self._adopt(call, tool)
+            return
+        if call.placement == CALLER:
+            await self._give_up(call, "whether its effect happened is unknown" if call.has_effects else "make it again")
             return
         retriable = not call.has_effects or call.idempotent
         if not retriable or call.undo_of is not None:
@@ -154,6 +157,8 @@ class Recovery:
     async def _give_up(self, call: Call, why: str) -> None:
         driver = self._driver
         status, code = (Status.UNKNOWN, "unknown") if call.has_effects else (Status.FAILED, "denied")
+        if call.placement == CALLER and not call.has_effects:
+            code = "execution_failed"
         error = f"The process that ran this call died; {why}."
         await driver.commit(steps.fail(call, now=driver.now(), status=status, code=code, error=error))
 

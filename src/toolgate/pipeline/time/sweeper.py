@@ -87,6 +87,8 @@ class Sweeper:
         if call.status is Status.AWAITING_APPROVAL:
             return await self._approval(call)
         now = self._driver.now()
+        if call.waits_for_caller:
+            return steps.unclaimed(call, now=now)
         if call.status is Status.APPROVED:
             return self._again(call, now)
         return self._leases.ended(call)

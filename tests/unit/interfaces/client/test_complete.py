@@ -18,7 +18,7 @@ from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.routes import OPERATIONS
 
 METHODS = [name for name in dir(Client) if not name.startswith("_") and callable(getattr(Client, name))]
-REQUESTS = sorted(set(METHODS) - {"aclose"})
+REQUESTS = sorted(set(METHODS) - {"aclose", "run_here"})
 SAMPLES: dict[str, Any] = {
     "after": 7,
     "against": "recorded",
@@ -29,6 +29,7 @@ SAMPLES: dict[str, Any] = {
     "behavior": "b",
     "call_id": "c1",
     "claim": "so",
+    "claim_id": "c" * 24,
     "content": "hello",
     "data": {"x": 1},
     "digest": "0" * 64,
@@ -73,6 +74,7 @@ SAMPLES: dict[str, Any] = {
 OWN = {
     ("chat_runs", "status"): "waiting",
     ("simulate", "after"): "c1",
+    ("report", "status"): "completed",
     ("result", "status"): "completed",
     ("stream", "undo"): True,
     ("undo_run", "undo"): True,
@@ -152,7 +154,7 @@ def test_threads_have_every_method_with_the_same_parameters() -> None:
         own = inspect.signature(getattr(SyncClient, name))
         assert own == inspect.signature(getattr(Client, name))
     assert {name for name in dir(SyncClient) if not name.startswith("_")} == {
-        *REQUESTS, "close", *(name for name in dir(Client) if isinstance(getattr(Client, name), property)), "project"
+        *REQUESTS, "close", "run_here", *(name for name in dir(Client) if isinstance(getattr(Client, name), property)), "project"
     }  # fmt: skip
     streams = {name for name in dir(EventStream) if not name.startswith("_")} - {"aclose"}
     assert streams <= {name for name in dir(SyncStream) if not name.startswith("_")}

@@ -6,6 +6,7 @@ from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.routes import (
     approvals,
     chat,
+    claims,
     events,
     executions,
     governance,
@@ -23,6 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *executions.OPERATIONS,
     *events.OPERATIONS,
     *chat.OPERATIONS,
+    *claims.OPERATIONS,
     *inbox.OPERATIONS,
     *runs.OPERATIONS,
     *history.OPERATIONS,

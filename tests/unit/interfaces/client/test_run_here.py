@@ -1,0 +1,110 @@
+"""Calls that whoever made them runs, over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.unit.interfaces.client.test_calling import question
+from tests.unit.interfaces.server.house import House, open_house
+
+from toolgate import ToolDefinition
+from toolgate.client import Client, SyncClient
+from toolgate.errors import NotAllowedError
+from toolgate.kernel.call import Status
+from toolgate.testing.patience import until
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+TOOLS = [
+    ToolDefinition("send", SCHEMA, placement="caller"),
+    ToolDefinition("pay", SCHEMA, placement="caller", requires_approval=True),
+    ToolDefinition("slow", SCHEMA, placement="caller", timeout_seconds=0.2),
+]
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    async with open_house(tools=TOOLS) as house:
+        yield house
+
+
+async def test_it_runs_at_its_caller_and_once(house: House, ann: Client) -> None:
+    given: list[Any] = []
+
+    async def send(arguments: dict[str, Any]) -> Any:
+        given.append(arguments)
+        return {"sent": arguments["n"]}
+
+    made = await ann.execute("send", {"n": 1})
+    assert (made.status, made.is_final) == ("approved", False)
+    results = await asyncio.gather(*(ann.run_here(made.tool_id, send) for _ in range(4)))
+    assert ([one.result for one in results], given) == ([{"sent": 1}] * 4, [{"n": 1}])
+    row = await house.gate.record(made.tool_id, project="demo")
+    assert (row.status, row.runner) == (Status.COMPLETED, "agent:ann")
+
+
+async def test_it_waits_for_a_person_and_runs_what_they_made_of_it(ann: Client, bob: Client) -> None:
+    made = await ann.execute("pay", {"n": 1}, wait=False)
+    running = asyncio.create_task(ann.run_here(made.tool_id, lambda given: {"paid": given["n"]}))
+    await bob.edit(await question(bob), {"n": 3})
+    assert (await running).result == {"paid": 3}
+
+
+async def test_what_a_function_raises_or_cannot_say_fails(ann: Client) -> None:
+    def refuse(_given: dict[str, Any]) -> None:
+        raise ValueError("no such account")
+
+    made = await ann.execute("send", {"n": 1})
+    assert (await ann.run_here(made.tool_id, refuse)).error == "no such account"
+    made = await ann.execute("send", {"n": 1})
+    ended = await ann.run_here(made.tool_id, lambda _given: object())
+    assert (ended.status, "not JSON serializable" in str(ended.error)) == ("failed", True)
+
+
+async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Client) -> None:
+    made = await ann.execute("send", {"n": 1})
+    with pytest.raises(NotAllowedError):
+        await bob.run_here(made.tool_id, lambda _given: "stolen")
+    claim = {"claim_id": secrets.token_urlsafe(24)}
+    mine, path = house.client("ann"), f"/my/projects/demo/tools/{made.tool_id}"
+    first, again = [(await mine.post(f"{path}/claim", json=claim)).json() for _ in range(2)]
+    assert (first, first["tool_params"]) == (again, {"n": 1})
+    assert (await mine.post(f"{path}/claim", json={"claim_id": "x" * 24})).status_code == 409
+    assert (await mine.post(f"{path}/claim", json={"claim_id": "x"})).status_code == 400
+    for who in (mine, house.client("bob")):
+        guessed = await who.post(f"{path}/report", json={"status": "completed", "fence": "y" * 24})
+        assert guessed.status_code == 409
+    assert (await mine.post(f"{path}/report", json={"status": "completed"})).status_code == 400
+    done = {"status": "completed", "result": 7, "fence": claim["claim_id"]}
+    assert (await mine.post(f"{path}/report", json=done)).json()["status"] == "completed"
+    assert (await ann.call(made.tool_id)).result == 7
+
+
+async def test_one_who_goes_away_leaves_it_unknown(ann: Client) -> None:
+    go = asyncio.Event()
+
+    async def hang(_given: dict[str, Any]) -> None:
+        await go.wait()
+
+    made = await ann.execute("slow", {"n": 1})
+    running = asyncio.create_task(ann.run_here(made.tool_id, hang))
+
+    async def is_over() -> bool:
+        return (await ann.call(made.tool_id)).is_final
+
+    await until(is_over)
+    ended = await ann.call(made.tool_id)
+    assert (ended.internal_status, ended.error_type) == ("UNKNOWN", "unknown")
+    running.cancel()
+
+
+async def test_plain_threads_can_too(house: House) -> None:
+    def work() -> Any:
+        with SyncClient(house.url, token=house.tokens["ann"], project="demo") as client:
+            made = client.execute("send", {"n": 4})
+            return client.run_here(made.tool_id, lambda given: given["n"]).result
+
+    assert await asyncio.to_thread(work) == 4
