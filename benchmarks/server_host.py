@@ -165,7 +165,7 @@ async def _asked(gate: Gate, count: int, *, alike: bool) -> dict[str, list[str]]
 
 async def _dispatched(gate: Gate, count: int) -> dict[str, list[str]]:
     started = await asyncio.gather(*(gate.call("far", {}, context=CONTEXT, wait=False) for _ in range(count)))
-    await asyncio.gather(*(gate.dispatch(one.call_id, to="ann", project=PROJECT) for one in started))
+    await asyncio.gather(*(gate.remote.dispatch(one.call_id, to="ann", project=PROJECT) for one in started))
     return {"calls": [one.call_id for one in started]}
 
 

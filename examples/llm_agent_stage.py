@@ -62,7 +62,7 @@ class Banker:
 
     async def execute(self, ctx: StageContext) -> StageOutput:
         context = toolgate.Context(principal="agent:banker", user="ann")
-        offered = self._gate.offers(context)
+        offered = self._gate.host.offers(context)
         tools = export_tools(offered, "openai")
         messages: list[dict[str, Any]] = [{"role": "user", "content": ctx.snapshot.input_text}]
         made = 0

@@ -40,7 +40,7 @@ def opened(*tools: toolgate.ToolDefinition, **options: Any) -> toolgate.Gate:
 
 async def asked(gate: toolgate.Gate, **options: Any) -> Any:
     result = await gate.call("pay", CALL, context=AGENT, wait=False, **options)
-    return await gate.approval(str(result.approval_id))
+    return await gate.approvals.get(str(result.approval_id))
 
 
 async def refused(attempt: Any) -> bool:
@@ -75,7 +75,7 @@ async def changed_arguments() -> Cell:
         given = dict(CALL)
         result = await gate.call("pay", given, context=AGENT, wait=False)
         given["amount"] = 10_000  # the caller's own object
-        (await gate.approval(str(result.approval_id))).arguments["amount"] = 10_000  # what an approver was shown
+        (await gate.approvals.get(str(result.approval_id))).arguments["amount"] = 10_000  # what an approver was shown
         store = gate._driver.store  # and the row itself, behind the gate's back
         key = (AGENT.project, result.call_id)
         call = store._calls[key]  # type: ignore[attr-defined]  # the memory store's own table
@@ -101,7 +101,7 @@ async def hidden_positional() -> Cell:
     set_hitl_gate(gate)
     tool = hitl_tool(auto_threshold=100)(pay)
     marker = await tool("bob", 5000)
-    shown = (await get_hitl_gate().approval(marker["hitl_result"]["approval_id"])).arguments
+    shown = (await get_hitl_gate().approvals.get(marker["hitl_result"]["approval_id"])).arguments
     await gate.aclose()
     return judge(shown == {"to": "bob", "amount": 5000}, f"shown by name: {shown}", f"shown: {shown}")
 

@@ -73,7 +73,7 @@ class Crowd:
         await self.gate.decide(approval_id, "approve", by="alice")
         self.decided.append((time.perf_counter() - began) * 1e3)
         began = time.perf_counter()
-        await self.gate.approvals(PAGE)
+        await self.gate.approvals.list(PAGE)
         self.listed.append((time.perf_counter() - began) * 1e3)
         await self._ask()
 

@@ -78,7 +78,7 @@ async def wake(url: str, *, decisions: int) -> dict[str, float]:
     found: dict[str, list[float]] = {"called_ms": [], "committed_ms": [], "commit_ms": [], "notify_ms": []}
     plain = await Plain.connect(url)
     async with toolgate.open(url, tools=TOOLS, policy=POLICY) as gate:
-        leave = gate.watch(note)
+        leave = gate.host.on_change(note)
         for _ in range(decisions):
             called, since_commit = await _one(gate, committed)
             pair = await plain.commit_ms(), await plain.notify_ms()

@@ -162,7 +162,7 @@ class _Sandbox:
 
     def _note(self, report: Any) -> None:
         if self.gate is not None:
-            self.gate.note_sandbox(report.as_json())
+            self.gate.host.note_sandbox(report.as_json())
 
     async def close(self) -> None:
         if self._runner is not None:

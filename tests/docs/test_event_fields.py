@@ -47,15 +47,15 @@ async def wait_for(gate: toolgate.Gate, name: str) -> None:
 
 
 async def several_people(gate: toolgate.Gate) -> None:
-    (grant,) = await gate.grants(GrantQuery())
-    await gate.revoke(grant.id, by="ann", reason="enough")
+    (grant,) = await gate.grants.list(GrantQuery())
+    await gate.grants.revoke(grant.id, by="ann", reason="enough")
     await gate.call("no_such_tool", context=toolgate.Context(run_id="r1"))
     await gate.undo_run("r1")
     await gate.set_policy(toolgate.Policy(terms=ApprovalTerms(quorum=2), revision="several"), by="ann")
     asked = await gate.call("change", {"value": 7}, wait=False)
     await gate.decide(str(asked.approval_id), "approve", by="ann")
-    edited = await gate.edit(str(asked.approval_id), {"value": 8}, by="bob")
-    await gate.respond(str(edited.approval_id), "not now", by="cid")
+    edited = await gate.approvals.edit(str(asked.approval_id), {"value": 8}, by="bob")
+    await gate.approvals.respond(str(edited.approval_id), "not now", by="cid")
 
 
 async def undeliverable(_approval: Approval) -> None:
@@ -67,29 +67,29 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await gate.call("count", {"to": "x"})
     asked = await gate.call("change", {"value": 1}, wait=False)
     assert asked.approval_id is not None
-    await gate.extend(asked.approval_id, 60, by="ann")
-    await gate.comment(asked.approval_id, "hm", by="ann")
-    await gate.escalate(asked.approval_id, "lead", by="ann")
+    await gate.approvals.extend(asked.approval_id, 60, by="ann")
+    await gate.approvals.comment(asked.approval_id, "hm", by="ann")
+    await gate.approvals.escalate(asked.approval_id, "lead", by="ann")
     await gate.decide(asked.approval_id, "approve", by="ann", remember=Remember())
     done = await gate.wait(asked.call_id)
     await gate.undo(done.call_id)
     await gate.undo(done.call_id)
-    await gate.adopt(UndoMetadata("kept elsewhere", "change", {}))
+    await gate.host.adopt(UndoMetadata("kept elsewhere", "change", {}))
     await gate.call("change", {"value": 2}, approval_timeout_s=1)
     parked = await gate.call("change", {"value": 3}, wait=False)
     await gate.cancel(parked.call_id)
     elsewhere = await gate.call("far", wait=False)
-    await gate.dispatch(elsewhere.call_id, to="ann")
+    await gate.remote.dispatch(elsewhere.call_id, to="ann")
     await gate.complete(elsewhere.call_id, toolgate.ToolOutput.ok(), by="ann")
     unknown = await gate.call("stuck")
     release.set()
     await wait_for(gate, "tool.late_result")
     await gate.settle(unknown.call_id, happened=True, by="ann", reason="looked")
     await several_people(gate)
-    gate.note_sandbox({"backend": "none", "holds": True, "passed": [], "failed": [], "problem": None})
+    gate.host.note_sandbox({"backend": "none", "holds": True, "passed": [], "failed": [], "problem": None})
     await gate.set_policy(toolgate.Policy(revision="two"), by="ann")
     with suppress(PolicyError):
-        await gate.reload_policy(by="ann")
+        await gate.host.reload_policy(by="ann")
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
     await gate.call("count", {"to": 3})
 

@@ -102,6 +102,6 @@ def test_every_extra_and_what_it_brings_is_on_the_stack_page() -> None:
 
 def test_where_handlers_run_is_told_with_what_holds_there() -> None:
     with toolgate.open("memory://") as gate:
-        assert gate.runner(Placement.SANDBOX) is not None
+        assert gate.host.runner(Placement.SANDBOX) is not None
     told = " ".join(sections(GUARANTEES, 2).values()).lower()
     assert [place for place in Placement if {"client": "runner"}.get(place, place) not in told] == []

@@ -39,7 +39,7 @@ async def recovered(gate: Gate) -> None:
     await gate.recover()
 
     async def is_known() -> bool:
-        unknown = await gate.calls(CallQuery(statuses=frozenset({Status.UNKNOWN})))
+        unknown = await gate.calls.list(CallQuery(statuses=frozenset({Status.UNKNOWN})))
         return not any(call.tool_name == "book" for call in unknown)
 
     await until(is_known)

@@ -48,7 +48,7 @@ async def _park(world: World, gate: Gate, id: str) -> Approval:
     result = await world.call(gate, "send", id, wait=False)
     assert result.approval_id is not None
     world.acknowledge("parked", call=id, approval=result.approval_id)
-    return await gate.approval(result.approval_id)
+    return await gate.approvals.get(result.approval_id)
 
 
 async def burst(world: World, seed: int) -> None:

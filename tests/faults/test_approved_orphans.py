@@ -185,7 +185,7 @@ def test_a_process_killed_between_the_yes_and_the_claim_leaves_the_call_to_the_n
 
 def test_a_process_killed_while_it_prepares_a_call_leaves_it_to_the_next(on_file: Site) -> None:
     with on_file.running(PREPARE_FOREVER) as dying, on_file.gate() as gate:
-        until_sync(lambda: [call.status for call in gate.sync.calls(CallQuery())] == [Status.PENDING], within_s=60)
+        until_sync(lambda: [call.status for call in gate.sync.calls.list(CallQuery())] == [Status.PENDING], within_s=60)
         gate.sync.recover()
         assert gate.sync.get("c1").status is Status.PENDING
         dying.kill()

@@ -250,10 +250,10 @@ async def run_at_a_worker(url: str) -> None:
         return "done"
 
     async with toolgate.open(url, tools=[remote]) as asking, toolgate.open(url, tools=[remote], workers=True) as there:
-        crew: Any = there.runner("worker")
+        crew: Any = there.host.runner("worker")
 
         async def take(order: Order) -> None:
-            await there.work(order.call_id, by="w", project=order.project, lease_s=5)
+            await there.remote.work(order.call_id, by="w", project=order.project, lease_s=5)
 
         working = asyncio.create_task(crew.dispatcher.deliver({"default"}, take, concurrency=2))
         async with asyncio.timeout(PATIENCE_S):

@@ -99,7 +99,7 @@ async def _do(gate: Gate, deed: str, call_id: str, approval_id: str, who: str) -
         await gate.set_mode("ALERT", by=who)
         await gate.set_mode("NORMAL", by=who)
     elif deed == "extend":
-        await gate.extend(approval_id, 60, by=who)
+        await gate.approvals.extend(approval_id, 60, by=who)
     else:
         waiting = asyncio.ensure_future(gate.wait(call_id))
         await asyncio.wait({waiting}, timeout=0.005)

@@ -39,7 +39,7 @@ async def test_an_agent_that_comes_back_gets_what_its_call_came_to(nursery: Nurs
         ends = {tool: (await world.call(gate, tool, f"{tool}-1")).status.value for tool in RUNNING}
         done, unknown = "COMPLETED", "UNKNOWN"
         assert ends == {"look": done, "put": done, "book": done, "pay": unknown, "write": unknown}
-        assert (await gate.record("put-1")).attempt == 2
+        assert (await gate.calls.get("put-1")).attempt == 2
 
 
 async def test_waiting_for_a_call_of_a_dead_process_ends(nursery: Nursery, world: World) -> None:

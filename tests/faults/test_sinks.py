@@ -49,7 +49,7 @@ class File:
 
 async def main():
     gate = toolgate.open(url)
-    realm = gate.attach("shop", ToolRegistry([ping]), sink=File(), sink_name="audit")
+    realm = gate.host.attach("shop", ToolRegistry([ping]), sink=File(), sink_name="audit")
     for _ in range(calls):
         assert (await gate.call("ping", context=Context(project="shop"))).success
     print("done", flush=True)
@@ -130,7 +130,7 @@ async def test_what_a_killed_process_did_not_tell_is_told_by_the_next(
     life.wait()
     sink = Sink()
     async with toolgate.open(f"sqlite:///{database}") as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
         await until(lambda: sink.numbers[-1:] == [3 * calls], within_s=PATIENCE_S)  # without any call
         assert realm.relay is not None
     first = sink.numbers[0]
@@ -161,16 +161,16 @@ async def test_of_two_processes_one_tells_the_sink_and_the_other_takes_over(
 async def test_what_was_pruned_before_it_was_told_is_told_as_a_gap(database: Path) -> None:
     url = f"sqlite:///{database}"
     async with toolgate.open(url) as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=Sink(is_up=False), sink_name="audit")
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=Sink(is_up=False), sink_name="audit")
         await gate.call("ping", context=SHOP)
         at = (await gate.events(project="shop"))[-1].at
         assert realm.relay is not None
     assert remove_events_before(database, at + timedelta(microseconds=1)) == 3
     sink, before = Sink(), METRICS._sinks.get(("audit", "missed"), 0)
     async with toolgate.open(url) as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
         await gate.call("ping", context=SHOP)
-        assert await gate.heard(project="shop", timeout_s=PATIENCE_S)
+        assert await gate.host.sink_heard(project="shop", timeout_s=PATIENCE_S)
         assert realm.relay is not None
     (name, gap), *rest = sink.told
     assert (name, gap["from"], gap["to"], gap["count"], gap["sink"]) == ("sink.gap", 1, 3, 3, "audit")
@@ -181,20 +181,20 @@ async def test_what_was_pruned_before_it_was_told_is_told_as_a_gap(database: Pat
 
 async def test_what_a_sink_missed_is_told_after_a_restart(url: str) -> None:
     async with toolgate.open(url) as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=Sink(is_up=False), sink_name="audit")
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=Sink(is_up=False), sink_name="audit")
         for _ in range(3):
             assert (await gate.call("ping", context=SHOP)).success
         assert realm.relay is not None
     sink = Sink()
     async with toolgate.open(url) as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
-        assert await gate.heard(project="shop", timeout_s=PATIENCE_S)
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
+        assert await gate.host.sink_heard(project="shop", timeout_s=PATIENCE_S)
     assert sink.numbers == list(range(1, 10))
     again = Sink()
     async with toolgate.open(url) as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=again, sink_name="audit")
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=again, sink_name="audit")
         await gate.call("ping", context=SHOP)
-        assert await gate.heard(project="shop", timeout_s=PATIENCE_S)
+        assert await gate.host.sink_heard(project="shop", timeout_s=PATIENCE_S)
         assert realm.relay is not None
     assert again.numbers == [10, 11, 12]
 
@@ -203,7 +203,7 @@ async def test_a_required_sink_that_another_process_tells_is_waited_for(url: str
     sink, idle = Sink(), Sink()
     async with toolgate.open(url) as one, toolgate.open(url) as two:
         realms = [
-            gate.attach("shop", ToolRegistry([ping]), sink=which, sink_name="audit", sink_required=True)
+            gate.host.attach("shop", ToolRegistry([ping]), sink=which, sink_name="audit", sink_required=True)
             for gate, which in ((one, sink), (two, idle))
         ]
         for realm, timeout_s in zip(realms, (PATIENCE_S, PATIENCE_S), strict=True):
@@ -226,7 +226,7 @@ async def test_a_database_that_fails_while_the_sink_is_told_delays_it_and_no_mor
 ) -> None:
     sink = Sink()
     async with toolgate.open(f"sqlite:///{database}") as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")
         store, is_away = gate._driver.store, True
         events = store.events
 

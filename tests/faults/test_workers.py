@@ -52,7 +52,7 @@ async def begun(gate: Gate, fleet: Fleet, tool: str, call_id: str, **payload: fl
 
     async def is_taken() -> bool:
         try:
-            return (await gate.record(call_id, project=PROJECT)).runner is not None
+            return (await gate.calls.get(call_id, project=PROJECT)).runner is not None
         except toolgate.errors.NotFoundError:
             return False
 
@@ -69,7 +69,7 @@ async def test_what_a_killed_worker_had_is_unknown_or_runs_at_another(gate: Gate
     fleet.start("worker")
     done = await asyncio.wait_for(read, PATIENCE_S)
     assert done.status is Status.COMPLETED
-    assert (await gate.record("read", project=PROJECT)).attempt == 2
+    assert (await gate.calls.get("read", project=PROJECT)).attempt == 2
     assert fleet.lines("effects") == []
 
 
@@ -105,9 +105,9 @@ async def test_a_worker_behind_a_line_that_breaks_and_is_slow_loses_nothing(gate
         async with toolgate.open(distant, tools=TOOLS) as worker:
             line.delay_s = 0.005
             first = await gate.call("send", context=CONTEXT, call_id="first", wait=False)
-            assert (await worker.work(first.call_id, by="worker:far", project=PROJECT)).success
+            assert (await worker.remote.work(first.call_id, by="worker:far", project=PROJECT)).success
             await gate.call("send", {"before_s": 0.2}, context=CONTEXT, call_id="second", wait=False)
-            working = asyncio.ensure_future(worker.work("second", by="worker:far", project=PROJECT, lease_s=30))
+            working = asyncio.ensure_future(worker.remote.work("second", by="worker:far", project=PROJECT, lease_s=30))
             await until(lambda: "second" in fleet.lines("begun"))
             line.cut()
             await until(lambda: "second" in fleet.lines("effects"))
@@ -120,7 +120,7 @@ async def test_a_worker_behind_a_line_that_breaks_and_is_slow_loses_nothing(gate
 
 
 async def _is(gate: Gate, call_id: str, status: Status) -> bool:
-    return (await gate.record(call_id, project=PROJECT)).status is status
+    return (await gate.calls.get(call_id, project=PROJECT)).status is status
 
 
 @pytest.mark.parametrize("wrong_by", [timedelta(hours=1), timedelta(hours=-1)])
@@ -133,7 +133,7 @@ async def test_a_worker_with_the_wrong_time_goes_by_the_databases(
     try:
         assert abs(store.now() - datetime.now(UTC)) < timedelta(seconds=30)
         await gate.call("send", {"before_s": 1.5}, context=CONTEXT, call_id="effect", wait=False)
-        done = await worker.work("effect", by="worker:wrong", project=PROJECT, lease_s=LEASE_S)
+        done = await worker.remote.work("effect", by="worker:wrong", project=PROJECT, lease_s=LEASE_S)
         assert done.status is Status.COMPLETED
         assert fleet.lines("effects") == ["effect"]
     finally:

@@ -163,7 +163,7 @@ def test_no_secret_is_in_any_file_beside_the_database(database: Path) -> None:
         files = [path for path in database.parent.rglob("*") if path.is_file()]
         assert any(path.name.endswith("-wal") for path in files), "written, and not yet moved to the main file"
         _search(files, canary)
-        assert len(gate.sync.calls(CallQuery())) == 1
+        assert len(gate.sync.calls.list(CallQuery())) == 1
     _search([path for path in database.parent.rglob("*") if path.is_file()], canary)
 
 

@@ -189,7 +189,7 @@ async def test_what_is_not_json_is_told_as_json_or_refused() -> None:
 async def test_an_action_may_be_a_mapping_and_ids_any_text() -> None:
     executor = ToolExecutor([ToolDefinition("echo", {}, echo)])
     assert (await executor.execute({"id": "order-7", "type": "echo", "payload": {"a": 1}})).data == {"a": 1}
-    assert (await executor.gate.record("order-7", project=executor.project)).tool_name == "echo"
+    assert (await executor.gate.calls.get("order-7", project=executor.project)).tool_name == "echo"
 
 
 async def test_execute_tool_answers_and_raises_nothing() -> None:
@@ -223,7 +223,7 @@ async def test_an_executor_on_a_gate_uses_its_tools_policy_and_record(tmp_path: 
         guest = ToolExecutor([ToolDefinition("echo", {}, echo)], gate=gate, project="guests")
         assert (await guest.execute(act("echo", a=1))).data == {"a": 1}
         assert (await gate.call("put")).success  # the gate's own project still goes by its own tools
-        assert [call.tool_name for call in await gate.calls(toolgate_query("guests"))] == ["echo"]
+        assert [call.tool_name for call in await gate.calls.list(toolgate_query("guests"))] == ["echo"]
         await gate.set_policy(Policy(default=Default.DENY, revision="closed"), by="ann")
         relaxed = ToolExecutor(gate=gate, config=ToolExecutorConfig(require_approval_for_risky=False))
         for executor in (at_home, guest, relaxed):

@@ -41,7 +41,7 @@ async def park(gate: Gate, tool: str, arguments: dict[str, object] | None = None
     """Make a call that must be asked about, without waiting, and return its approval."""
     result = await gate.call(tool, arguments, wait=False, **options)
     assert result.approval_id is not None, result
-    return await gate.approval(result.approval_id)
+    return await gate.approvals.get(result.approval_id)
 
 
 def names(events: Iterable[Event]) -> list[str]:

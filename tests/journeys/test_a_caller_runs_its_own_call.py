@@ -62,7 +62,7 @@ async def test_it_runs_with_what_a_person_made_of_it_and_joins_who_asks_again(op
     async with open_gate(tools=[plain(requires_approval=True)]) as gate:
         parked = await gate.call("send", {"n": 1}, call_id="c1", wait=False)
         running = asyncio.ensure_future(gate.run_here("c1", caller))
-        await gate.edit(str(parked.approval_id), {"n": 7}, by="ann")
+        await gate.approvals.edit(str(parked.approval_id), {"n": 7}, by="ann")
         assert (await running).data == {"sent": 7}
         again = await gate.call("send", {"n": 1}, call_id="c1")
         assert (again.data, again.joined, caller.given) == ({"sent": 7}, True, [{"n": 7}])
@@ -123,7 +123,7 @@ async def test_one_that_nobody_comes_for_times_out_and_its_approval_stays_what_i
         assert (result.status, result.error_code, caller.given) == (Status.TIMEOUT, "unclaimed", [])
         assert names(await gate.events(call_id=parked.call_id))[-1] == "tool.denied"
         if asked:
-            assert (await gate.approval(str(parked.approval_id))).status is ApprovalStatus.APPROVED
+            assert (await gate.approvals.get(str(parked.approval_id))).status is ApprovalStatus.APPROVED
 
 
 async def _is(gate: Gate, call_id: str, status: Status) -> bool:

@@ -50,7 +50,7 @@ async def test_a_no_cannot_be_turned_into_a_yes(open_gate: Open) -> None:
         await gate.decide(approval.id, "deny", by="ann")
         with pytest.raises(DecisionConflictError, match="already denied by ann"):
             await gate.decide(approval.id, "approve", by="bob")
-        assert (await gate.approval(approval.id)).decided_by == "ann"
+        assert (await gate.approvals.get(approval.id)).decided_by == "ann"
 
 
 async def test_a_no_is_told_as_a_decision_and_a_denial(open_gate: Open) -> None:

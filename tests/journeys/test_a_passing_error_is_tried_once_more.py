@@ -163,7 +163,7 @@ async def test_a_second_attempt_does_not_run_unheard_either(open_gate: Open) -> 
             heard.append(type)
 
     async with open_gate() as gate:
-        realm = gate.attach("shop", ToolRegistry([shaky.tool(effects="read")]), sink=Sink(), sink_required=True)
+        realm = gate.host.attach("shop", ToolRegistry([shaky.tool(effects="read")]), sink=Sink(), sink_required=True)
         result = await gate.call("look", {"names": []}, context=toolgate.Context(project="shop"))
         assert (result.status, result.error, len(shaky.seen)) == (Status.FAILED, "the line went dead", 1)
         assert heard == ["tool.invoked", "tool.started"]

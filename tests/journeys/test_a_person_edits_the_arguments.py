@@ -52,14 +52,14 @@ async def test_the_edited_arguments_run_and_the_difference_is_kept(open_gate: Op
         first = await park(gate, "pay", given)
         edited = {**first.arguments, "amount": 90}
         assert edited["password"] != "correct-horse-9"
-        result = await gate.edit(first.id, edited, by="ann", reason="too much", digest=first.digest)
+        result = await gate.approvals.edit(first.id, edited, by="ann", reason="too much", digest=first.digest)
         assert result.approval_id != first.id
         assert (await gate.wait(first.call_id)).success
         assert RAN == [{"to": "bob", "amount": 90, "password": "correct-horse-9"}]
-        second = await gate.approval(str(result.approval_id))
+        second = await gate.approvals.get(str(result.approval_id))
         assert (second.status, second.edited_from, second.decided_by) == ("approved", first.id, "ann")
         assert second.difference == {"amount": {"before": 900, "after": 90}}
-        assert (await gate.approval(first.id)).status == "expired"
+        assert (await gate.approvals.get(first.id)).status == "expired"
         told = names(await gate.events(call_id=first.call_id))
         assert told[1:5] == ["approval.requested", "approval.edited", "approval.requested", "approval.decided"]
         assert "correct-horse" not in str([event.data for event in await gate.events()])
@@ -70,8 +70,8 @@ async def test_arguments_that_do_not_fit_leave_the_question_open(open_gate: Open
     async with open_gate(tools=[tool()]) as gate:
         approval = await park(gate, "pay", {"to": "bob"})
         with pytest.raises((ToolInputError, UsageError)):
-            await gate.edit(approval.id, arguments, by="ann")
-        assert (await gate.approval(approval.id)).is_pending
+            await gate.approvals.edit(approval.id, arguments, by="ann")
+        assert (await gate.approvals.get(approval.id)).is_pending
         assert RAN == []
 
 
@@ -79,8 +79,8 @@ async def test_arguments_a_rule_denies_cannot_be_edited_in(open_gate: Open) -> N
     async with open_gate(tools=[tool()], policy=Policy(rules=(deny_eve,), revision="eve")) as gate:  # type: ignore[arg-type]  # a function with a name is a rule
         approval = await park(gate, "pay", {"to": "bob"})
         with pytest.raises(ToolDeniedError, match="not to eve"):
-            await gate.edit(approval.id, {"to": "eve"}, by="ann")
-        assert (await gate.approval(approval.id)).is_pending
+            await gate.approvals.edit(approval.id, {"to": "eve"}, by="ann")
+        assert (await gate.approvals.get(approval.id)).is_pending
 
 
 async def test_an_edit_counts_as_one_vote_on_what_it_asks(open_gate: Open) -> None:
@@ -88,7 +88,7 @@ async def test_an_edit_counts_as_one_vote_on_what_it_asks(open_gate: Open) -> No
     async with open_gate(tools=[tool()], policy=policy) as gate:
         approval = await park(gate, "pay", {"to": "bob", "amount": 5})
         await gate.decide(approval.id, "approve", by="cid")
-        result = await gate.edit(approval.id, {"to": "bob", "amount": 4}, by="ann")
+        result = await gate.approvals.edit(approval.id, {"to": "bob", "amount": 4}, by="ann")
         assert (result.status, RAN) == (Status.AWAITING_APPROVAL, [])
         with pytest.raises(DecisionConflictError):
             await gate.decide(approval.id, "approve", by="dia")
@@ -103,8 +103,8 @@ async def test_an_edit_is_prepared_anew(open_gate: Open) -> None:
 
     async with open_gate(tools=[tool(prepare=prepare)]) as gate:
         approval = await park(gate, "pay", {"to": "bob"})
-        result = await gate.edit(approval.id, {"to": "cid"}, by="ann")
-        assert (await gate.approval(str(result.approval_id))).preview == "to cid"
+        result = await gate.approvals.edit(approval.id, {"to": "cid"}, by="ann")
+        assert (await gate.approvals.get(str(result.approval_id))).preview == "to cid"
         assert (await gate.wait(approval.call_id)).success
         assert RAN == [{"to": "cid"}]
 
@@ -113,7 +113,7 @@ async def test_racing_edits_and_decisions_have_one_winner(open_gate: Open) -> No
     async with open_gate(tools=[tool()]) as gate:
         approval = await park(gate, "pay", {"to": "bob", "amount": 0})
         tries = [
-            gate.edit(approval.id, {"to": "bob", "amount": number}, by="ann")
+            gate.approvals.edit(approval.id, {"to": "bob", "amount": number}, by="ann")
             if number % 3
             else gate.decide(approval.id, "approve" if number % 2 else "deny", by="bob")
             for number in range(30)
@@ -132,7 +132,7 @@ async def test_an_undo_cannot_be_edited(open_gate: Open) -> None:
         await until(gate.pending)
         (approval,) = await gate.pending()
         with pytest.raises(UsageError, match="undo"):
-            await gate.edit(approval.id, {}, by="ann")
+            await gate.approvals.edit(approval.id, {}, by="ann")
         await gate.decide(approval.id, "deny", by="ann")
         await undoing
 
@@ -143,10 +143,10 @@ async def test_a_process_without_the_tool_checks_the_schema_and_leaves_the_rest_
         approval = await park(gate, "pay", {"to": "bob"}, context=Context(principal="agent:x"))
         gate.registry.discard("pay")
         with pytest.raises(ToolInputError, match="schema"):
-            await gate.edit(approval.id, {"to": 7}, by="ann")
-        result = await gate.edit(approval.id, {"to": "cid"}, by="ann")
+            await gate.approvals.edit(approval.id, {"to": 7}, by="ann")
+        result = await gate.approvals.edit(approval.id, {"to": "cid"}, by="ann")
         assert result.status is Status.APPROVED
-        fresh = await gate.approval(str(result.approval_id))
+        fresh = await gate.approvals.get(str(result.approval_id))
         assert (fresh.message, fresh.input_schema) == (approval.message, approval.input_schema)
         gate.register(held)
         assert (await gate.wait(approval.call_id)).success

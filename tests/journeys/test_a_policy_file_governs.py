@@ -14,7 +14,7 @@ from tests.journeys.scene import Open, names, park
 import toolgate
 from toolgate import Context, Gate
 from toolgate.errors import PolicyError, UsageError
-from toolgate.gate import keeper
+from toolgate.gate import policies
 from toolgate.kernel.call import Status
 from toolgate.kernel.policy import Policy
 from toolgate.policy import load_policy
@@ -47,13 +47,13 @@ async def test_reasons_and_facts_are_kept_with_the_call(open_gate: Open, tmp_pat
     text = "tools: {look: {decision: allow, allowed_paths: ['**'], arguments: [{field: path, equals: x, then: ask}]}}"
     async with open_with(open_gate, tmp_path, text) as gate:
         done = await gate.call("look", {"path": "a.txt"})
-        row = await gate.record(done.call_id)
+        row = await gate.calls.get(done.call_id)
         assert row.reasons == ("decision: the policy allows it",)
         assert row.facts["paths"][0]["path"] == str(tmp_path / "a.txt")
         assert row.policy_revision == gate.policy.revision
         denied = await gate.call("look", {"path": "/etc/passwd"})
         assert denied.status is Status.DENIED
-        assert (await gate.record(denied.call_id)).reasons == (
+        assert (await gate.calls.get(denied.call_id)).reasons == (
             "decision: the policy allows it",
             "paths: Path /etc/passwd not in allowed paths",
         )
@@ -63,9 +63,9 @@ async def test_a_secret_in_a_path_is_not_recorded(open_gate: Open, tmp_path: Pat
     text = "tools: {look: {decision: allow, allowed_paths: ['**']}}"
     async with open_with(open_gate, tmp_path, text, secrets=["hunter2-hunter2"]) as gate:
         done = await gate.call("look", {"path": "hunter2-hunter2/x"})
-        assert "hunter2" not in str((await gate.record(done.call_id)).facts)
+        assert "hunter2" not in str((await gate.calls.get(done.call_id)).facts)
         denied = await gate.call("look", {"path": "/hunter2-hunter2"})
-        assert "hunter2" not in f"{denied.error} {(await gate.record(denied.call_id)).reasons}"
+        assert "hunter2" not in f"{denied.error} {(await gate.calls.get(denied.call_id)).reasons}"
 
 
 async def test_terms_reach_the_approval(open_gate: Open, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_what_is_denied_is_not_prepared(open_gate: Open, tmp_path: Path) -
 async def test_a_changed_file_is_followed_and_a_wrong_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "LOOK_AFTER_S", 0.0)
+    monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
     path = write(tmp_path, "tools: {pay: {decision: allow}}")
     async with toolgate.open("memory://", tools=[pay], policy=path, workspace=tmp_path) as gate:
         first = gate.policy.revision
@@ -197,19 +197,19 @@ async def test_a_changed_file_is_followed_and_a_wrong_one_is_not(
         assert events[0].data["kept"] == first
         assert "did you mean" not in events[0].data["problems"]
         assert (events[1].data["from"], events[1].data["by"]) == (first, "policy:files")
-        monkeypatch.setattr(keeper, "LOOK_AFTER_S", 3600.0)
+        monkeypatch.setattr(policies, "LOOK_AFTER_S", 3600.0)
         write(tmp_path, "tools: {pay: {decision: allow}}")
         assert (await gate.call("pay", {"amount": 1})).status is Status.DENIED
-        assert (await gate.reload_policy(by="ann")).revision == first
-        assert (await gate.reload_policy(by="ann")).revision == first  # nothing changed, nothing told
+        assert (await gate.host.reload_policy(by="ann")).revision == first
+        assert (await gate.host.reload_policy(by="ann")).revision == first  # nothing changed, nothing told
         write(tmp_path, "tools: 5")
         with pytest.raises(PolicyError):
-            await gate.reload_policy(by="ann")
+            await gate.host.reload_policy(by="ann")
         assert len(await gate.events(project="_system")) == 4
 
 
 async def test_an_approved_call_meets_the_changed_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "LOOK_AFTER_S", 0.0)
+    monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
     path = write(tmp_path, "tools: {pay: {decision: ask}}")
     async with toolgate.open("memory://", tools=[pay], policy=path) as gate:
         approval = await park(gate, "pay", {"amount": 5})
@@ -227,7 +227,7 @@ async def test_a_gate_is_not_opened_without_its_policy(tmp_path: Path) -> None:
 
 def test_a_policy_that_came_from_no_file_is_not_reloaded() -> None:
     with toolgate.open("memory://", policy=Policy()) as gate, pytest.raises(UsageError, match="set_policy"):
-        gate.sync.reload_policy(by="ann")
+        gate.sync.host.reload_policy(by="ann")
 
 
 async def test_a_gate_may_be_built_from_a_source(tmp_path: Path) -> None:

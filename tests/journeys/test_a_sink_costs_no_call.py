@@ -71,7 +71,7 @@ class HangingTry(HangingThread):
 async def test_calls_go_on_while_the_sink_hangs_and_it_hears_them_later(kind: Callable[[], Hanging]) -> None:
     sink = kind()
     async with asyncio.timeout(CEILING_S), toolgate.open() as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink)
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink)
         for _ in range(CALLS):
             assert (await gate.call("ping", context=context())).success
         assert sink.is_busy
@@ -87,7 +87,7 @@ async def test_a_gate_closes_although_its_sink_hangs(kind: Callable[[], Hanging]
     sink = kind()
     async with asyncio.timeout(CEILING_S):
         gate = toolgate.open()
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink)
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink)
         await gate.call("ping", context=context())
         await gate.aclose()
         assert sink.is_busy or kind is Hanging
@@ -136,7 +136,7 @@ class Unsteady:
 async def test_a_sink_that_always_raises_costs_no_call_and_the_record_is_whole() -> None:
     sink = Unsteady()
     async with toolgate.open() as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink)
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink)
         for _ in range(CALLS):
             assert (await gate.call("ping", context=context())).success
         assert (sink.told, realm.relay is not None) == ([], True)
@@ -147,7 +147,7 @@ async def test_a_sink_that_always_raises_costs_no_call_and_the_record_is_whole()
 async def test_a_sink_that_recovers_is_told_all_in_order_without_another_call() -> None:
     sink = Unsteady()
     async with toolgate.open() as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=sink)
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink)
         await gate.call("ping", context=context())
         sink.works = True
         await until(lambda: len(sink.told) == 3)
@@ -192,7 +192,7 @@ async def test_a_slow_sink_hears_ten_thousand_events_and_calls_do_not_wait_for_i
             told.append(data["seq"])
 
     async with toolgate.open() as gate:
-        realm = gate.attach("shop", ToolRegistry([ping]), sink=Slow())
+        realm = gate.host.attach("shop", ToolRegistry([ping]), sink=Slow())
         for _ in range(3334):
             await gate.call("ping", context=context())
         assert len(told) < 10_000

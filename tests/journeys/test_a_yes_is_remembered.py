@@ -37,7 +37,7 @@ async def granted(gate: Any, arguments: dict[str, object], **remember: Any) -> G
     await gate.decide(approval.id, "approve", by="ann", remember=Remember(**remember))
     await gate.wait(approval.call_id)
     RAN.clear()
-    found: list[Grant] = await gate.grants(GrantQuery())
+    found: list[Grant] = await gate.grants.list(GrantQuery())
     return found[-1]
 
 
@@ -48,7 +48,7 @@ async def test_the_same_call_runs_again_without_asking_and_the_audit_names_the_g
         assert (done.status, done.approved_by) == (Status.COMPLETED, grant.name)
         (started,) = [e for e in await gate.events(call_id=done.call_id) if e.type == "tool.started"]
         assert started.data["approved_by"] == grant.name
-        (kept,) = await gate.grants(GrantQuery())
+        (kept,) = await gate.grants.list(GrantQuery())
         assert [use.call_id for use in kept.used] == [done.call_id]
         (told,) = [e for e in await gate.events() if e.type == "grant.created"]
         assert (told.data["granted_by"], told.data["uses"]) == ("ann", 2)
@@ -98,13 +98,13 @@ async def test_a_revoked_grant_lets_nothing_start(open_gate: Open) -> None:
     async with open_gate(tools=[tool()]) as gate:
         grant = await granted(gate, {"path": "a"})
         with pytest.raises(NotAllowedError):
-            await gate.revoke(grant.id, by="agent:local")
+            await gate.grants.revoke(grant.id, by="agent:local")
         with pytest.raises(NotFoundError):
-            await gate.revoke("no-such-grant", by="bob")
-        revoked = await gate.revoke(grant.id, by="bob", reason="enough")
+            await gate.grants.revoke("no-such-grant", by="bob")
+        revoked = await gate.grants.revoke(grant.id, by="bob", reason="enough")
         assert (revoked.revoked_by, revoked.reason) == ("bob", "enough")
         with pytest.raises(DecisionConflictError):
-            await gate.revoke(grant.id, by="cid")
+            await gate.grants.revoke(grant.id, by="cid")
         assert (await gate.call("write", {"path": "a"}, wait=False)).is_pending
         assert [e.data["reason"] for e in await gate.events() if e.type == "grant.revoked"] == ["enough"]
 
@@ -122,13 +122,13 @@ async def test_what_cannot_be_remembered_is_refused(open_gate: Open) -> None:
             await gate.decide(approval.id, "approve", by="ann", remember=Remember())
         with pytest.raises(UsageError, match="Only a yes"):
             await gate.decide(approval.id, "deny", by="ann", remember=Remember())
-        assert (await gate.approval(approval.id)).votes == ()
+        assert (await gate.approvals.get(approval.id)).votes == ()
 
 
 async def test_an_edit_can_be_remembered_for_what_it_became(open_gate: Open) -> None:
     async with open_gate(tools=[tool()]) as gate:
         approval = await park(gate, "write", {"path": "a"})
-        await gate.edit(approval.id, {"path": "b"}, by="ann", remember=Remember())
+        await gate.approvals.edit(approval.id, {"path": "b"}, by="ann", remember=Remember())
         await gate.wait(approval.call_id)
         assert (await gate.call("write", {"path": "b"})).success
         assert (await gate.call("write", {"path": "a"}, wait=False)).is_pending
@@ -137,6 +137,6 @@ async def test_an_edit_can_be_remembered_for_what_it_became(open_gate: Open) -> 
 async def test_secrets_are_in_no_grant_anybody_reads(open_gate: Open) -> None:
     async with open_gate(tools=[tool()]) as gate:
         await granted(gate, {"password": "correct-horse-9"})
-        (grant,) = await gate.grants(GrantQuery())
+        (grant,) = await gate.grants.list(GrantQuery())
         assert "correct-horse" not in str(grant) + str([event.data for event in await gate.events()])
         assert (await gate.call("write", {"password": "correct-horse-9"})).success

@@ -119,7 +119,7 @@ async def test_an_answer_that_comes_second_changes_nothing(open_gate: Open, capl
         let_answer.set()
         await until(lambda: "came second" in caplog.text)
         assert (await gate.wait(approval.call_id)).success
-        assert (await gate.approval(approval.id)).status is ApprovalStatus.APPROVED
+        assert (await gate.approvals.get(approval.id)).status is ApprovalStatus.APPROVED
 
 
 async def test_a_blocking_approver_does_not_hold_up_the_loop(open_gate: Open) -> None:
@@ -144,7 +144,7 @@ async def test_an_approver_may_be_a_channel_of_ones_own(open_gate: Open) -> None
     async with open_gate(tools=[TOOL], approver=Phone()) as gate:
         result = await gate.call("write")
         assert result.approved_by == "carol"
-        assert (await gate.approval(str(result.approval_id))).reason == "called me"
+        assert (await gate.approvals.get(str(result.approval_id))).reason == "called me"
 
 
 def test_a_question_outlives_the_loop_it_was_asked_on(open_gate: Open) -> None:

@@ -45,15 +45,15 @@ async def test_an_approver_who_changes_what_was_shown_changes_nothing(open_gate:
     async with open_gate(tools=[write], approver=meddle) as gate:
         result = await gate.call("write", arguments())
         assert seen == [("/a", ["one"])]
-        assert (await gate.record(result.call_id)).shown == arguments()
-        assert (await gate.approval(str(result.approval_id))).arguments == arguments()
+        assert (await gate.calls.get(result.call_id)).shown == arguments()
+        assert (await gate.approvals.get(str(result.approval_id))).arguments == arguments()
 
 
 async def test_whoever_looks_at_pending_approvals_cannot_change_what_others_see(open_gate: Open) -> None:
     async with open_gate(tools=[write]) as gate:
         approval = await park(gate, "write", arguments())
         (await gate.pending())[0].arguments["path"] = "/harmless"
-        (await gate.approval(approval.id)).arguments["path"] = "/harmless"
+        (await gate.approvals.get(approval.id)).arguments["path"] = "/harmless"
         assert (await gate.pending())[0].arguments == arguments()
 
 
@@ -66,7 +66,7 @@ async def test_a_handler_that_changes_its_input_changes_no_record(open_gate: Ope
     definition = ToolDefinition(name="meddle", handler=meddle)
     async with open_gate(tools=[definition]) as gate:
         result = await gate.call("meddle", {"path": "/a"})
-        record = await gate.record(result.call_id)
+        record = await gate.calls.get(result.call_id)
         assert (record.arguments, record.shown) == (b'{"path":"/a"}', {"path": "/a"})
 
 

@@ -171,7 +171,7 @@ async def test_a_reported_failure_keeps_its_words_and_data(open_gate: Open, erro
         result = await gate.call("broken")
         assert result.status is Status.FAILED
         assert told in str(result.error)
-        assert (await gate.record(result.call_id)).shown_result == {"tried": 3}
+        assert (await gate.calls.get(result.call_id)).shown_result == {"tried": 3}
 
 
 async def test_artifacts_are_counted_and_returned(open_gate: Open) -> None:

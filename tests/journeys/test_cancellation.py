@@ -85,7 +85,7 @@ async def test_cancelling_a_parked_call_closes_its_approval(open_gate: Open, wor
         approval = await park(gate, "work")
         result = await gate.cancel(approval.call_id, reason="not needed any more")
         assert (result.status, result.error_code) == (Status.CANCELLED, "cancelled")
-        closed = await gate.approval(approval.id)
+        closed = await gate.approvals.get(approval.id)
         assert (closed.status, closed.reason) == (ApprovalStatus.EXPIRED, "cancelled")
         assert names(await gate.events(call_id=approval.call_id))[-2:] == ["approval.expired", "tool.cancelled"]
         with pytest.raises(ToolCancelledError, match="not needed any more"):

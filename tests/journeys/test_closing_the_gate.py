@@ -118,7 +118,7 @@ def test_a_call_that_runs_for_a_plain_thread_is_stopped_and_told(open_gate: Open
         lambda gate: gate.call("write"),
         lambda gate: gate.wait("c1"),
         lambda gate: gate.decide("a1", "approve", by="ann"),
-        lambda gate: gate.extend("a1", 60, by="ann"),
+        lambda gate: gate.approvals.extend("a1", 60, by="ann"),
         lambda gate: gate.cancel("c1"),
         lambda gate: gate.undo("c1"),
         lambda gate: gate.undo_run("r1"),

@@ -34,7 +34,7 @@ async def test_a_call_nobody_decides_times_out_and_is_not_denied(open_gate: Open
         assert (result.status, result.error_code) == (Status.TIMEOUT, "approval_timeout")
         with pytest.raises(ToolApprovalTimeoutError):
             result.unwrap()
-        approval = await gate.approval(str(result.approval_id))
+        approval = await gate.approvals.get(str(result.approval_id))
         assert (approval.status, approval.reason) == (ApprovalStatus.EXPIRED, "timeout")
         assert ran == []
 
@@ -58,14 +58,14 @@ async def test_a_yes_that_comes_too_late_is_refused(open_gate: Open) -> None:
         with pytest.raises(DecisionConflictError, match="already expired"):
             await gate.decide(str(result.approval_id), "approve", by="ann")
         with pytest.raises(DecisionConflictError):
-            await gate.extend(str(result.approval_id), 60, by="ann")
+            await gate.approvals.extend(str(result.approval_id), 60, by="ann")
         assert ran == []
 
 
 async def test_an_extended_approval_can_still_be_decided(open_gate: Open) -> None:
     async with open_gate(tools=[TOOL]) as gate:
         approval = await park(gate, "write", approval_timeout_s=1)
-        longer = await gate.extend(approval.id, 60, by="ann")
+        longer = await gate.approvals.extend(approval.id, 60, by="ann")
         assert longer.expires_at > approval.expires_at
         assert names(await gate.events(call_id=approval.call_id))[-1] == "approval.extended"
         await gate.decide(approval.id, "approve", by="ann")
@@ -75,7 +75,7 @@ async def test_an_extended_approval_can_still_be_decided(open_gate: Open) -> Non
 async def test_an_approval_can_be_extended_to_less(open_gate: Open) -> None:
     async with open_gate(tools=[TOOL]) as gate:
         approval = await park(gate, "write")
-        await gate.extend(approval.id, SHORT_S, by="ann")
+        await gate.approvals.extend(approval.id, SHORT_S, by="ann")
         assert (await gate.wait(approval.call_id)).status is Status.TIMEOUT
 
 
@@ -84,7 +84,7 @@ async def test_an_approval_is_extended_by_a_real_span_only(open_gate: Open, seco
     async with open_gate(tools=[TOOL]) as gate:
         approval = await park(gate, "write")
         with pytest.raises(UsageError):
-            await gate.extend(approval.id, seconds, by="ann")
+            await gate.approvals.extend(approval.id, seconds, by="ann")
 
 
 async def test_the_tool_and_the_policy_may_set_the_time(open_gate: Open) -> None:

@@ -131,7 +131,7 @@ async def test_a_tool_calls_another_through_the_gate(open_gate: Open) -> None:
         invoked = [event for event in await gate.events() if event.type == "tool.invoked"]
         parents = [event.data.get("parent_call_id") for event in invoked]
         assert parents == [None, "outer-1", None, "outer_sync-1"]
-        nested = await gate.record(str(invoked[1].call_id))
+        nested = await gate.calls.get(str(invoked[1].call_id))
         assert (nested.context.principal, nested.context.run_id, nested.context.depth) == ("agent:a", "r1", 1)
         assert nested.context.roles == {"x"}
 

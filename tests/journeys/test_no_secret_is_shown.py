@@ -32,7 +32,7 @@ def shown(caplog: pytest.LogCaptureFixture) -> Any:
         for project in ("default", "_system"):
             seen += [event.body for event in await gate.events(project=project, limit=10_000)]
         seen += await gate._driver.store.approvals(ApprovalQuery())
-        for call in await gate.calls(CallQuery(limit=10_000)):
+        for call in await gate.calls.list(CallQuery(limit=10_000)):
             seen += [call.shown, call.shown_result, call.preview, call.error, call.reasons, call.tool_name, call.id]
         seen += [(result.error, result.error_code, result) for result in results if result.data is None]
         seen += [record.getMessage() for record in caplog.records]
@@ -202,7 +202,7 @@ async def test_a_broken_approver_does_not_tell_its_secret(open_gate: Open, shown
 
 async def test_a_secret_learned_later_is_masked_from_then_on(open_gate: Open, shown: Any) -> None:
     async with open_gate(tools=[ToolDefinition(name="give", handler=give)]) as gate:
-        gate.masker.add(CANARY)
+        gate.host.masker.add(CANARY)
         await gate.call("give", {"text": CANARY})
         assert CANARY not in await shown(gate)
 

@@ -111,7 +111,7 @@ async def test_only_people_decide(open_gate: Open, kind: PrincipalKind) -> None:
         with pytest.raises(NotAllowedError, match="only people decide"):
             await gate.decide(approval.id, "approve", by=Principal(name="robot", kind=kind))
         with pytest.raises(NotAllowedError):
-            await gate.extend(approval.id, 60, by=Principal(name="robot", kind=kind))
+            await gate.approvals.extend(approval.id, 60, by=Principal(name="robot", kind=kind))
 
 
 async def test_a_decision_about_something_else_than_was_shown_is_refused(open_gate: Open) -> None:
@@ -130,7 +130,7 @@ async def test_an_unknown_approval_and_one_of_another_project_look_the_same(open
             with pytest.raises(NotFoundError):
                 await gate.decide(approval_id, "approve", by="ann", project=project)
             with pytest.raises(NotFoundError):
-                await gate.approval(approval_id, project=project)
+                await gate.approvals.get(approval_id, project=project)
 
 
 async def test_a_call_nobody_waits_for_runs_once_approved(open_gate: Open) -> None:

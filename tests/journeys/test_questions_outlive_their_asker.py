@@ -109,5 +109,5 @@ async def test_a_call_for_a_worker_approved_while_nobody_was_there_is_offered_to
 
         await until(is_offered)
         assert PAID == []
-        result = await gate.work(asked.call_id, by="worker:1")
+        result = await gate.remote.work(asked.call_id, by="worker:1")
     assert (result.data, PAID) == ("paid 5", [5])

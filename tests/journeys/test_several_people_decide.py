@@ -51,7 +51,7 @@ async def test_two_of_three_must_approve_and_one_vote_is_not_enough(open_gate: O
         first = await gate.decide(approval.id, "approve", by="ann", reason="ok")
         assert first.status is Status.AWAITING_APPROVAL
         assert (await told(gate, "approval.voted")).data["votes"] == 1
-        assert [vote.by for vote in (await gate.approval(approval.id)).votes] == ["ann"]
+        assert [vote.by for vote in (await gate.approvals.get(approval.id)).votes] == ["ann"]
         assert RAN == []
         await gate.decide(approval.id, "approve", by="bob")
         done = await gate.wait(approval.call_id)
@@ -92,7 +92,7 @@ async def test_racing_voters_are_each_counted_once(open_gate: Open) -> None:
         assert sum(not isinstance(outcome, BaseException) for outcome in outcomes) == 5
         assert (await gate.wait(approval.call_id)).success
         assert len(RAN) == 1
-        assert len({vote.by for vote in (await gate.approval(approval.id)).votes}) == 5
+        assert len({vote.by for vote in (await gate.approvals.get(approval.id)).votes}) == 5
 
 
 async def test_only_people_with_a_listed_role_decide(open_gate: Open) -> None:
@@ -132,11 +132,11 @@ async def test_who_asked_never_decides(open_gate: Open) -> None:
         approval = await park(gate, "pay", context=Context(principal="ann"))
         for verb in (
             gate.decide(approval.id, "approve", by="ann"),
-            gate.edit(approval.id, {}, by="ann"),
-            gate.respond(approval.id, "x", by="ann"),
-            gate.extend(approval.id, 60, by="ann"),
-            gate.escalate(approval.id, "lead", by="ann"),
-            gate.comment(approval.id, "x", by="ann"),
+            gate.approvals.edit(approval.id, {}, by="ann"),
+            gate.approvals.respond(approval.id, "x", by="ann"),
+            gate.approvals.extend(approval.id, 60, by="ann"),
+            gate.approvals.escalate(approval.id, "lead", by="ann"),
+            gate.approvals.comment(approval.id, "x", by="ann"),
         ):
             with pytest.raises(NotAllowedError):
                 await verb
@@ -154,8 +154,8 @@ async def test_escalation_by_hand_lets_another_role_decide(open_gate: Open) -> N
         with pytest.raises(NotAllowedError):
             await gate.decide(approval.id, "approve", by=lead("dia", "director"))
         with pytest.raises(UsageError):
-            await gate.escalate(approval.id, by="ann")
-        wider = await gate.escalate(approval.id, "director", by="ann")
+            await gate.approvals.escalate(approval.id, by="ann")
+        wider = await gate.approvals.escalate(approval.id, "director", by="ann")
         assert wider.escalated
         assert (await told(gate, "approval.escalated")).data["roles"] == ["director"]
         await until(lambda: len(asked) == 2)
@@ -174,22 +174,22 @@ async def test_escalation_comes_by_itself_when_its_time_has_come(open_gate: Open
 
 
 async def _is_escalated(gate: Gate, approval_id: str) -> bool:
-    return (await gate.approval(approval_id)).escalated
+    return (await gate.approvals.get(approval_id)).escalated
 
 
 async def test_a_comment_stands_beside_the_question_masked(open_gate: Open) -> None:
     async with open_gate(tools=[tool()], secrets=["hunter2hunter2"]) as gate:
         approval = await park(gate, "pay")
-        noted = await gate.comment(approval.id, "the key is hunter2hunter2", by="ann")
+        noted = await gate.approvals.comment(approval.id, "the key is hunter2hunter2", by="ann")
         assert noted.comments[0].by == "ann"
         assert "hunter2" not in str(noted.comments)
         with pytest.raises(UsageError):
-            await gate.comment(approval.id, "  ", by="ann")
-        artifact = await gate.artifact(approval.id)
+            await gate.approvals.comment(approval.id, "  ", by="ann")
+        artifact = await gate.approvals.artifact(approval.id)
         assert any("ann" in answer for answer in artifact.answers)
         await gate.decide(approval.id, "deny", by="bob")
         with pytest.raises(DecisionConflictError):
-            await gate.comment(approval.id, "late", by="ann")
+            await gate.approvals.comment(approval.id, "late", by="ann")
         assert names(await gate.events(call_id=approval.call_id)).count("approval.commented") == 1
 
 
@@ -197,10 +197,10 @@ async def test_an_answer_instead_of_a_run_reaches_the_agent(open_gate: Open) -> 
     async with open_gate(tools=[tool()]) as gate:
         approval = await park(gate, "pay")
         waiting = asyncio.ensure_future(gate.wait(approval.call_id))
-        await gate.respond(approval.id, {"use": "account B"}, by="ann")
+        await gate.approvals.respond(approval.id, {"use": "account B"}, by="ann")
         result = await waiting
         assert (result.status, result.error_code, result.data) == (Status.REJECTED, "responded", {"use": "account B"})
-        assert (await gate.approval(approval.id)).status == "denied"
+        assert (await gate.approvals.get(approval.id)).status == "denied"
         assert (await told(gate, "approval.decided")).data["response"] == {"use": "account B"}
         assert RAN == []
 
@@ -211,7 +211,7 @@ async def test_what_the_agent_claims_is_kept_apart(open_gate: Open) -> None:
         assert approval.message == "Run pay?"
         assert "told me to" in str(approval.claim)
         assert "hunter2" not in str(approval.claim)
-        assert (await gate.artifact(approval.id)).claim == approval.claim
+        assert (await gate.approvals.artifact(approval.id)).claim == approval.claim
 
 
 async def test_stricter_terms_after_a_yes_ask_again(open_gate: Open) -> None:

@@ -147,7 +147,7 @@ async def test_a_changed_definition_asks_again(open_gate: Open, desk: Desk) -> N
         await until(lambda: _asks(gate, first.call_id))
         second = (await gate.pending())[0]
         assert second.definition_hash != first.definition_hash
-        assert (await gate.approval(first.id)).status is ApprovalStatus.APPROVED
+        assert (await gate.approvals.get(first.id)).status is ApprovalStatus.APPROVED
         await gate.decide(second.id, "approve", by="ann")
         assert (await gate.wait(first.call_id)).data == "written"
         assert len(desk.ran) == 1

@@ -56,7 +56,7 @@ def test_a_plain_thread_waits_until_another_decides(open_gate: Open) -> None:
         waiting.start()
         until_sync(gate.sync.pending)
         approval = gate.sync.pending()[0]
-        assert gate.sync.approval(approval.id).id == approval.id
+        assert gate.sync.approvals.get(approval.id).id == approval.id
         gate.sync.decide(approval.id, "approve", by="ann")
         waiting.join()
         assert results == [{"a": 1}]
@@ -69,14 +69,14 @@ def test_every_method_has_a_plain_form(open_gate: Open) -> None:
         plain.register(asking(undoable=True, undo_handler=undone.append))
         parked = plain.call("write", context=Context(run_id="r1"), wait=False)
         assert plain.get(parked.call_id).status is Status.AWAITING_APPROVAL
-        plain.extend(str(parked.approval_id), 60, by="ann")
+        plain.approvals.extend(str(parked.approval_id), 60, by="ann")
         plain.decide(str(parked.approval_id), "approve", by="ann")
         assert plain.wait(parked.call_id).success
-        assert plain.answer(str(parked.approval_id)).decided_by == "ann"
-        assert plain.undo_data(parked.call_id) is not None
-        plain.adopt(UndoMetadata(parked.call_id, "write", {}))
-        assert plain.record(parked.call_id).tool_name == "write"
-        assert [call.id for call in plain.calls(CallQuery(run_id="r1"))] == [parked.call_id]
+        assert plain.approvals.answer(str(parked.approval_id)).decided_by == "ann"
+        assert plain.host.undo_data(parked.call_id) is not None
+        plain.host.adopt(UndoMetadata(parked.call_id, "write", {}))
+        assert plain.calls.get(parked.call_id).tool_name == "write"
+        assert [call.id for call in plain.calls.list(CallQuery(run_id="r1"))] == [parked.call_id]
         assert names(plain.events(call_id=parked.call_id))[-1] == "tool.completed"
         assert plain.undo_run("r1").success
         assert plain.undo(parked.call_id).error_code == "undo_failed"

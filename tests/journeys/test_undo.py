@@ -302,7 +302,7 @@ async def test_an_undo_that_cannot_be_stopped_leaves_the_record_claimed(open_gat
         written = await write(gate)
         undoing = asyncio.ensure_future(gate.undo(written.call_id))
         await until(started.is_set)
-        undo_call = next(call for call in await gate.calls(CallQuery()) if call.undo_of is not None)
+        undo_call = next(call for call in await gate.calls.list(CallQuery()) if call.undo_of is not None)
         await gate.cancel(undo_call.id)
         assert (await undoing).status is Status.UNKNOWN
         assert "another undo" in str((await gate.undo(written.call_id)).error)

@@ -47,16 +47,16 @@ async def test_a_finished_call_can_be_looked_up(open_gate: Open) -> None:
         done = await gate.call("double", {"number": 2})
         again = await gate.get(done.call_id)
         assert (again.data, again.duration_ms, again.approved_by) == (4, done.duration_ms, "policy:auto")
-        row = await gate.record(done.call_id)
+        row = await gate.calls.get(done.call_id)
         assert (row.shown, row.shown_result, row.status) == ({"number": 2}, 4, Status.COMPLETED)
-        assert await gate.calls(CallQuery(project="default")) == [row]
+        assert await gate.calls.list(CallQuery(project="default")) == [row]
 
 
 async def test_an_unknown_call_is_not_found(open_gate: Open) -> None:
     async with open_gate(tools=[double]) as gate:
         done = await gate.call("double", {"number": 2})
         for call_id, project in (("nobody", "default"), (done.call_id, "other")):
-            for look in (gate.get, gate.record, gate.wait):
+            for look in (gate.get, gate.calls.get, gate.wait):
                 with pytest.raises(NotFoundError):
                     await look(call_id, project=project)
 

@@ -51,5 +51,5 @@ def _model(gate: Gate, name: str, base_url: str | None, key: str | None, timeout
 
     model = ProviderModel.open(name, base_url=base_url, key=key, timeout_s=timeout_s)
     if model.key is not None:
-        gate.masker.add(model.key)
+        gate.host.masker.add(model.key)
     return model

@@ -98,7 +98,7 @@ class Caller:
 
     async def _row(self, made: Made) -> Call | None:
         try:
-            return await self._gate.record(made.call_id, project=self._run.project)
+            return await self._gate.calls.get(made.call_id, project=self._run.project)
         except NotFoundError:
             return None
 

@@ -65,7 +65,7 @@ class Work:
         self._tell = tell
         self._said: list[Said] = []
         self._mine = 0
-        self._discretion = Discretion(shop.gate.masker)
+        self._discretion = Discretion(shop.gate.host.masker)
         self._caller = Caller(shop.gate, run)
         self._began = monotonic()
 
@@ -149,7 +149,7 @@ class Work:
     async def _answer(self) -> Reply:
         shop, limits = self._shop, self._shop.limits
         said = told(recent(self._said, limits.history))
-        tools = shop.gate.offers(self.run.context)
+        tools = shop.gate.host.offers(self.run.context)
         question = Question(said=said, tools=tools, instructions=shop.instructions)
         left = None if limits.seconds is None else max(0.1, limits.seconds - self.run.worked_s)
         async with asyncio.timeout(left):

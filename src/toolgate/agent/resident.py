@@ -81,7 +81,7 @@ class Resident:
     async def begin(self, host: Host) -> None:
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self._stop_hearing = self._gate.hear(self._on_hint)
+        self._stop_hearing = self._gate.host.on_hint(self._on_hint)
         self._sweeping = self._loop.create_task(self._sweep(), name="toolgate-agent")
 
     async def accept(self, turn: Turn) -> Run:
@@ -97,9 +97,9 @@ class Resident:
             context=context,
             created_at=now,
             updated_at=now,
-            owner=self._gate.owner,
+            owner=self._gate.host.owner,
         )
-        said, mask = PersonSaid(text=turn.content), Discretion(self._gate.masker)
+        said, mask = PersonSaid(text=turn.content), Discretion(self._gate.host.masker)
         message = Message(
             project=run.project,
             id=turn.message_id,
@@ -197,7 +197,7 @@ class Resident:
     async def _take_up(self, run: Run) -> None:
         assert self._host is not None
         context = await self._host.context_of(run)
-        changes: dict[str, Any] = {"status": RunStatus.RUNNING, "owner": self._gate.owner, "waiting": ()}
+        changes: dict[str, Any] = {"status": RunStatus.RUNNING, "owner": self._gate.host.owner, "waiting": ()}
         if context is not None:
             changes["context"] = context
         taken = run.next(self._now(), **changes)
@@ -228,7 +228,7 @@ class Resident:
             await self._break(work, "agent_failed", "The agent failed; see the server's log.")
 
     async def _break(self, work: Work, code: str, text: str) -> None:
-        shown = self._gate.masker.text(text)
+        shown = self._gate.host.masker.text(text)
         try:
             said = AgentSaid(text=f"I cannot go on: {shown}", is_notice=True)
             await work.end(RunStatus.FAILED, said, error=shown)
@@ -253,7 +253,7 @@ class Resident:
         for run in await self.threads.orphans():
             self._adopt(run)
         for run in await self.threads.runs(RunQuery(statuses=frozenset({RunStatus.RUNNING}), limit=MANY)):
-            if run.owner == self._gate.owner:
+            if run.owner == self._gate.host.owner:
                 self._adopt(run)
         for run in await self.threads.runs(RunQuery(statuses=frozenset({RunStatus.WAITING}), limit=MANY)):
             key = (run.project, run.id)

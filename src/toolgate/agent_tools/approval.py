@@ -37,7 +37,7 @@ class ApprovalManager:
         self.gate = gate if gate is not None else open_gate("memory://")
         self.project = project or f"{PRIVATE}{uuid4()}"
         self._registry = ToolRegistry()
-        self._realm = self.gate.attach(self.project, self._registry)
+        self._realm = self.gate.host.attach(self.project, self._registry)
 
     async def request_tool_approval(
         self,
@@ -72,20 +72,20 @@ class ApprovalManager:
         )
         if result.approval_id is None:
             raise result.to_error()
-        return await self.gate.approval(result.approval_id, project=self.project)
+        return await self.gate.approvals.get(result.approval_id, project=self.project)
 
     async def wait_for_approval(self, approval_id: UUID | str, timeout: float | None = None) -> bool:
         """Return whether a person said yes; False for a no, and where nobody answered before the question closed.
 
         `timeout` ends the question sooner: nobody can say yes to it afterwards.
         """
-        asked = await self.gate.approval(str(approval_id), project=self.project)
+        asked = await self.gate.approvals.get(str(approval_id), project=self.project)
         try:
             async with asyncio.timeout(timeout):
-                asked = await self.gate.answer(asked.id, project=self.project)
+                asked = await self.gate.approvals.answer(asked.id, project=self.project)
         except TimeoutError:
             await self.gate.cancel(asked.call_id, reason="timeout", project=self.project)
-            asked = await self.gate.approval(asked.id, project=self.project)
+            asked = await self.gate.approvals.get(asked.id, project=self.project)
         return asked.status is ApprovalStatus.APPROVED
 
     async def decide(

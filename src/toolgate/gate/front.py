@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgate.errors import GateClosedError, UsageError
-from toolgate.gate.attendance import Attendance
-from toolgate.gate.elsewhere import Elsewhere
-from toolgate.gate.keeper import Keeper, PolicySource
+from toolgate.gate.approvals import Approvals, said, somebody
+from toolgate.gate.grants import Grants
+from toolgate.gate.host import Host
 from toolgate.gate.messenger import Messenger
-from toolgate.gate.outlook import Outlook
+from toolgate.gate.news import News
 from toolgate.gate.ownership import Ownership
-from toolgate.gate.people import People, somebody
-from toolgate.gate.sync import SyncGate
-from toolgate.kernel.call import Call, check_call_id
+from toolgate.gate.parked import Parked
+from toolgate.gate.policies import Policies, PolicySource
+from toolgate.gate.remote import Remote
+from toolgate.gate.rows import Calls
+from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.call import check_call_id
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Remember
 from toolgate.kernel.misuse import explained
-from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoMetadata
+from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.pipeline import Pipeline
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.driver import Driver, utc_now
@@ -38,27 +41,26 @@ from toolgate.pipeline.people.answers import Answers
 from toolgate.pipeline.people.deciding import Deciding
 from toolgate.pipeline.people.undoing import Undoing, UndoReport
 from toolgate.pipeline.plan import NO_OPTIONS, Options
-from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.remote.leasing import Leases
 from toolgate.pipeline.remote.working import Work
-from toolgate.pipeline.sinks.relay import REQUIRED_S, Relay, Rendering, Tally, as_it_is, check_name
+from toolgate.pipeline.sinks.relay import Tally
 from toolgate.pipeline.time.clockwork import Clockwork
 from toolgate.pipeline.time.recovery import Recovery
 from toolgate.pipeline.time.sweeper import Sweeper
-from toolgate.ports.bus import LOOK_AGAIN, Bus, Hint
-from toolgate.ports.channel import Channel
+from toolgate.ports.bus import Bus
+from toolgate.ports.channel import Channel, Decision
 from toolgate.ports.runner import Runner
-from toolgate.ports.sink import Sink
-from toolgate.ports.store import CallQuery, Clocked, Store
+from toolgate.ports.store import ApprovalQuery, Clocked, Store
 
-FOREIGN_NEWS_S = 0.5
-"""How long an event of another process stays unseen at most: not every one comes with a hint."""
+if TYPE_CHECKING:
+    from toolgate.gate.sync import SyncGate
+
 RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 
-class Gate(People, Elsewhere, Outlook):
+class Gate:
     """Every tool call goes through here. Bound to no event loop; usable from several loops and threads."""
 
     def __init__(
@@ -79,7 +81,6 @@ class Gate(People, Elsewhere, Outlook):
     ) -> None:
         self.registry = ToolRegistry(tools)
         self._runners = runners
-        self._readers: list[Callable[[], None]] = []
         self._background = Background(f"toolgate-{store.owner[-6:]}")
         self._driver = Driver(
             store=store,
@@ -96,21 +97,26 @@ class Gate(People, Elsewhere, Outlook):
             tally=tally,
             sink_tally=sink_tally,
         )
-        self._keeper = Keeper(self._driver, policy_source)
+        self._policies = Policies(self._driver, policy_source)
         recorder = Recorder(self._driver)
         self._flights = Flights(self._driver, recorder)
         self._pipeline = Pipeline(self._driver, self._flights)
         self._answers = Answers(self._driver, self._flights)
         self._deciding = Deciding(self._driver, self._pipeline)
         self._undoing = Undoing(self._driver, self._pipeline)
-        self._attendance = Attendance(self._driver, self._pipeline, self._flights, self._background)
+        self._parked = Parked(self._driver, self._pipeline, self._flights, self._background)
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
-        self._owners = Ownership(self._driver, self._attendance, self._background, self.cancel)
-        self._recovery = Recovery(self._driver, self._flights, recorder, self._attendance.offer)
+        self._owners = Ownership(self._driver, self._parked, self._background, self.cancel)
+        self._recovery = Recovery(self._driver, self._flights, recorder, self._parked.offer)
         self._leases = Leases(self._driver, recorder, self._pipeline.take)
-        self._work = Work(self._driver, self._flights, self._leases)
+        self._news = News(self._driver)
+        self.calls = Calls(self._driver)
+        self.approvals = Approvals(self._driver, self._deciding, self._parked, self._check_open)
+        self.grants = Grants(self._driver, self._deciding, self._check_open)
+        self.remote = Remote(self._leases, Work(self._driver, self._flights, self._leases), self._check_open)
+        self.host = Host(self._driver, self._policies, self._undoing, self._messenger, self._check_open)
         self._lockdown = Lockdown(self._driver, self._flights)
-        sweeper = Sweeper(self._driver, self._attendance.offer, self._recovery, self._leases, self._lockdown)
+        sweeper = Sweeper(self._driver, self._parked.offer, self._recovery, self._leases, self._lockdown)
         self._driver.submit = self.call
         self._driver.on_exhausted = self._degrade
         if self._messenger.has_channels:
@@ -122,6 +128,8 @@ class Gate(People, Elsewhere, Outlook):
     @property
     def sync(self) -> SyncGate:
         """The same gate for plain threads: every method, blocking."""
+        from toolgate.gate.sync import SyncGate
+
         return SyncGate(self, self._background)
 
     @property
@@ -133,17 +141,8 @@ class Gate(People, Elsewhere, Outlook):
         """The policy in force."""
         return self._driver.policy
 
-    def runner(self, placement: str) -> Runner | None:
-        """Return what runs the handlers of a placement here."""
-        return self._runners.get(placement)
-
-    @property
-    def masker(self) -> Masker:
-        """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
-        return self._driver.masker
-
     def _check_open(self) -> None:
-        if self._attendance.is_closed:
+        if self._parked.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
     def _options(self, approval_timeout_s: float | None, message: str | None, claim: str | None) -> Options:
@@ -167,43 +166,6 @@ class Gate(People, Elsewhere, Outlook):
     def register(self, tool: ToolDefinition) -> None:
         """Offer a tool, or replace the one of the same name."""
         self.registry.add(tool)
-
-    def attach(
-        self,
-        project: str,
-        registry: ToolRegistry,
-        *,
-        adjust: Adjust = unchanged,
-        sink: Sink | None = None,
-        sink_name: str | None = None,
-        sink_required: bool = False,
-        render: Rendering = as_it_is,
-        channels: Iterable[Channel] = (),
-        keeps_undo: bool = True,
-    ) -> Realm:
-        """Let a project go by tools, policy, event sink and approvers of its own while the realm is referenced.
-
-        `adjust` makes the project's policy of the gate's. Under its `sink_name` the store remembers how far the sink
-        was told, also after a restart; without one it begins now. With `sink_required` no handler starts before the
-        sink took the event that says so; `render` is how it is told. Without `keeps_undo` nothing can be undone.
-        """
-        driver = self._driver
-        relay = None
-        if sink is not None:
-            relay = Relay(
-                sink,
-                driver.store,
-                project,
-                name=check_name(sink_name, project),
-                required=sink_required,
-                render=render,
-                tally=driver.sink_tally,
-            )
-        realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
-        driver.settle(project, realm)
-        if realm.channels:
-            driver.on_asked = self._messenger.carry
-        return realm
 
     async def call(
         self,
@@ -249,17 +211,17 @@ class Gate(People, Elsewhere, Outlook):
         if result.status.is_final:
             return result
         key = (context.project, result.call_id)
-        await self._attendance.settle_in(key)
+        await self._parked.settle_in(key)
         if not wait:
             return result
         del result  # thousands may wait here for hours
-        return await self._attendance.follow(key)
+        return await self._parked.follow(key)
 
     @explained
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return the final result of a call that was made before, by this process or another."""
         self._check_open()
-        return await self._attendance.follow((project, call_id))
+        return await self._parked.follow((project, call_id))
 
     @explained
     async def run_here(
@@ -278,16 +240,59 @@ class Gate(People, Elsewhere, Outlook):
         if call.approved_for_s is None:
             raise UsageError(f"Call {call_id[:64]} runs in placement '{call.placement}', not at its caller.")
         while True:
-            result = await self._attendance.follow((project, call_id))
+            result = await self._parked.follow((project, call_id))
             if not result.is_final:
                 result = await self._pipeline.take(project, call_id, Taker(function))
             if result.is_final:
                 return result
 
-    async def heard(self, *, project: str = DEFAULT_PROJECT, timeout_s: float = REQUIRED_S) -> bool:
-        """Return once the project's event sink took everything so far; False where it did not within `timeout_s`."""
-        relay = self._driver.relay(project)
-        return relay is None or await relay.insist(timeout_s)
+    @explained
+    async def decide(
+        self,
+        approval_id: str,
+        decision: Decision | str,
+        *,
+        by: str | Principal,
+        reason: str | None = None,
+        digest: str | None = None,
+        project: str | None = None,
+        remember: Remember | None = None,
+    ) -> Result:
+        """Answer an approval: "approve" or "deny"; "reject" is another word for that. The first answer is final; where
+        several people must approve, each has one vote and the first "deny" ends it. `remember` makes a grant of a yes.
+
+        Returns where the call stands after the decision is durable; it does not wait for execution.
+        """
+        self._check_open()
+        try:
+            approve_it = Decision(decision) is Decision.APPROVE
+        except ValueError:
+            raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
+        if remember is not None and not approve_it:
+            raise UsageError("Only a yes can be remembered.")
+        words = said(approval_id, by, reason, digest, project)
+        return await self._deciding.decide(words, approve_it=approve_it, remember=remember)
+
+    async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:
+        """Return the approvals that wait for a person, oldest first."""
+        return await self.approvals.list(ApprovalQuery(project=project, status=ApprovalStatus.PENDING, limit=limit))
+
+    async def complete(
+        self,
+        call_id: str,
+        output: ToolOutput,
+        *,
+        fence: str | None = None,
+        by: str | Principal | None = None,
+        project: str = DEFAULT_PROJECT,
+    ) -> Result:
+        """Report the result of a call that runs on a client or worker; the first report counts.
+
+        `by` is who reports: without a fence it must be who the call was given to.
+        """
+        self._check_open()
+        who = None if by is None else somebody(by)
+        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     @explained
     async def settle(
@@ -315,23 +320,14 @@ class Gate(People, Elsewhere, Outlook):
         """End a call. One that runs is asked to stop, and with `wait` its end is awaited."""
         self._check_open()
         result = await self._answers.cancel(project, call_id, reason=reason)
-        return await self._attendance.follow((project, call_id)) if wait and not result.is_final else result
+        return await self._parked.follow((project, call_id)) if wait and not result.is_final else result
 
     @explained
     async def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         """Take a call's effect back; the result is the undo call's own."""
         self._check_open()
         result = await self._undoing.undo(context.project, call_id, context, force=force)
-        return result if result.is_final else await self._attendance.follow((context.project, result.call_id))
-
-    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
-        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
-        return await self._undoing.kept(project, call_id)
-
-    async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
-        """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
-        self._check_open()
-        await self._undoing.adopt(metadata, context)
+        return result if result.is_final else await self._parked.follow((context.project, result.call_id))
 
     async def undo_run(
         self,
@@ -386,16 +382,7 @@ class Gate(People, Elsewhere, Outlook):
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        await self._keeper.follow(policy, by=somebody(by).name)
-
-    async def reload_policy(self, *, by: str | Principal) -> Policy:
-        """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
-        self._check_open()
-        return await self._keeper.reload(by=somebody(by).name)
-
-    def note_sandbox(self, report: Mapping[str, Any]) -> None:
-        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
-        self._driver.spawn(self._keeper.tell(("sandbox.tested", None, dict(report))))
+        await self._policies.follow(policy, by=somebody(by).name)
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""
@@ -408,79 +395,25 @@ class Gate(People, Elsewhere, Outlook):
         call = await self._driver.read(project, call_id)
         return result_of(call, data=decode(call.result))
 
-    @explained
-    async def record(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Call:
-        """Return the whole row of a call; `shown` and `shown_result` are its masked arguments and result."""
-        return await self._driver.read(project, call_id)
-
-    async def calls(self, query: CallQuery) -> list[Call]:
-        """Return the rows that fit, oldest first."""
-        return await self._driver.store.calls(query)
-
     async def events(
         self, *, project: str = DEFAULT_PROJECT, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
         """Return events in order, from after a sequence number."""
         return await self._driver.store.events(project, after=after, limit=limit, call_id=call_id)
 
-    async def follow(
+    def follow(
         self, *, project: str = DEFAULT_PROJECT, after: int = 0, call_id: str | None = None
     ) -> AsyncIterator[Event]:
         """Yield events as they happen, from after a sequence number, until the reader stops."""
-        loop = asyncio.get_running_loop()
-        news = asyncio.Event()
-        listen = self._driver.listeners
-
-        def wake() -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(news.set)
-
-        def tell(change: Change) -> None:
-            if change.project == project and change.events:
-                wake()
-
-        def hear(hint: Hint) -> None:
-            if hint.project == project or hint is LOOK_AGAIN:
-                wake()  # also what other processes did
-
-        listen.append(tell)
-        unsubscribe = self._driver.bus.subscribe(hear)
-        self._readers.append(wake)
-        try:
-            while not self._attendance.is_closed:
-                news.clear()
-                while batch := await self.events(project=project, after=after, call_id=call_id):
-                    for event in batch:
-                        yield event
-                    after = batch[-1].seq
-                await self._news(news)
-        finally:
-            unsubscribe()
-            listen.remove(tell)
-            self._readers.remove(wake)
-
-    async def _news(self, news: asyncio.Event) -> None:
-        """Wait until something happened; where others write too, no longer than it may take until it is seen."""
-        if not self._driver.store.is_shared:
-            await news.wait()
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FOREIGN_NEWS_S):
-                await news.wait()
-
-    def watch(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
-        """Have a function called after every commit, in the thread that made it; returns what ends that."""
-        self._driver.listeners.append(watcher)
-        return lambda: self._driver.listeners.remove(watcher)
+        return self._news.follow(project=project, after=after, call_id=call_id)
 
     async def aclose(self) -> None:
         """Stop taking calls, end the background work and close the adapters. Parked calls stay parked."""
-        if self._attendance.is_closed:
+        if self._parked.is_closed:
             return
-        self._attendance.close()
+        self._parked.close()
         self._messenger.close()
-        for news in tuple(self._readers):
-            news()
+        self._news.close()
         await self._flights.drain()
         for runner in {id(runner): runner for runner in self._runners.values()}.values():
             await runner.close()

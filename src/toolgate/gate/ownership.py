@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from toolgate.errors import ConflictError, NotFoundError
-from toolgate.gate.attendance import Attendance
+from toolgate.gate.parked import Parked
 from toolgate.kernel.output import Result
 from toolgate.kernel.record import evolve
 from toolgate.pipeline import eager
@@ -30,12 +30,12 @@ class Ownership:
     def __init__(
         self,
         driver: Driver,
-        attendance: Attendance,
+        parked: Parked,
         background: Background,
         cancel: Callable[..., Awaitable[Result]],
     ) -> None:
         self._driver = driver
-        self._attendance = attendance
+        self._parked = parked
         self._background = background
         self._cancel = cancel
 
@@ -45,9 +45,9 @@ class Ownership:
         try:
             result = await eager.finish(started) if isinstance(started, asyncio.Task) else started
             if not result.is_final:
-                await self._attendance.settle_in(key)
+                await self._parked.settle_in(key)
                 joined = result.joined
-                result = await self._attendance.follow(key)
+                result = await self._parked.follow(key)
                 result = evolve(result, joined=True) if joined else result
         except asyncio.CancelledError:
             if not _is_joined(started):

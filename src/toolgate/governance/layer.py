@@ -59,14 +59,16 @@ class ToolExecutionLayer:
         self.project = f"{PRIVATE}{uuid4()}"
         asked = AskNobody(self.gate) if approver is None else channel_of(approver)
         policy = self.governance.policy
-        self._realm = self.gate.attach(
+        self._realm = self.gate.host.attach(
             self.project,
             registry,
             adjust=lambda _base: policy,
             channels=[Asked(asked, self.gate, self._follow_mode)],
         )
         project = self.project
-        self._unwatch = self.gate.watch(lambda change: write_log(change) if change.project == project else None)
+        self._unwatch = self.gate.host.on_change(
+            lambda change: write_log(change) if change.project == project else None
+        )
         if self._is_own:
             self._finalizer = weakref.finalize(self, _let_go, self.gate)
             self._finalizer.atexit = False  # what is in memory ends with the program, and no thread starts then
@@ -98,7 +100,7 @@ class ToolExecutionLayer:
             return not_run(tool_name, error, self._text_of(error))
 
     def _text_of(self, error: Exception) -> str:
-        return self.gate.masker.text(text_of(error))
+        return self.gate.host.masker.text(text_of(error))
 
     def _mode(self) -> Mode:
         """Return the manager's mode; NoModeError where it fails or answers something else."""

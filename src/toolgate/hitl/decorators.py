@@ -148,7 +148,7 @@ async def resume(approval_id: str, *, wait: bool = False) -> Any:
     rejected, timed out or failed raises its error.
     """
     gate = get_hitl_gate()
-    approval = await gate.approval(approval_id)
+    approval = await gate.approvals.get(approval_id)
     if approval.is_pending and not wait:
         return await _marker(gate, approval_id)
     result = await gate.wait(approval.call_id, project=approval.project)
@@ -253,10 +253,10 @@ async def _run(definition: ToolDefinition, config: HITLConfig, arguments: dict[s
     )
     if result.is_pending:
         return await _marker(gate, result.approval_id or "", config)
-    confidence = (await gate.record(result.call_id, project=context.project)).confidence
+    confidence = (await gate.calls.get(result.call_id, project=context.project)).confidence
     if result.approved_by is not None:
         _log_auto_execution(
-            definition.name, arguments, confidence or 0, told, masker=gate.masker, error=_error_of(result)
+            definition.name, arguments, confidence or 0, told, masker=gate.host.masker, error=_error_of(result)
         )
     if result.success:
         return handoff.value if handoff.is_set else result.data
@@ -268,7 +268,7 @@ def _error_of(result: Result) -> BaseException | None:
 
 
 async def _marker(gate: Gate, approval_id: str, config: HITLConfig | None = None) -> dict[str, Any]:
-    approval = await gate.approval(approval_id)
+    approval = await gate.approvals.get(approval_id)
     known = config or _config_of(gate, approval.tool_name)
     told = HITLToolResult(
         requires_approval=True,
@@ -307,7 +307,7 @@ def _describe(config: HITLConfig, gate: Gate, arguments: dict[str, Any]) -> str 
     """Return the question in the tool's own words, filled with the masked arguments."""
     if config.description_template is None:
         return None
-    masked = gate.masker(arguments)
+    masked = gate.host.masker(arguments)
     try:
         return _Names().vformat(config.description_template, (), cast(Mapping[str, Any], masked))
     except (ValueError, TypeError):

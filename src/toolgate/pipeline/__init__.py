@@ -270,13 +270,13 @@ class Pipeline:
 
     async def _ask(self, trip: Trip, assessment: Assessment) -> Result:
         driver, plan, call = self._driver, trip.plan, trip.call
-        tool, veil = plan.tool, driver.veil(call)
+        tool, masker = plan.tool, driver.masker_of(call)
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_rank)
         message = call.message or tool.approval_message
         asking = evolve(
             assessed(call, assessment._replace(level=level), plan.mask),
-            message=None if message is None else veil.text(message),
-            claim=None if call.claim is None else veil.text(call.claim),
+            message=None if message is None else masker.text(message),
+            claim=None if call.claim is None else masker.text(call.claim),
         )
         change = steps.ask(
             asking,

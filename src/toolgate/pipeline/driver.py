@@ -24,7 +24,7 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.text.masking import Masker
-from toolgate.kernel.text.masking.echo import Veil
+from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
 from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
@@ -140,11 +140,11 @@ class Driver:
         for listener in self.listeners:
             listener(change)
 
-    def veil(self, call: Call, undo: UndoRecord | None = None) -> Masker | Veil:
+    def masker_of(self, call: Call, undo: UndoRecord | None = None) -> Masker | CallMasker:
         """Return what masks the words of a call's handler: they may quote what its arguments or undo data hid."""
         if undo is not None:
-            return Veil(self.masker, call, undo.data)
-        return Veil(self.masker, call) if call.hides else self.masker
+            return CallMasker(self.masker, call, undo.data)
+        return CallMasker(self.masker, call) if call.hides else self.masker
 
     async def read(self, project: str, call_id: str) -> Call:
         """Return the call as stored; raise NotFoundError."""

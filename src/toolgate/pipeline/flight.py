@@ -384,10 +384,10 @@ class Flights:
 
     def _reporter(self, flight: Flight) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
-            driver, veil = self._driver, self._driver.veil(flight.call, flight.undo)
-            told = {"progress": fraction, "message": message, "data": veil(decode(encode(data)))}
+            driver, masker = self._driver, self._driver.masker_of(flight.call, flight.undo)
+            told = {"progress": fraction, "message": message, "data": masker(decode(encode(data)))}
             if message is not None:
-                told["message"] = veil.text(message)
+                told["message"] = masker.text(message)
             await driver.commit(steps.progress(flight.call, now=driver.now(), data=told))
 
         if flight.is_async:

@@ -88,7 +88,7 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
             prepared = await found
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-        preview = driver.veil(call)(decode(encode(prepared.preview, what="preview")))
+        preview = driver.masker_of(call)(decode(encode(prepared.preview, what="preview")))
         preconditions = encode(prepared.preconditions, what="preconditions")
         undo_data = (
             None if prepared.undo_data is None or not tool.undoable else encode(prepared.undo_data, what="undo data")
@@ -96,7 +96,7 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
     except ToolDeniedError:
         raise
     except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
-        why = driver.veil(call).text(text_of(error))
+        why = driver.masker_of(call).text(text_of(error))
         failure = ToolError(f"Tool `{tool.name}` could not be prepared: {why}", tool=tool.name)
         failure.code = "prepare_failed"
         raise failure from error

@@ -63,8 +63,8 @@ class Recorder:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call, result = self._driver, ran.call, outcome.result
         data = None if result is None else _loads(result)
-        veil = driver.veil(call, ran.undo)
-        shown = veil(data)
+        masker = driver.masker_of(call, ran.undo)
+        shown = masker(data)
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
         if outcome.status is Status.COMPLETED:
@@ -85,7 +85,7 @@ class Recorder:
                 now=now,
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
-                error=veil.text(outcome.error or ""),
+                error=masker.text(outcome.error or ""),
                 timed_out=outcome.timed_out or outcome.code == "timeout",
                 duration_ms=duration_ms,
                 result=result,

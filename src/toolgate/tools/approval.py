@@ -95,7 +95,7 @@ class ApprovalService:
         self.gate = gate if gate is not None else open_gate("memory://")
         self.default_timeout_seconds = default_timeout_seconds
         self._questions = ToolRegistry()
-        self._realm = self.gate.attach(PROJECT, self._questions)
+        self._realm = self.gate.host.attach(PROJECT, self._questions)
 
     @classmethod
     def open(cls, url: str | PathLike[str] = "memory://") -> ApprovalService:
@@ -120,7 +120,7 @@ class ApprovalService:
         )
         if result.approval_id is None:
             raise result.to_error()
-        approval = await self.gate.approval(result.approval_id, project=PROJECT)
+        approval = await self.gate.approvals.get(result.approval_id, project=PROJECT)
         request.id, request.status = as_id(approval.id), approval.status
         request.created_at, request.expires_at = approval.created_at, approval.expires_at
         return request
@@ -145,11 +145,11 @@ class ApprovalService:
         approval = await self._find(request_id)
         try:
             async with asyncio.timeout(timeout_seconds):
-                approval = await self.gate.answer(approval.id)
+                approval = await self.gate.approvals.answer(approval.id)
         except TimeoutError:
             if approval.project == PROJECT:  # an executor's own question is for the executor to close
                 await self.gate.cancel(approval.call_id, reason="timeout", project=PROJECT)
-                approval = await self.gate.approval(approval.id)
+                approval = await self.gate.approvals.get(approval.id)
         if approval.status is ApprovalStatus.EXPIRED or approval.is_pending:
             raise ToolApprovalTimeoutError(
                 tool=approval.tool_name,
@@ -202,7 +202,7 @@ class ApprovalService:
     async def _find(self, id: Id) -> Approval:
         text = str(id)
         for query in (ApprovalQuery(id=text), ApprovalQuery(call_id=text)):
-            found = await self.gate.approvals(query)
+            found = await self.gate.approvals.list(query)
             if found:
                 newest = max(found, key=lambda approval: approval.created_at)
                 if newest.project == PROJECT:

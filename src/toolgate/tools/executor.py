@@ -148,7 +148,7 @@ class ToolExecutor:
     def _attach(self, gate: Gate) -> Realm:
         config, refuses = self.config, self.config.on_sink_failure == "refuse"
         is_foreign = self._service is not None and not isinstance(self._service, ApprovalService)
-        return gate.attach(
+        return gate.host.attach(
             self.project,
             self.registry,
             adjust=self._adjust,
@@ -249,7 +249,7 @@ class ToolExecutor:
         if result.success:
             return ToolOutput(success=True, data=result.data, artifacts=list(result.artifacts))
         if result.status is Status.FAILED and result.error_code == "execution_failed":
-            call = await self.gate.record(result.call_id, project=self.project)
+            call = await self.gate.calls.get(result.call_id, project=self.project)
             if call.result is not None:  # a handler that raised left none
                 return ToolOutput(success=False, data=result.data, error=result.error, artifacts=list(result.artifacts))
         return None
@@ -262,7 +262,7 @@ class ToolExecutor:
         if isinstance(error, ToolExecutionError):
             error.action_id, error.cause = action.id, result.cause
         elif isinstance(error, ToolApprovalDeniedError | ToolApprovalTimeoutError) and result.approval_id is not None:
-            approval = await self.gate.approval(result.approval_id, project=self.project)
+            approval = await self.gate.approvals.get(result.approval_id, project=self.project)
             error.reason = approval.reason
             if isinstance(error, ToolApprovalTimeoutError):
                 error.request_id = as_id(approval.id)

@@ -45,7 +45,7 @@ class Keeping:
 
     async def keep(self, gate: Gate, project: str, action_id: UUID | str, ttl_s: float | None) -> None:
         """Give the store its copy. A store that fails costs the copy, not the action."""
-        found = await gate.undo_data(str(action_id), project=project)
+        found = await gate.host.undo_data(str(action_id), project=project)
         if found is None:
             return
         metadata = UndoMetadata(action_id, found.tool_name, found.undo_data, found.created_at)
@@ -102,7 +102,7 @@ class Keeping:
         except NotFoundError:
             if kept is None:
                 return None
-            await gate.adopt(kept, context=context)  # it ran elsewhere, or before this process began
+            await gate.host.adopt(kept, context=context)  # it ran elsewhere, or before this process began
         return await gate.undo(key, context=context, force=force)
 
     async def _settle(self, action_id: UUID | str, was_kept: bool, done: bool) -> None:

@@ -105,7 +105,7 @@ class Fleet:
         moving = frozenset({Status.PENDING, Status.APPROVED, Status.EXECUTING})
         async with toolgate.open(self.url, tools=TOOLS, policy=str(self.folder / "toolgate.yaml")) as gate:
             deadline = time.monotonic() + PATIENCE_S
-            while left := await gate.calls(CallQuery(project=PROJECT, statuses=moving, limit=5)):
+            while left := await gate.calls.list(CallQuery(project=PROJECT, statuses=moving, limit=5)):
                 assert time.monotonic() < deadline, [(call.id, call.status, call.runner, call.due_at) for call in left]
                 await asyncio.sleep(0.2)
 

@@ -43,7 +43,7 @@ async def decide(gate: Gate, project: str, dice: random.Random) -> None:
     while True:
         try:
             query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, limit=20)
-            for approval in await gate.approvals(query):
+            for approval in await gate.approvals.list(query):
                 word = dice.choice(["approve", "approve", "deny"])
                 await gate.decide(approval.id, word, by="ann", project=project, reason="fleet")
                 note("decided", f"{approval.id} {word}")

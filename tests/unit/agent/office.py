@@ -137,7 +137,7 @@ async def open_office(
     **options: Any,
 ) -> AsyncIterator[Office]:
     gate = toolgate.open(url, tools=tools, policy=policy, **options.pop("gate", {}))
-    kept = threads or MemoryThreads(is_alive=lambda owner: owner == gate.owner)
+    kept = threads or MemoryThreads(is_alive=lambda owner: owner == gate.host.owner)
     agent = Resident(gate, kept, model, limits=limits, **options)
     ears = ears or Ears()
     await agent.begin(ears)

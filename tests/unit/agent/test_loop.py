@@ -65,7 +65,9 @@ async def test_a_message_becomes_calls_and_an_answer() -> None:
         assert states == ["completed", "completed"]
         [offered] = {tuple(tool.name for tool in one.tools) for one in model.asked}
         assert set(offered) == {"add", "secrets", "pay", "explode"}
-        assert [call.context.run_id for call in await office.gate.calls(CallQuery(project="p"))] == [told["run_id"]] * 2
+        assert [call.context.run_id for call in await office.gate.calls.list(CallQuery(project="p"))] == [
+            told["run_id"]
+        ] * 2
 
 
 async def test_a_run_waits_for_a_person_without_a_task_and_goes_on() -> None:
@@ -107,8 +109,8 @@ async def test_edited_arguments_and_answers_are_told() -> None:
         await office.send("pay")
         await office.ears.next("chat.run", status="waiting")
         first, second = await office.gate.pending()
-        await office.gate.edit(first.id, {"amount": 1}, by="bob")
-        await office.gate.respond(second.id, "use the card", by="bob")
+        await office.gate.approvals.edit(first.id, {"amount": 1}, by="bob")
+        await office.gate.approvals.respond(second.id, "use the card", by="bob")
         await office.ears.next("chat.message", final=True)
         edited, answered = last_outcomes(model.asked[-1])
         assert (edited["result"], edited["arguments"]) == ("paid 1", {"amount": 1})

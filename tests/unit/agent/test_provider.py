@@ -217,7 +217,7 @@ async def test_the_key_is_hidden_wherever_the_gate_masks(is_given: bool, monkeyp
         agent = build_agent(
             gate, bootstrap.threads("memory://"), model="openai:m", base_url="http://127.0.0.1:1/v1", key=key
         )
-        assert gate.masker.text(f"it is {key or 'plain-old-words'}") == "it is ***"
+        assert gate.host.masker.text(f"it is {key or 'plain-old-words'}") == "it is ***"
         await agent.close()
 
 
@@ -235,5 +235,5 @@ async def test_a_key_from_the_providers_own_variable_is_hidden(
     monkeypatch.setenv(variable, "meadow-harbour-lantern")
     async with toolgate.open("memory://") as gate:
         agent = build_agent(gate, bootstrap.threads("memory://"), model=model)
-        assert "harbour" not in gate.masker.text("it said meadow-harbour-lantern to me")
+        assert "harbour" not in gate.host.masker.text("it said meadow-harbour-lantern to me")
         await agent.close()

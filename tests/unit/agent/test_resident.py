@@ -178,7 +178,7 @@ async def test_a_run_cancelled_at_another_server_makes_no_further_calls(tmp_path
         await until(lambda: one.agent.at_work == 0)
         assert await one.status(run) is RunStatus.CANCELLED
         with pytest.raises(NotFoundError):
-            await one.gate.record(f"{run.id}.1.1", project="p")
+            await one.gate.calls.get(f"{run.id}.1.1", project="p")
     assert "two" not in wrote
 
 

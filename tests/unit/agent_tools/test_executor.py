@@ -30,7 +30,7 @@ class Editor:
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        runner = gate.runner("client")
+        runner = gate.host.runner("client")
         assert isinstance(runner, ClientRunner)
         self.ran: list[tuple[str, bytes]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -54,7 +54,7 @@ class Editor:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, offer: Offer) -> None:
-        call = await self._gate.dispatch(offer.call_id, to="editor")
+        call = await self._gate.remote.dispatch(offer.call_id, to="editor")
         self.ran.append((call.tool_name, call.arguments))
         output = toolgate.ToolOutput.ok({"stdout": "ok", "exit_code": 0})
         await self._gate.complete(call.id, output, by="editor")

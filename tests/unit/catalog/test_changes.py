@@ -308,12 +308,13 @@ def test_a_write_during_swaps_never_lands_outside(workspace: Path) -> None:
 async def test_a_write_cancelled_halfway_is_not_said_to_have_stopped(
     gate: toolgate.Gate, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
     def slow(*given: Any, **named: Any) -> None:
         begun.set()
         go_on.wait(PATIENCE_S)
         replace_file(*given, **named)
+        done.set()
 
     monkeypatch.setattr(changes, "replace_file", slow)
     parked = await gate.call("write_file", {"path": "slow.txt", "content": "late"}, wait=False)
@@ -321,6 +322,7 @@ async def test_a_write_cancelled_halfway_is_not_said_to_have_stopped(
     ended = await gate.cancel(parked.call_id)
     go_on.set()
     assert ended.status is Status.UNKNOWN
+    assert await asyncio.to_thread(done.wait, PATIENCE_S)  # before its folder is removed
 
 
 def test_what_is_refused_before_it_is_tried() -> None:

@@ -45,7 +45,7 @@ async def test_calls_that_ended_leave_nothing_in_the_gates_books() -> None:
         await gate.cancel(parked.call_id)
         parked = await gate.call("write", wait=False, approval_timeout_s=0.01)
         await until(lambda: _is(gate, parked.call_id, Status.TIMEOUT))
-        attendance = gate._attendance
+        attendance = gate._parked
         assert attendance._homes == {}
         assert attendance._waiters._waiting == {}
         assert gate._flights._flying == {}
@@ -62,7 +62,7 @@ async def test_an_approved_call_nobody_took_is_offered_again(monkeypatch: pytest
         parked = await gate.call("write", wait=False)
         gate.registry.discard("write")
         await gate.decide(str(parked.approval_id), "approve", by="ann")
-        await until(lambda: not gate._attendance._strays)
+        await until(lambda: not gate._parked._strays)
         gate.register(ASKING)
         await until(lambda: _is(gate, parked.call_id, Status.COMPLETED))
 
@@ -71,9 +71,9 @@ async def test_an_approved_call_somebody_waits_for_is_not_offered(monkeypatch: p
     async with toolgate.open(tools=[ASKING]) as gate:
         parked = await gate.call("write", wait=False)
         waiting = asyncio.ensure_future(gate.wait(parked.call_id))
-        await until(lambda: ("default", parked.call_id) in gate._attendance._waiters)
-        gate._attendance.offer(await gate.record(parked.call_id))
-        assert not gate._attendance._strays
+        await until(lambda: ("default", parked.call_id) in gate._parked._waiters)
+        gate._parked.offer(await gate.calls.get(parked.call_id))
+        assert not gate._parked._strays
         await gate.decide(str(parked.approval_id), "approve", by="ann")
         assert (await waiting).success
 
@@ -144,8 +144,8 @@ async def test_a_closed_gate_dispatches_nothing() -> None:
     gate = toolgate.open(tools=[ASKING])
     parked = await gate.call("write", wait=False)
     await gate.aclose()
-    gate._attendance._dispatch(("default", parked.call_id))
-    assert not gate._attendance._strays
+    gate._parked._dispatch(("default", parked.call_id))
+    assert not gate._parked._strays
 
 
 class DyingLoop:
@@ -164,7 +164,7 @@ class DyingLoop:
 def test_a_call_whose_loop_dies_while_it_is_sent_there_runs_on_the_gates_own() -> None:
     with toolgate.open(tools=[ASKING]) as gate:
         parked = gate.sync.call("write", wait=False)
-        gate._attendance._homes[("default", parked.call_id)] = DyingLoop()  # type: ignore[assignment]
+        gate._parked._homes[("default", parked.call_id)] = DyingLoop()  # type: ignore[assignment]
         gate.sync.decide(str(parked.approval_id), "approve", by="ann")
         assert gate.sync.wait(parked.call_id).data == "written"
 
@@ -199,7 +199,7 @@ async def test_a_call_left_by_a_loop_that_is_gone_is_looked_after() -> None:
         gate.register(ASKING)
         gone = asyncio.new_event_loop()
         gone.close()
-        await gate._attendance._look_after(gone, ("default", parked.call_id))
+        await gate._parked._look_after(gone, ("default", parked.call_id))
         assert (await gate.get(parked.call_id)).data == "written"
 
 
@@ -231,7 +231,7 @@ async def test_an_answer_of_nobody_is_refused(nobody: Any) -> None:
             await gate.decide(str(parked.approval_id), "approve", by=nobody)
         assert (await gate.get(parked.call_id)).status is Status.AWAITING_APPROVAL
         with pytest.raises(UsageError, match="Say who does this"):
-            await gate.revoke("any", by=nobody)
+            await gate.grants.revoke("any", by=nobody)
         with pytest.raises(UsageError, match="Say who does this"):
             await gate.set_mode("LOCKDOWN", by=nobody)
         with pytest.raises(UsageError, match="Say who does this"):
@@ -257,7 +257,7 @@ async def test_what_undo_data_hides_stays_hidden_when_the_undo_handler_says_it_a
 async def test_a_claim_does_not_say_what_the_arguments_hide() -> None:
     async with toolgate.open(tools=[ASKING]) as gate:
         parked = await gate.call("write", {"password": "correct-horse-9"}, claim="it is correct-horse-9", wait=False)
-        assert (await gate.artifact(str(parked.approval_id))).claim == "it is ***"
+        assert (await gate.approvals.artifact(str(parked.approval_id))).claim == "it is ***"
         assert "correct-horse" not in str(await gate.events())
 
 

@@ -34,7 +34,7 @@ def tools() -> list[toolgate.ToolDefinition]:
 async def offered(folder: Path, default: str = "by_risk", **who: object) -> set[str]:
     (folder / "toolgate.yaml").write_text(POLICY.format(default=default))
     async with toolgate.open("memory://", tools=tools(), policy=folder) as gate:
-        return {tool.name for tool in gate.offers(toolgate.Context(**who))}  # type: ignore[arg-type]
+        return {tool.name for tool in gate.host.offers(toolgate.Context(**who))}  # type: ignore[arg-type]
 
 
 async def test_only_what_could_run_is_offered(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ async def test_what_no_rule_speaks_of_is_not_offered_where_that_denies(tmp_path:
 async def test_a_tool_with_behaviors_of_its_own_is_offered_in_them() -> None:
     tool = toolgate.ToolDefinition("t", {}, lambda _given: None, allowed_behaviors=("x",))
     async with toolgate.open("memory://", tools=[tool]) as gate:
-        assert gate.offers() == []
-        assert gate.offers(toolgate.Context(behavior="x")) == [tool]
+        assert gate.host.offers() == []
+        assert gate.host.offers(toolgate.Context(behavior="x")) == [tool]
 
 
 async def test_whoever_hears_is_told_of_calls_until_they_stop() -> None:
@@ -61,8 +61,8 @@ async def test_whoever_hears_is_told_of_calls_until_they_stop() -> None:
 
     heard: list[Hint] = []
     async with toolgate.open("memory://", tools=[double]) as gate:
-        assert gate.owner
-        stop = gate.hear(heard.append)
+        assert gate.host.owner
+        stop = gate.host.on_hint(heard.append)
         await gate.call("double", {"number": 1}, call_id="c1")
         stop()
         await gate.call("double", {"number": 2}, call_id="c2")
@@ -74,7 +74,7 @@ async def test_the_mode_decides_what_is_offered(mode: str) -> None:
     tool = toolgate.ToolDefinition("t", {}, lambda _given: None)
     async with toolgate.open("memory://", tools=[tool]) as gate:
         await gate.set_mode(mode, by="root")
-        assert [one.name for one in gate.offers()] == (["t"] if mode == "NORMAL" else [])
+        assert [one.name for one in gate.host.offers()] == (["t"] if mode == "NORMAL" else [])
 
 
 ASKING = """
@@ -105,7 +105,7 @@ async def asked_about(folder: Path, risk: str, *, mode: str = "NORMAL") -> dict[
     made = [toolgate.ToolDefinition(name, {}, lambda _given: None, risk_level=risk) for name in names]
     async with toolgate.open("memory://", tools=made, policy=folder) as gate:
         await gate.set_mode(mode, by="root")
-        return {name: gate.asks(tool) for name, tool in zip(names, made, strict=True)}
+        return {name: gate.host.asks(tool) for name, tool in zip(names, made, strict=True)}
 
 
 @pytest.mark.parametrize(("risk", "by_risk"), [("low", 0), ("medium", 300), ("high", 600)])
@@ -127,5 +127,5 @@ async def test_under_the_policy_init_writes_the_tools_of_document_004_are_as_it_
     for name, text in render("developer").items():
         (tmp_path / name).write_text(text)
     async with toolgate.open("memory://", tools=client_tools(), policy=tmp_path, workspace=tmp_path) as gate:
-        told = {tool.name: gate.asks(tool) for tool in gate.registry}
+        told = {tool.name: gate.host.asks(tool) for tool in gate.registry}
     assert told == {"read_file": 0, "list_directory": 0, "write_file": 600, "execute_command": 300}

@@ -39,12 +39,14 @@ MINE = Context(project="mine")
 
 async def test_a_project_goes_by_its_own_tools_and_policy() -> None:
     async with toolgate.open(tools=[greet]) as gate:
-        realm = gate.attach("mine", ToolRegistry([other()]), adjust=lambda policy: evolve(policy, default=Default.DENY))
+        realm = gate.host.attach(
+            "mine", ToolRegistry([other()]), adjust=lambda policy: evolve(policy, default=Default.DENY)
+        )
         assert (await gate.call("greet")).data == "hello"
         assert (await gate.call("greet", context=MINE)).status is Status.DENIED
         await gate.set_policy(Policy(revision="two"), by="ann")
         assert (await gate.call("greet", context=MINE)).status is Status.DENIED
-        realm = gate.attach("mine", ToolRegistry([other()]))
+        realm = gate.host.attach("mine", ToolRegistry([other()]))
         assert (await gate.call("greet", context=MINE)).data == "hullo"
         del realm
         gc.collect()
@@ -63,7 +65,9 @@ async def test_a_project_asks_its_own_approvers_too() -> None:
         return "done"
 
     async with toolgate.open() as gate:
-        realm = gate.attach("mine", ToolRegistry([ask]), channels=[CallbackChannel(lambda _approval: True, by="bob")])
+        realm = gate.host.attach(
+            "mine", ToolRegistry([ask]), channels=[CallbackChannel(lambda _approval: True, by="bob")]
+        )
         assert (await gate.call("ask", context=MINE)).approved_by == "bob"
         assert realm.channels
 
@@ -76,11 +80,11 @@ async def test_everything_so_far_is_heard() -> None:
             told.append(type)
 
     async with toolgate.open() as gate:
-        assert await gate.heard()
-        realm = gate.attach("mine", ToolRegistry([greet]), sink=Sink())
-        assert await gate.heard()
+        assert await gate.host.sink_heard()
+        realm = gate.host.attach("mine", ToolRegistry([greet]), sink=Sink())
+        assert await gate.host.sink_heard()
         await gate.call("greet", context=MINE)
-        assert await gate.heard(project="mine")
+        assert await gate.host.sink_heard(project="mine")
         assert told == ["tool.invoked", "tool.started", "tool.completed"]
         assert realm.relay is not None
 
@@ -91,22 +95,22 @@ async def test_a_call_made_elsewhere_is_brought_in_and_undone_once() -> None:
     tool = toolgate.tool(undoable=True, undo_handler=lambda undo: undone.append(undo.undo_data))(greet.function)
     async with toolgate.open(tools=[tool]) as gate:
         metadata = UndoMetadata("a", "greet", {"before": 1})
-        await gate.adopt(metadata)
-        await gate.adopt(UndoMetadata("a", "greet", {"before": 2}))
-        kept = await gate.undo_data("a")
+        await gate.host.adopt(metadata)
+        await gate.host.adopt(UndoMetadata("a", "greet", {"before": 2}))
+        kept = await gate.host.undo_data("a")
         assert kept is not None
         assert kept.undo_data == {"before": 1}
         assert (await gate.undo("a")).success
         assert not (await gate.undo("a")).success
         assert undone == [{"before": 1}]
-        assert await gate.undo_data("a") is None
+        assert await gate.host.undo_data("a") is None
         assert [event.type for event in await gate.events()] == [
             "tool.adopted",
             "tool.undo_started",
             "tool.undone",
             "tool.undo_failed",
         ]
-        await gate.adopt(UndoMetadata("b", "a tool nobody has", {}))
+        await gate.host.adopt(UndoMetadata("b", "a tool nobody has", {}))
         assert not (await gate.undo("b")).success
 
 
@@ -118,16 +122,16 @@ async def test_an_answer_is_awaited_without_running_anything() -> None:
     async with toolgate.open(tools=[ask]) as gate:
         asked = await gate.call("ask", wait=False)
         assert asked.approval_id is not None
-        watching = asyncio.ensure_future(gate.answer(asked.approval_id))
+        watching = asyncio.ensure_future(gate.approvals.answer(asked.approval_id))
         await asyncio.sleep(0)
-        await gate.extend(asked.approval_id, 60, by="ann")
+        await gate.approvals.extend(asked.approval_id, 60, by="ann")
         await asyncio.sleep(0)
         await gate.decide(asked.approval_id, "approve", by="ann")
         assert (await watching).decided_by == "ann"
         assert (await gate.wait(asked.call_id)).data == "done"
-        assert (await gate.answer(asked.approval_id)).decided_by == "ann"
+        assert (await gate.approvals.answer(asked.approval_id)).decided_by == "ann"
         with pytest.raises(NotFoundError):
-            await gate.answer("nobody asked this")
+            await gate.approvals.answer("nobody asked this")
 
 
 async def test_a_closing_gate_lets_those_who_watch_go() -> None:
@@ -137,7 +141,7 @@ async def test_a_closing_gate_lets_those_who_watch_go() -> None:
 
     gate = toolgate.open(tools=[ask])
     asked = await gate.call("ask", wait=False)
-    watching = asyncio.ensure_future(gate.answer(asked.approval_id or ""))
+    watching = asyncio.ensure_future(gate.approvals.answer(asked.approval_id or ""))
     await asyncio.sleep(0)
     await gate.aclose()
     with pytest.raises(GateClosedError):
@@ -174,7 +178,7 @@ async def test_what_arguments_hide_is_in_no_event_and_no_question() -> None:
         result = await gate.call("login", {"password": "hunter22"}, message="Log in with hunter22?")
         assert result.data == {"used": "hunter22"}
         events = await gate.events()
-        approvals = await gate.approvals(toolgate_query())
+        approvals = await gate.approvals.list(toolgate_query())
         assert "hunter22" not in repr([event.body for event in events]) + repr(approvals)
         assert [event.data["message"] for event in events if event.type == "tool.progress"] == ["trying ***"]
 
@@ -190,14 +194,14 @@ async def test_sinks_of_realms_that_are_gone_are_let_go_of() -> None:
         async def emit(self, *, type: str, data: dict[str, Any]) -> None: ...
 
     async with toolgate.open() as gate:
-        kept = gate.attach("kept", ToolRegistry([greet]), sink=Sink())
-        gone = gate.attach("mine", ToolRegistry([greet]), sink=Sink())
+        kept = gate.host.attach("kept", ToolRegistry([greet]), sink=Sink())
+        gone = gate.host.attach("mine", ToolRegistry([greet]), sink=Sink())
         await gate.call("greet", context=MINE)
         relay = gone.relay
         del gone
         gc.collect()
         gate._driver.enough_minders = 2
-        another = gate.attach("other", ToolRegistry([greet]), sink=Sink())
+        another = gate.host.attach("other", ToolRegistry([greet]), sink=Sink())
         await until(lambda: relay is not None and relay.is_closed)
         assert [minder.relay for minder in gate._driver.minders] == [kept.relay, another.relay]
 
@@ -215,9 +219,9 @@ async def test_a_named_sink_goes_on_where_the_one_before_it_stopped() -> None:
             told.append(data["seq"])
 
     async with toolgate.open() as gate:
-        realm = gate.attach("mine", ToolRegistry([greet]), sink=Sink(is_up=False), sink_name="audit")
+        realm = gate.host.attach("mine", ToolRegistry([greet]), sink=Sink(is_up=False), sink_name="audit")
         await gate.call("greet", context=MINE)
-        realm = gate.attach("mine", ToolRegistry([greet]), sink=Sink(is_up=True), sink_name="audit")
-        assert await gate.heard(project="mine", timeout_s=60)
+        realm = gate.host.attach("mine", ToolRegistry([greet]), sink=Sink(is_up=True), sink_name="audit")
+        assert await gate.host.sink_heard(project="mine", timeout_s=60)
         assert told == [1, 2, 3]
         assert realm.relay is not None

@@ -190,7 +190,7 @@ async def test_low_confidence_returns_a_marker_and_runs_nothing() -> None:
     assert (told["tool_name"], told["tool_args"]["amount"]) == ("routine", 5000)
     assert told["config"]["auto_threshold"] == 70
     assert "correct-horse" not in json.dumps(told)
-    assert (await get_hitl_gate().approval(told["approval_id"])).is_pending
+    assert (await get_hitl_gate().approvals.get(told["approval_id"])).is_pending
     assert RAN == []
 
 
@@ -320,7 +320,7 @@ async def test_the_description_is_filled_with_masked_arguments_and_names_only() 
     async def send(to: str, password: str) -> None: ...
 
     marker = await send("bob", "correct-horse-9")
-    message = (await get_hitl_gate().approval(marker["hitl_result"]["approval_id"])).message
+    message = (await get_hitl_gate().approvals.get(marker["hitl_result"]["approval_id"])).message
     assert message.startswith("Send bob ")
     assert "correct-horse" not in message
     assert message.endswith("{to.__class__} {missing}?")
@@ -329,12 +329,12 @@ async def test_the_description_is_filled_with_masked_arguments_and_names_only() 
     async def other() -> None: ...
 
     marker = await other()
-    assert (await get_hitl_gate().approval(marker["hitl_result"]["approval_id"])).message == "broken {"
+    assert (await get_hitl_gate().approvals.get(marker["hitl_result"]["approval_id"])).message == "broken {"
 
 
 async def test_labels_reach_the_approver() -> None:
     marker = await sign_contract("C-1", 5000)
-    artifact = await get_hitl_gate().artifact(marker["hitl_result"]["approval_id"])
+    artifact = await get_hitl_gate().approvals.artifact(marker["hitl_result"]["approval_id"])
     assert (artifact.approve_label, artifact.reject_label) == ("Sign contract", "Do not sign")
     assert artifact.message == "Sign contract C-1 for 5000?"
     assert artifact.factors[0].startswith("50")

@@ -51,7 +51,7 @@ async def test_a_loop_that_ends_while_the_sink_is_told_leaves_a_call_that_did_no
         ran.append(1)
 
     async with toolgate.open() as gate:
-        realm = gate.attach("mine", ToolRegistry([touch]), sink=Slow())
+        realm = gate.host.attach("mine", ToolRegistry([touch]), sink=Slow())
         waiting = asyncio.ensure_future(gate.call("touch", context=Context(project="mine"), call_id="c"))
         await telling.wait()
         for task in asyncio.all_tasks() - {asyncio.current_task(), waiting}:  # as the end of `asyncio.run` does

@@ -41,13 +41,13 @@ class LocalDesk:
         while True:
             after = found[-1] if found else None
             query = ApprovalQuery(project=self._project, status=ApprovalStatus.PENDING, after=after, limit=PAGE)
-            page = self._gate.sync.approvals(query)
+            page = self._gate.sync.approvals.list(query)
             found += page
             if len(page) < PAGE:
                 return listed(found)
 
     def approval(self, approval_id: str) -> Approval:
-        return self._gate.sync.approval(approval_id, project=self._project)
+        return self._gate.sync.approvals.get(approval_id, project=self._project)
 
     def decide(
         self,
@@ -63,24 +63,24 @@ class LocalDesk:
         )
 
     def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
-        return self._gate.sync.edit(
+        return self._gate.sync.approvals.edit(
             asked.id, arguments, by=self._who, reason=reason, digest=digest, project=asked.project
         )
 
     def respond(self, asked: Approval, words: str, *, digest: str | None = None) -> Result:
-        return self._gate.sync.respond(asked.id, words, by=self._who, digest=digest, project=asked.project)
+        return self._gate.sync.approvals.respond(asked.id, words, by=self._who, digest=digest, project=asked.project)
 
     def comment(self, asked: Approval, words: str) -> None:
-        self._gate.sync.comment(asked.id, words, by=self._who, project=asked.project)
+        self._gate.sync.approvals.comment(asked.id, words, by=self._who, project=asked.project)
 
     def extend(self, asked: Approval, seconds: float) -> None:
-        self._gate.sync.extend(asked.id, seconds, by=self._who, project=asked.project)
+        self._gate.sync.approvals.extend(asked.id, seconds, by=self._who, project=asked.project)
 
     def latest(self, *, run: str | None, limit: int) -> list[ExecutionRecord]:
         found: list[Call] = []
         after: Call | None = None
         while True:
-            page = self._gate.sync.calls(CallQuery(project=self._project, run_id=run, after=after, limit=PAGE))
+            page = self._gate.sync.calls.list(CallQuery(project=self._project, run_id=run, after=after, limit=PAGE))
             found = [*found, *page][-limit:]
             if len(page) < PAGE:
                 return [views.record(call, is_own=False) for call in found[::-1]]
@@ -122,10 +122,10 @@ class LocalDesk:
     def grants(self, *, everything: bool) -> list[GrantRecord]:
         now = datetime.now(UTC)
         query = GrantQuery(project=self._project, live_at=None if everything else now)
-        return [views.grant(one, now) for one in self._gate.sync.grants(query)]
+        return [views.grant(one, now) for one in self._gate.sync.grants.list(query)]
 
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
-        revoked = self._gate.sync.revoke(grant_id, by=self._who, reason=reason, project=self._project)
+        revoked = self._gate.sync.grants.revoke(grant_id, by=self._who, reason=reason, project=self._project)
         return views.grant(revoked, datetime.now(UTC))
 
     def _context(self) -> Context:

@@ -60,7 +60,7 @@ def _unknown(gate: object, project: str | None) -> list[Call]:
     from toolgate.ports.store import CallQuery
 
     assert isinstance(gate, Gate)
-    return gate.sync.calls(CallQuery(project=project, statuses=frozenset({Status.UNKNOWN}), limit=10_000))
+    return gate.sync.calls.list(CallQuery(project=project, statuses=frozenset({Status.UNKNOWN}), limit=10_000))
 
 
 def _list(calls: list[Call], json: bool) -> None:

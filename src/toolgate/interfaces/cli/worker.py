@@ -71,9 +71,14 @@ def worker(
         redis=None if settings.redis is None else settings.redis.get_secret_value(),
         workers=True,
     )
-    crew: Any = gate.runner("worker")
+    crew: Any = gate.host.runner("worker")
     one = Worker(
-        gate, crew.dispatcher, _view(plain, json), name=f"worker:{gate.owner}", concurrency=concurrency, lease_s=lease_s
+        gate,
+        crew.dispatcher,
+        _view(plain, json),
+        name=f"worker:{gate.host.owner}",
+        concurrency=concurrency,
+        lease_s=lease_s,
     )
     asyncio.run(one.run(wanted, drain_s=drain_s))
 

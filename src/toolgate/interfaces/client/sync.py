@@ -5,33 +5,21 @@ Nothing is written twice: each method is the async one, waited for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from toolgate.errors import GateClosedError, UsageError
+from toolgate.errors import UsageError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.client.sse import StreamEvent
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.kernel.context import DEFAULT_PROJECT
 from toolgate.pipeline.background import Background
+from toolgate.pipeline.blocking import Blocking, waited
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def _waited(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[SyncClient, P], T]:
-    """The method, waited for."""
-
-    @wraps(method)
-    def blocking(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._wait(method(self._client, *args, **kwargs))
-
-    return blocking
 
 
 def _streamed(
@@ -41,7 +29,7 @@ def _streamed(
 
     @wraps(method)
     def blocking(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> SyncStream:
-        return SyncStream(self, method(self._client, *args, **kwargs))
+        return SyncStream(self, method(self._target, *args, **kwargs))
 
     return blocking
 
@@ -53,7 +41,7 @@ def _iterated(
 
     @wraps(method)
     def blocking(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        items = method(self._client, *args, **kwargs)
+        items = method(self._target, *args, **kwargs)
         while True:
             try:
                 item = self._wait(_next(items))
@@ -103,11 +91,17 @@ class SyncStream:
         self._client._wait(self._stream.aclose())
 
 
-class SyncClient:
+class SyncClient(Blocking):
     """Blocks the calling thread until the answer is there: `with SyncClient(url, token=...) as client:`.
 
     Arguments and methods are those of Client; any number of threads may share one.
     """
+
+    _closed = "This client is closed; make a new one."
+    _closed_meanwhile = "The client was closed while this waited."
+    _ours = "This would wait for itself; use the async client here."
+    _error = UsageError
+    _target: Client
 
     def __init__(
         self,
@@ -121,7 +115,7 @@ class SyncClient:
         allow_plain_http: bool = False,
         max_answer_bytes: int = 32 * 2**20,
     ) -> None:
-        self._client = Client(
+        client = Client(
             url,
             token=token,
             project=project,
@@ -131,38 +125,20 @@ class SyncClient:
             allow_plain_http=allow_plain_http,
             max_answer_bytes=max_answer_bytes,
         )
-        self._background = Background("toolgate-client")
-
-    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if self._background.is_closed or self._background.is_current:
-            coroutine.close()
-            if self._background.is_closed:
-                raise UsageError("This client is closed; make a new one.")
-            raise UsageError("This would wait for itself; use the async client here.")
-        try:
-            future = self._background.submit(coroutine)
-        except GateClosedError:
-            raise UsageError("This client is closed; make a new one.") from None
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-        except CancelledError:
-            raise UsageError("The client was closed while this waited.") from None
+        super().__init__(client, Background("toolgate-client"))
 
     @property
     def project(self) -> str:
         """The project it speaks of."""
-        return self._client.project
+        return self._target.project
 
     @property
     def url(self) -> str:
         """The server's address."""
-        return self._client.url
+        return self._target.url
 
     def __repr__(self) -> str:
-        return f"Sync{self._client!r}"
+        return f"Sync{self._target!r}"
 
     def __enter__(self) -> Self:
         return self
@@ -173,68 +149,68 @@ class SyncClient:
     def close(self) -> None:
         """Close every connection; whoever waits is told. Calls that were made go on."""
         if not self._background.is_closed:
-            self._wait(self._client.aclose())
+            self._wait(self._target.aclose())
             self._background.close()
 
-    approval = _waited(Client.approval)
-    approvals = _waited(Client.approvals)
-    approve = _waited(Client.approve)
-    artifact = _waited(Client.artifact)
-    audit = _waited(Client.audit)
-    call = _waited(Client.call)
-    calls = _waited(Client.calls)
-    cancel = _waited(Client.cancel)
-    cancel_run = _waited(Client.cancel_run)
-    claim = _waited(Client.claim)
-    chat_run = _waited(Client.chat_run)
-    chat_runs = _waited(Client.chat_runs)
-    comment = _waited(Client.comment)
-    conversations = _waited(Client.conversations)
-    difference = _waited(Client.difference)
-    edit = _waited(Client.edit)
-    escalate = _waited(Client.escalate)
-    events = _waited(Client.events)
-    execute = _waited(Client.execute)
-    explain = _waited(Client.explain)
-    extend = _waited(Client.extend)
+    approval = waited(Client.approval)
+    approvals = waited(Client.approvals)
+    approve = waited(Client.approve)
+    artifact = waited(Client.artifact)
+    audit = waited(Client.audit)
+    call = waited(Client.call)
+    calls = waited(Client.calls)
+    cancel = waited(Client.cancel)
+    cancel_run = waited(Client.cancel_run)
+    claim = waited(Client.claim)
+    chat_run = waited(Client.chat_run)
+    chat_runs = waited(Client.chat_runs)
+    comment = waited(Client.comment)
+    conversations = waited(Client.conversations)
+    difference = waited(Client.difference)
+    edit = waited(Client.edit)
+    escalate = waited(Client.escalate)
+    events = waited(Client.events)
+    execute = waited(Client.execute)
+    explain = waited(Client.explain)
+    extend = waited(Client.extend)
     follow = _streamed(Client.follow)
-    grant = _waited(Client.grant)
-    grants = _waited(Client.grants)
-    health = _waited(Client.health)
+    grant = waited(Client.grant)
+    grants = waited(Client.grants)
+    health = waited(Client.health)
     history = _iterated(Client.history)
     inbox = _streamed(Client.inbox)
-    messages = _waited(Client.messages)
-    metrics = _waited(Client.metrics)
-    mode = _waited(Client.mode)
-    policy = _waited(Client.policy)
-    policy_source = _waited(Client.policy_source)
-    preview_grant = _waited(Client.preview_grant)
-    progress = _waited(Client.progress)
-    ready = _waited(Client.ready)
-    record = _waited(Client.record)
-    reject = _waited(Client.reject)
-    deny = _waited(Client.deny)
-    report = _waited(Client.report)
-    respond = _waited(Client.respond)
-    result = _waited(Client.result)
-    revoke_grant = _waited(Client.revoke_grant)
-    run = _waited(Client.run)
-    run_here = _waited(Client.run_here)
-    runs = _waited(Client.runs)
-    send = _waited(Client.send)
-    session = _waited(Client.session)
-    missing_project = _waited(Client.missing_project)
-    set_mode = _waited(Client.set_mode)
-    settle = _waited(Client.settle)
-    sign_in = _waited(Client.sign_in)
-    sign_out = _waited(Client.sign_out)
-    simulate = _waited(Client.simulate)
+    messages = waited(Client.messages)
+    metrics = waited(Client.metrics)
+    mode = waited(Client.mode)
+    policy = waited(Client.policy)
+    policy_source = waited(Client.policy_source)
+    preview_grant = waited(Client.preview_grant)
+    progress = waited(Client.progress)
+    ready = waited(Client.ready)
+    record = waited(Client.record)
+    reject = waited(Client.reject)
+    deny = waited(Client.deny)
+    report = waited(Client.report)
+    respond = waited(Client.respond)
+    result = waited(Client.result)
+    revoke_grant = waited(Client.revoke_grant)
+    run = waited(Client.run)
+    run_here = waited(Client.run_here)
+    runs = waited(Client.runs)
+    send = waited(Client.send)
+    session = waited(Client.session)
+    missing_project = waited(Client.missing_project)
+    set_mode = waited(Client.set_mode)
+    settle = waited(Client.settle)
+    sign_in = waited(Client.sign_in)
+    sign_out = waited(Client.sign_out)
+    simulate = waited(Client.simulate)
     stream = _streamed(Client.stream)
-    ticket = _waited(Client.ticket)
-    timeline = _waited(Client.timeline)
-    tools = _waited(Client.tools)
-    undo = _waited(Client.undo)
-    undo_run = _waited(Client.undo_run)
-    verify = _waited(Client.verify)
-    wait = _waited(Client.wait)
-    waiting = _waited(Client.waiting)
+    ticket = waited(Client.ticket)
+    timeline = waited(Client.timeline)
+    tools = waited(Client.tools)
+    undo = waited(Client.undo)
+    undo_run = waited(Client.undo_run)
+    verify = waited(Client.verify)
+    wait = waited(Client.wait)
+    waiting = waited(Client.waiting)

@@ -49,7 +49,7 @@ class Plain:
             caller.check(project, Ability.READ)
             after = request.query_params.get("after")
             gate = self._services.gate
-            last = None if after is None else await gate.approval(after, project=project)
+            last = None if after is None else await gate.approvals.get(after, project=project)
             found = await riskiest(gate, project=project, after=last, limit=LISTED)
             return self._page(
                 request,
@@ -117,7 +117,7 @@ class Plain:
 
     async def _found(self, request: Request, caller: Caller) -> Approval:
         """The question the path names; somebody else's is not there."""
-        approval = await self._services.gate.approval(request.path_params["approval_id"])
+        approval = await self._services.gate.approvals.get(request.path_params["approval_id"])
         caller.check(approval.project, Ability.READ)
         return approval
 
@@ -143,7 +143,7 @@ class Plain:
             case "comment":
                 if reason is None:
                     raise ProblemError(400, "invalid_request", "A comment needs words; write them as the reason.")
-                await self._services.gate.comment(approval.id, reason, by=who, project=approval.project)
+                await self._services.gate.approvals.comment(approval.id, reason, by=who, project=approval.project)
             case _:
                 raise ProblemError(400, "invalid_request", "The form says neither approve, reject nor comment.")
 

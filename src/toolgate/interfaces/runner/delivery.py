@@ -54,10 +54,10 @@ class Courier:
         local = self._local
         try:
             if undo_of is None:
-                return await local.gate.record(tool_id, project=local.project)
+                return await local.gate.calls.get(tool_id, project=local.project)
         except NotFoundError:
             return None
-        made = await local.gate.calls(CallQuery(project=local.project, run_id=tool_id))
+        made = await local.gate.calls.list(CallQuery(project=local.project, run_id=tool_id))
         return next((call for call in reversed(made) if call.undo_of == undo_of), None)
 
     async def _bring(self, tool_id: str) -> None:
@@ -94,7 +94,7 @@ class Courier:
         if call is None:
             return Report("failed", error=entry.note or NOT_BEGUN)
         gate, project = self._local.gate, self._local.project
-        is_undoable = call.undo_of is None and await gate.undo_data(call.id, project=project) is not None
+        is_undoable = call.undo_of is None and await gate.host.undo_data(call.id, project=project) is not None
         return report_of(await gate.get(call.id, project=project), undoable=is_undoable)
 
     async def _post(self, entry: Entry, report: Report, *, has_effects: bool) -> ResultAnswer:

@@ -96,7 +96,7 @@ def open_local(
     try:
         offered = ToolRegistry(_chosen(gate, only, own))
         holding = Holding()
-        realm = gate.attach(project, offered, adjust=_Adjust(holding, confirm))
+        realm = gate.host.attach(project, offered, adjust=_Adjust(holding, confirm))
     except BaseException:
         gate.close()
         raise

@@ -50,7 +50,7 @@ class Worker:
         self._tell = tell
         self._jobs: dict[str, Job] = {}
         self._loop = asyncio.get_running_loop()
-        self._unwatch = local.gate.watch(self._on_commit)
+        self._unwatch = local.gate.host.on_change(self._on_commit)
         self.courier = Courier(local, ledger, server, tell)
         self.is_stopping = False
 

@@ -51,7 +51,7 @@ def create_app(
     Routes of your own can be added to what is returned, as to any FastAPI application. Where it is mounted in another
     application, that one runs `async with app.running()` in its lifespan: mounting alone does not start it.
     """
-    clients = gate.runner(Placement.CLIENT)
+    clients = gate.host.runner(Placement.CLIENT)
     if not isinstance(clients, ClientRunner):
         raise UsageError(
             "The server needs a gate with a client runner: open it with runners={'client': ClientRunner()}."

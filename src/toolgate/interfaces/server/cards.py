@@ -90,7 +90,7 @@ async def card_frame(gate: Gate, event: Event) -> Frame:
         return plain
     asked_id: str = event.data["request_id"]
     try:
-        approval = await gate.approval(asked_id, project=event.project)
+        approval = await gate.approvals.get(asked_id, project=event.project)
     except NotFoundError:  # forgotten by a store that keeps only so many
         return plain
     asks = asked_id if event.type == "approval.requested" else None

@@ -58,7 +58,7 @@ async def edit(services: Services, reply: Reply, arguments: Mapping[str, Any]) -
     """Approve with other arguments."""
 
     async def say(given: Reply) -> Result:
-        return await services.gate.edit(
+        return await services.gate.approvals.edit(
             given.approval_id,
             arguments,
             by=given.by,
@@ -97,7 +97,7 @@ async def _approve(services: Services, reply: Reply, say: Callable[[Reply], Awai
 
 async def _leave_to_others(services: Services, reply: Reply) -> bool:
     """Whether this is the person's own call at level full; refused where somebody else could approve it."""
-    asked = await services.gate.approval(reply.approval_id, project=reply.project)
+    asked = await services.gate.approvals.get(reply.approval_id, project=reply.project)
     is_own = asked.user is not None and Principal.of(asked.user).id == reply.by.id
     if not is_own or asked.level != ApprovalLevel.FULL:
         return False
@@ -112,7 +112,7 @@ async def _leave_to_others(services: Services, reply: Reply) -> bool:
 async def conflict(services: Services, reply: Reply, error: ConflictError) -> ProblemError:
     """The 409 of an answer that came second or too late, with what was decided."""
     problem = problem_of(error)
-    found = await services.gate.approval(reply.approval_id, project=reply.project)
+    found = await services.gate.approvals.get(reply.approval_id, project=reply.project)
     problem.more |= {"approval_id": found.id, "decided": outcome(found)}
     return problem
 

@@ -34,7 +34,7 @@ class Foreign:
         self._hinted: set[tuple[str, str]] = set()
         self._look_at: set[str] = set()
         self._task: asyncio.Task[None] | None = None
-        self._leave = gate.hear(self._on_hint)
+        self._leave = gate.host.on_hint(self._on_hint)
 
     def joined(self, project: str) -> None:
         """Somebody came who can run calls of a project: look what waits for them."""
@@ -79,14 +79,14 @@ class Foreign:
         projects, self._look_at = self._look_at, set()
         for project, call_id in hinted:
             with contextlib.suppress(NotFoundError):
-                self._consider(await self._gate.record(call_id, project=project))
+                self._consider(await self._gate.calls.get(call_id, project=project))
         for project in projects:
             await self._look_through(project)
 
     async def _look_through(self, project: str) -> None:
         query = CallQuery(project=project, statuses=frozenset({Status.EXECUTING}), limit=PAGE)
         while self._clients.has_seats(project):
-            calls = await self._gate.calls(query)
+            calls = await self._gate.calls.list(query)
             for call in calls:
                 self._consider(call)
             if len(calls) < PAGE:
@@ -98,7 +98,7 @@ class Foreign:
             return
         if call.recalled is not None:
             self._clients.recall(call, call.recalled)
-        elif call.runner is None and call.owner != self._gate.owner:
+        elif call.runner is None and call.owner != self._gate.host.owner:
             self._clients.place_foreign(offer_of(call))
 
     async def close(self) -> None:

@@ -94,7 +94,7 @@ async def chat_frame(gate: Gate, event: Event) -> Frame:
     data = event.data
     if event.type == "approval.requested":
         try:
-            asked = await gate.approval(data["request_id"], project=event.project)
+            asked = await gate.approvals.get(data["request_id"], project=event.project)
         except NotFoundError:  # forgotten by a store that keeps only so many
             return Frame(event.seq, sse(event.type, dumps(_plain(event, data)), id=event.seq))
         return Frame(event.seq, request_frame(asked, id=event.seq), asked.id)
@@ -107,7 +107,7 @@ async def chat_frame(gate: Gate, event: Event) -> Frame:
 
 async def _ran_at_client(gate: Gate, event: Event) -> bool:
     try:
-        call = await gate.record(event.call_id or "", project=event.project)
+        call = await gate.calls.get(event.call_id or "", project=event.project)
     except NotFoundError:
         return False
     return call.runner is not None and call.error_code not in ("timeout", "no_runner", "unknown")

@@ -43,7 +43,7 @@ async def walk(gate: Gate, query: CallQuery, *, most: int = MOST, chunk: int = C
     after, left = query.after, most
     while left > 0:
         size = min(chunk, left)
-        page = await gate.calls(_beyond(query, after, size))
+        page = await gate.calls.list(_beyond(query, after, size))
         for call in page:
             yield call
         if len(page) < size:
@@ -73,7 +73,7 @@ async def search(gate: Gate, project: str, asked: CallsQuery) -> Found:
         run_id=asked.run_id,
         tool_name=asked.tool_name,
         since=asked.since,
-        after=None if asked.after is None else await gate.record(asked.after, project=project),
+        after=None if asked.after is None else await gate.calls.get(asked.after, project=project),
         newest_first=asked.order == "newest",
         limit=asked.limit,
     )

@@ -173,7 +173,7 @@ class Line:
     async def _decide(self, message: Decide) -> None:
         gate = self._services.gate
         try:
-            asked = await gate.approval(message.request_id, project=message.project_id)
+            asked = await gate.approvals.get(message.request_id, project=message.project_id)
         except NotFoundError:
             raise _about(message, not_found()) from None
         try:

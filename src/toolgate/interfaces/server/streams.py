@@ -193,7 +193,7 @@ class Desk:
         """Lease a call and return its signal; nothing where it is not to be had any more."""
         services = self._services
         try:
-            call = await services.gate.dispatch(offer.call_id, to=self._who, project=self._project)
+            call = await services.gate.remote.dispatch(offer.call_id, to=self._who, project=self._project)
             tool = services.gate.registry.find(call.tool_name)
             timeout_s = tool.timeout_seconds if tool is not None else 0.0
         except ConflictError:

@@ -55,7 +55,7 @@ async def riskiest(gate: Gate, *, project: str, after: Approval | None = None, l
     last: Approval | None = None
     while True:
         query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, after=last, limit=PAGE)
-        page = await gate.approvals(query)
+        page = await gate.approvals.list(query)
         fitting = page if floor is None else [one for one in page if urgency(one) > floor]
         total, beyond = total + len(page), beyond + len(fitting)
         best = heapq.nsmallest(most, chain(best, fitting), key=urgency)

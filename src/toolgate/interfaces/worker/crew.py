@@ -52,7 +52,7 @@ class Worker:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, on_signal)
-        leave = self._gate.watch(self._on_change)
+        leave = self._gate.host.on_change(self._on_change)
         delivering = loop.create_task(
             self._dispatcher.deliver(queues, self._take, concurrency=self._concurrency), name="toolgate-deliver"
         )
@@ -87,7 +87,9 @@ class Worker:
         result: Result | None = None
         self._running.add(order.call_id)
         try:
-            result = await self._gate.work(order.call_id, by=self.name, project=order.project, lease_s=self._lease_s)
+            result = await self._gate.remote.work(
+                order.call_id, by=self.name, project=order.project, lease_s=self._lease_s
+            )
         except (ConflictError, NotFoundError) as error:
             log.debug("order of call %s passed over: %s", order.call_id, error)
         except ToolgateError as error:

@@ -205,7 +205,7 @@ class Deciding:
         is_own = call.context.user is not None and Principal.of(call.context.user).id == said.by.id
         if not given and approve_it and is_own and approval.level == ApprovalLevel.FULL:
             raise UsageError(f"Approving your own `{approval.tool_name}` at level full needs a reason; give one.")
-        return None if said.reason is None else self._driver.veil(call).text(said.reason)
+        return None if said.reason is None else self._driver.masker_of(call).text(said.reason)
 
     async def _edited(
         self, call: Call, approval: Approval, arguments: Arguments, by: Principal, reason: str | None

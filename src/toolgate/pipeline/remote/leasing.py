@@ -136,10 +136,10 @@ class Leases:
         shown = decode(encode(data))
         while True:
             call = await self._held(project, call_id, by, fence)
-            now, veil = driver.now(), driver.veil(call)
-            told = {"progress": fraction, "message": message, "data": veil(shown)}
+            now, masker = driver.now(), driver.masker_of(call)
+            told = {"progress": fraction, "message": message, "data": masker(shown)}
             if message is not None:
-                told["message"] = veil.text(message)
+                told["message"] = masker.text(message)
             renewed = evolve(call.stay(), due_at=now + self._term(call))
             event = tell(renewed, "tool.progress", told)
             if await self._try(steps.moved(renewed, call, now=now, events=(event,))):
@@ -178,7 +178,7 @@ class Leases:
         driver = self._driver
         while True:
             call = await self._held(project, call_id, by, fence)
-            change = _unsure(call, driver.now(), driver.veil(call).text(reason))
+            change = _unsure(call, driver.now(), driver.masker_of(call).text(reason))
             if await self._try(change):
                 return result_of(change.call)  # type: ignore[arg-type]  # an end has a call
 

@@ -113,7 +113,7 @@ async def test_an_unreachable_receiver_is_a_dead_letter_in_the_audit_and_the_cal
         await until(told)
         (event,) = await told()
         assert (event.data["channel"], event.data["attempts"]) == ("WebhookChannel", 1)
-        assert (await gate.approval(str(asked.approval_id))).is_pending
+        assert (await gate.approvals.get(str(asked.approval_id))).is_pending
 
 
 async def test_an_escalated_question_is_another_message(receiver: Receiver) -> None:

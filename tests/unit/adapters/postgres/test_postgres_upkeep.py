@@ -104,7 +104,7 @@ def test_old_calls_are_forgotten_and_their_events_stay(postgres_url: str) -> Non
     assert run("db", "prune", postgres_url, "--older-than", "1d")["forgotten"] == 0
     gate = toolgate.open(postgres_url)
     try:
-        calls = gate.sync.calls(CallQuery(project="p1"))
+        calls = gate.sync.calls.list(CallQuery(project="p1"))
     finally:
         gate.close()
     assert [(call.id, call.arguments, call.result, call.shown_result) for call in calls] == [("c1", b"{}", None, None)]
@@ -147,7 +147,7 @@ def test_everything_is_sealed_anew_and_the_old_key_may_go(
         toolgate.open(postgres_url)
     monkeypatch.setenv("TOOLGATE_KEY", new)
     gate = toolgate.open(postgres_url)
-    assert gate.sync.calls(CallQuery(project="p1"))[0].arguments == b'{"a":1}'
+    assert gate.sync.calls.list(CallQuery(project="p1"))[0].arguments == b'{"a":1}'
     gate.close()
 
 
@@ -179,7 +179,7 @@ def test_a_character_postgresql_has_no_room_for_keeps_nothing_from_being_forgott
     asyncio.run(work())
     assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 1
     gate = toolgate.open(postgres_url)
-    [call] = gate.sync.calls(CallQuery())
+    [call] = gate.sync.calls.list(CallQuery())
     gate.close()
     assert (call.arguments, call.preview) == (b"{}", None)
 
@@ -213,7 +213,7 @@ def test_a_key_is_not_forgotten_while_somebody_is_about_to_seal_with_it(
     asyncio.run(work())
     file.write_text(file.read_text().splitlines()[0] + "\n")
     gate = toolgate.open(f"{postgres_url}?key={file}")  # the old key was retired, so everything can be opened
-    assert gate.sync.calls(CallQuery())[0].arguments == b'{"a":1}'
+    assert gate.sync.calls.list(CallQuery())[0].arguments == b'{"a":1}'
     gate.close()
 
 

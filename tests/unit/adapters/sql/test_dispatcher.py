@@ -34,7 +34,7 @@ async def gate(database: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 def dispatcher_of(gate: Gate) -> LookingDispatcher:
-    runner: Any = gate.runner("worker")
+    runner: Any = gate.host.runner("worker")
     found: LookingDispatcher = runner.dispatcher
     return found
 
@@ -49,7 +49,7 @@ async def test_orders_of_a_queue_are_found_and_run(gate: Gate) -> None:
 
     async def take(order: Order) -> None:
         given.append(order)
-        await gate.work(order.call_id, by="worker:1", project=order.project)
+        await gate.remote.work(order.call_id, by="worker:1", project=order.project)
 
     delivering = asyncio.ensure_future(dispatcher_of(gate).deliver(["default"], take, concurrency=2))
     await gate.call("slow", wait=False)
@@ -69,7 +69,7 @@ async def test_no_more_at_a_time_than_wanted_and_a_stop_waits_for_what_runs(
         running += 1
         most = max(most, running)
         await release.wait()
-        await gate.work(order.call_id, by="worker:1", project=order.project)
+        await gate.remote.work(order.call_id, by="worker:1", project=order.project)
         done.append(order.call_id)
         running -= 1
 

@@ -154,7 +154,8 @@ def test_threads_have_every_method_with_the_same_parameters() -> None:
         own = inspect.signature(getattr(SyncClient, name))
         assert own == inspect.signature(getattr(Client, name))
     assert {name for name in dir(SyncClient) if not name.startswith("_")} == {
-        *REQUESTS, "close", "run_here", *(name for name in dir(Client) if isinstance(getattr(Client, name), property)), "project"
+        *REQUESTS, "close", "run_here", "project",
+        *(name for name in dir(Client) if isinstance(getattr(Client, name), property)),
     }  # fmt: skip
     streams = {name for name in dir(EventStream) if not name.startswith("_")} - {"aclose"}
     assert streams <= {name for name in dir(SyncStream) if not name.startswith("_")}

@@ -42,7 +42,7 @@ async def test_it_runs_at_its_caller_and_once(house: House, ann: Client) -> None
     assert (made.status, made.is_final) == ("approved", False)
     results = await asyncio.gather(*(ann.run_here(made.tool_id, send) for _ in range(4)))
     assert ([one.result for one in results], given) == ([{"sent": 1}] * 4, [{"n": 1}])
-    row = await house.gate.record(made.tool_id, project="demo")
+    row = await house.gate.calls.get(made.tool_id, project="demo")
     assert (row.status, row.runner) == (Status.COMPLETED, "agent:ann")
 
 

@@ -316,7 +316,7 @@ async def test_a_question_of_an_earlier_runner_ends_if_the_server_gave_the_call_
     stage.server.answers = [STALE]
     async with stage.runner():
         await stage.notes.saw(Kind.REFUSED)
-        assert (await stage.gate.record("t1", project="demo")).status is Status.CANCELLED
+        assert (await stage.gate.calls.get("t1", project="demo")).status is Status.CANCELLED
     assert edited.read_text() == "old"
 
 

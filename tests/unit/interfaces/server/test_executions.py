@@ -184,10 +184,10 @@ async def test_progress_renews_the_lease_and_is_told(house: House) -> None:
         await stream.ready()
         tool_id = (await ann.post(f"{P}/tools/execute", json=execute("far", wait=False))).json()["tool_id"]
         await stream.next("tool.execution_signal")
-        before = (await house.gate.record(tool_id, project="demo")).due_at
+        before = (await house.gate.calls.get(tool_id, project="demo")).due_at
         beat = await ann.post(f"{P}/tools/{tool_id}/progress", json={"progress": 0.5, "message": "half"})
         assert beat.json()["status"] == "executing"
-        after = (await house.gate.record(tool_id, project="demo")).due_at
+        after = (await house.gate.calls.get(tool_id, project="demo")).due_at
         assert before is not None
         assert after is not None
         assert after > before

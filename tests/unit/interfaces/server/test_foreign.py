@@ -76,7 +76,7 @@ async def test_a_recall_reaches_whoever_took_the_call_here_once(database: Path) 
         await there.call("far", call_id="c1", wait=False)
         watching._on_hint(Hint("default", "c1", Status.EXECUTING))
         await until(lambda: heard)
-        await here.dispatch("c1", to="ann")
+        await here.remote.dispatch("c1", to="ann")
         clients.took(seat, "c1")
         await there.cancel("c1", wait=False)
         for _ in range(3):
@@ -94,15 +94,15 @@ async def test_a_store_that_is_away_is_asked_again(database: Path, monkeypatch: 
     monkeypatch.setattr(foreign, "LOOK_EVERY_S", 0.02)
     (here, clients), (there, _) = a_gate(database), a_gate(database)
     watching, heard, failed = Foreign(here, clients), list[Offer](), list[Any]()
-    calls = here.calls
+    listed = here.calls.list
 
     async def away(query: Any) -> Any:
         if not failed:
             failed.append(query)
             raise StoreError("away")
-        return await calls(query)
+        return await listed(query)
 
-    monkeypatch.setattr(here, "calls", away)
+    monkeypatch.setattr(here.calls, "list", away)
     try:
         await there.call("far", call_id="c1", wait=False)
         clients.join(a_seat(heard))

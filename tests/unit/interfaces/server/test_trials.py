@@ -65,7 +65,7 @@ async def test_a_secret_in_the_policy_is_not_shown(tmp_path: Path) -> None:
     file = tmp_path / "toolgate.yaml"
     file.write_text(f"default: ask\n# the token is {SECRET}\n")
     async with open_house(policy=file) as house:
-        house.gate.masker.add(SECRET)
+        house.gate.host.masker.add(SECRET)
         (shown,) = (await source(house))["files"]
         assert SECRET not in shown["text"]
         assert shown["is_masked"] is True

@@ -41,7 +41,7 @@ TOOLS = [SEND, NEAR]
 
 def opened(database: Path) -> tuple[Gate, Any]:
     gate = toolgate.open(f"sqlite:///{database}", tools=TOOLS, workers=True)
-    runner: Any = gate.runner("worker")
+    runner: Any = gate.host.runner("worker")
     return gate, runner.dispatcher
 
 

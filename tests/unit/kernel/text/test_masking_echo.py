@@ -9,10 +9,10 @@ import pytest
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT
 from toolgate.kernel.text.masking import Masker
-from toolgate.kernel.text.masking.echo import Veil, hidden
+from toolgate.kernel.text.masking.echo import CallMasker, hidden
 
 
-def veil(arguments: dict[str, Any], *secrets: str) -> Veil:
+def masker_of(arguments: dict[str, Any], *secrets: str) -> CallMasker:
     masker = Masker(secrets)
     call = Call(
         id="c",
@@ -23,26 +23,26 @@ def veil(arguments: dict[str, Any], *secrets: str) -> Veil:
         arguments=orjson.dumps(arguments),
         shown=masker(arguments),
     )
-    return Veil(masker, call)
+    return CallMasker(masker, call)
 
 
 def test_a_password_stays_hidden_when_a_handler_quotes_it() -> None:
-    hide = veil({"user": "ann", "password": "hunter22", "nested": [{"api_key": "correct horse"}]})
+    hide = masker_of({"user": "ann", "password": "hunter22", "nested": [{"api_key": "correct horse"}]})
     assert hide.text("ann: wrong password hunter22, or correct horse") == "ann: wrong password ***, or ***"
     assert hide({"echo": ["hunter22"], "user": "ann"}) == {"echo": ["***"], "user": "ann"}
 
 
 def test_what_the_arguments_show_is_shown() -> None:
-    hide = veil({"user": "hunter22", "note": "hello world"})
+    hide = masker_of({"user": "hunter22", "note": "hello world"})
     assert hide.text("hunter22 says hello world") == "hunter22 says hello world"
 
 
 def test_short_values_would_hit_ordinary_words() -> None:
-    assert veil({"password": "test"}).text("the test failed") == "the test failed"
+    assert masker_of({"password": "test"}).text("the test failed") == "the test failed"
 
 
 def test_registered_secrets_are_hidden_as_ever() -> None:
-    assert veil({"a": 1}, "registered-one").text("this is registered-one") == "this is ***"
+    assert masker_of({"a": 1}, "registered-one").text("this is registered-one") == "this is ***"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ async def edit(ask: Ask) -> DecisionAnswer:
 
 async def respond(ask: Ask) -> DecisionAnswer:
     async def say(reply: Reply) -> Result:
-        return await ask.services.gate.respond(
+        return await ask.services.gate.approvals.respond(
             reply.approval_id, ask.body.response, by=reply.by, digest=reply.digest, project=reply.project
         )
 
@@ -93,19 +93,25 @@ def _changes(change: Callable[[Ask, Reply], Awaitable[Approval]]) -> Handler:
 
 
 async def _extend(ask: Ask, reply: Reply) -> Approval:
-    return await ask.services.gate.extend(reply.approval_id, ask.body.seconds, by=reply.by, project=reply.project)
+    return await ask.services.gate.approvals.extend(
+        reply.approval_id, ask.body.seconds, by=reply.by, project=reply.project
+    )
 
 
 async def _escalate(ask: Ask, reply: Reply) -> Approval:
-    return await ask.services.gate.escalate(reply.approval_id, *ask.body.roles, by=reply.by, project=reply.project)
+    return await ask.services.gate.approvals.escalate(
+        reply.approval_id, *ask.body.roles, by=reply.by, project=reply.project
+    )
 
 
 async def _comment(ask: Ask, reply: Reply) -> Approval:
-    return await ask.services.gate.comment(reply.approval_id, ask.body.text, by=reply.by, project=reply.project)
+    return await ask.services.gate.approvals.comment(
+        reply.approval_id, ask.body.text, by=reply.by, project=reply.project
+    )
 
 
 async def show(ask: Ask) -> ApprovalAnswer:
-    found = await ask.services.gate.approval(ask.params["approval_id"], project=ask.project)
+    found = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
     return ApprovalAnswer(approval=views.approval(found))
 
 
@@ -113,8 +119,8 @@ async def index(ask: Ask) -> ApprovalList:
     query: ApprovalsQuery = ask.query
     status: ApprovalStatus | None = None if query.status is None else _STATUSES[query.status]
     gate = ask.services.gate
-    after = None if query.after is None else await gate.approval(query.after, project=ask.project)
-    found = await gate.approvals(
+    after = None if query.after is None else await gate.approvals.get(query.after, project=ask.project)
+    found = await gate.approvals.list(
         ApprovalQuery(project=ask.project, call_id=query.tool_id, status=status, after=after, limit=query.limit)
     )
     last = found[-1].id if len(found) == query.limit else None

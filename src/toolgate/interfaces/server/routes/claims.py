@@ -16,7 +16,7 @@ _BASE = "/my/projects/{project_id}/tools/{tool_id}"
 async def claim(ask: Ask) -> ClaimAnswer:
     gate, tool_id = ask.services.gate, ask.params["tool_id"]
     maker = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None).principal
-    call = await gate.claim(tool_id, by=maker, fence=ask.body.claim_id, project=ask.project)
+    call = await gate.remote.claim(tool_id, by=maker, fence=ask.body.claim_id, project=ask.project)
     assert call.due_at is not None
     assert call.started_at is not None
     return ClaimAnswer(

@@ -32,7 +32,7 @@ _BASE = "/my/projects/{project_id}/tools"
 
 async def available(ask: Ask) -> ToolList:
     gate, context = ask.services.gate, ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
-    tools = [views.tool_info(tool, gate.asks(tool, context)) for tool in gate.registry]
+    tools = [views.tool_info(tool, gate.host.asks(tool, context)) for tool in gate.registry]
     return ToolList(tools=tools, total_count=len(tools))
 
 
@@ -70,7 +70,7 @@ async def _wait(ask: Ask, result: Result, seconds: float) -> Result:
 
 
 async def show(ask: Ask) -> ExecutionRecord:
-    call = await ask.services.gate.record(ask.params["tool_id"], project=ask.project)
+    call = await ask.services.gate.calls.get(ask.params["tool_id"], project=ask.project)
     return views.record(call, is_own=is_own(ask, call))
 
 
@@ -104,7 +104,7 @@ async def _hear(ask: Ask, tool_id: str, body: ResultBody) -> Result:
     gate = ask.services.gate
     if body.status == "unknown":
         reason = body.error or "it did not say why"
-        return await gate.doubt(tool_id, reason, fence=body.fence, by=ask.who, project=ask.project)
+        return await gate.remote.doubt(tool_id, reason, fence=body.fence, by=ask.who, project=ask.project)
     output = ToolOutput(
         success=body.status == "completed",
         data=body.result,
@@ -118,7 +118,7 @@ async def _hear(ask: Ask, tool_id: str, body: ResultBody) -> Result:
 async def _stale(ask: Ask, tool_id: str, error: ConflictError) -> ProblemError:
     """The 409 of a report nobody waits for, with where the call stands."""
     problem = problem_of(error)
-    call = await ask.services.gate.record(tool_id, project=ask.project)
+    call = await ask.services.gate.calls.get(tool_id, project=ask.project)
     problem.more["tool_id"] = call.id
     problem.more["tool_status"] = views.ROW_STATUS[call.status]
     return problem
@@ -128,7 +128,7 @@ async def progress(ask: Ask) -> ResultAnswer:
     body: ProgressBody = ask.body
     tool_id = ask.params["tool_id"]
     try:
-        result = await ask.services.gate.progress(
+        result = await ask.services.gate.remote.progress(
             tool_id,
             body.progress,
             body.message,
@@ -151,7 +151,7 @@ async def cancel(ask: Ask) -> tuple[int, Execution]:
 
 
 async def _may_touch(ask: Ask, otherwise: Ability) -> None:
-    call = await ask.services.gate.record(ask.params["tool_id"], project=ask.project)
+    call = await ask.services.gate.calls.get(ask.params["tool_id"], project=ask.project)
     if not is_own(ask, call) and otherwise not in ask.by.abilities_in(ask.project):
         raise ProblemError(403, "not_allowed", "This call is somebody else's.")
 

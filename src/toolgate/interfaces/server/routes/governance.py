@@ -56,14 +56,14 @@ async def explain(ask: Ask) -> ExplainAnswer:
         mode=gate.mode if body.mode is None else Mode(body.mode),
     )
     told = explaining.explain(gate.policy, question).as_json()
-    masked: Any = gate.masker(told)
+    masked: Any = gate.host.masker(told)
     return ExplainAnswer(explanation=masked)
 
 
 async def grants(ask: Ask) -> GrantList:
     query: GrantsQuery = ask.query
     now = ask.services.now()
-    found = await ask.services.gate.grants(
+    found = await ask.services.gate.grants.list(
         GrantQuery(
             project=ask.project, tool_name=query.tool_name, live_at=now if query.live else None, limit=query.limit
         )
@@ -72,14 +72,14 @@ async def grants(ask: Ask) -> GrantList:
 
 
 async def grant(ask: Ask) -> GrantAnswer:
-    found = await ask.services.gate.grants(GrantQuery(project=ask.project, id=ask.params["grant_id"]))
+    found = await ask.services.gate.grants.list(GrantQuery(project=ask.project, id=ask.params["grant_id"]))
     if not found:
         raise NotFoundError("There is no such grant.")
     return GrantAnswer(grant=views.grant(found[0], ask.services.now()))
 
 
 async def revoke(ask: Ask) -> GrantAnswer:
-    revoked = await ask.services.gate.revoke(
+    revoked = await ask.services.gate.grants.revoke(
         ask.params["grant_id"], by=ask.who, reason=ask.body.reason, project=ask.project
     )
     return GrantAnswer(grant=views.grant(revoked, ask.services.now()))

@@ -31,9 +31,9 @@ async def _events(ask: Ask, call: Call) -> list[Event]:
 
 async def show_timeline(ask: Ask) -> TimelineAnswer:
     gate = ask.services.gate
-    call = await gate.record(ask.params["tool_id"], project=ask.project)
+    call = await gate.calls.get(ask.params["tool_id"], project=ask.project)
     events = await _events(ask, call)
-    kept = await gate.undo_data(call.id, project=ask.project)
+    kept = await gate.host.undo_data(call.id, project=ask.project)
     return TimelineAnswer(
         tool_id=call.id, steps=timeline(call, events), is_partial=len(events) == EVENTS, can_undo=kept is not None
     )
@@ -41,9 +41,9 @@ async def show_timeline(ask: Ask) -> TimelineAnswer:
 
 async def record(ask: Ask) -> CallRecord:
     gate = ask.services.gate
-    call = await gate.record(ask.params["tool_id"], project=ask.project)
+    call = await gate.calls.get(ask.params["tool_id"], project=ask.project)
     events = await _events(ask, call)
-    asked = await gate.approvals(ApprovalQuery(project=ask.project, call_id=call.id, limit=100))
+    asked = await gate.approvals.list(ApprovalQuery(project=ask.project, call_id=call.id, limit=100))
     return CallRecord(
         call=views.record(call, is_own=False),  # a page and a file that is passed on: masked for everybody
         decided=CallDetail(

@@ -27,7 +27,7 @@ _BASE = "/my/projects/{project_id}"
 
 async def artifact(ask: Ask) -> ArtifactAnswer:
     """Everything an approver must see, made safe to show; the digest in the card is what a decision echoes."""
-    approval = await ask.services.gate.approval(ask.params["approval_id"], project=ask.project)
+    approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
     shown = artifact_of(approval)
     return ArtifactAnswer(
         card=card_of(approval, shown),
@@ -41,7 +41,7 @@ async def artifact(ask: Ask) -> ArtifactAnswer:
 async def waiting(ask: Ask) -> WaitingAnswer:
     """A page of the questions that wait. The stream tells the first; this has the rest."""
     gate, query = ask.services.gate, ask.query
-    after = None if query.after is None else await gate.approval(query.after, project=ask.project)
+    after = None if query.after is None else await gate.approvals.get(query.after, project=ask.project)
     found = await riskiest(gate, project=ask.project, after=after, limit=query.limit)
     return WaitingAnswer(
         cards=[card_of(one) for one in found.approvals],
@@ -52,7 +52,7 @@ async def waiting(ask: Ask) -> WaitingAnswer:
 
 async def difference(ask: Ask) -> DifferenceAnswer:
     """Compare arguments with those that were shown. What was left masked counts as unchanged."""
-    approval = await ask.services.gate.approval(ask.params["approval_id"], project=ask.project)
+    approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
     before, after = as_lines(approval.arguments)[0], as_lines(ask.body.tool_params)
     found = diff_text(_text(before), _text(after[0]), fromfile="asked", tofile="edited")
     return DifferenceAnswer(

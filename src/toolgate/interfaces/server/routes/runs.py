@@ -32,7 +32,7 @@ async def index(ask: Ask) -> RunList:
     """Find runs by their newest calls. A run is on the page of its newest call, and on no later one."""
     query: RunListQuery = ask.query
     gate, project = ask.services.gate, ask.project
-    after = None if query.after is None else await gate.record(query.after, project=project)
+    after = None if query.after is None else await gate.calls.get(query.after, project=project)
     walking = searching.walk(gate, CallQuery(project=project, newest_first=True, after=after))
     runs: list[RunSummary] = []
     seen: set[str] = set()
@@ -53,7 +53,7 @@ async def index(ask: Ask) -> RunList:
 
 
 async def _calls_of(gate: Gate, project: str, run_id: str) -> list[Call]:
-    return await gate.calls(CallQuery(project=project, run_id=run_id, newest_first=True, limit=COUNTED))
+    return await gate.calls.list(CallQuery(project=project, run_id=run_id, newest_first=True, limit=COUNTED))
 
 
 def _summary(run_id: str, calls: list[Call]) -> RunSummary:
@@ -75,7 +75,7 @@ def _summary(run_id: str, calls: list[Call]) -> RunSummary:
 async def _page(ask: Ask, after: str | None, limit: int) -> searching.Found:
     """A page of the run's calls; 404 where the run has none."""
     gate, project = ask.services.gate, ask.project
-    seen = None if after is None else await gate.record(after, project=project)
+    seen = None if after is None else await gate.calls.get(after, project=project)
     query = CallQuery(project=project, run_id=ask.params["run_id"], after=seen, limit=limit)
     found = await searching.find(gate, query)
     if not found.calls and after is None:

@@ -17,7 +17,7 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.ruling import rules_over
-from toolgate.kernel.text.masking.echo import Veil
+from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.directory import Ability
 from toolgate.ports.store import CallQuery
@@ -46,7 +46,7 @@ async def source(ask: Ask) -> PolicySourceAnswer:
     gate = ask.services.gate
     policy = gate.policy
     documents = policy.documents if isinstance(policy, FilePolicy) else ()
-    files = [(one, gate.masker.text(one.text)) for one in documents]
+    files = [(one, gate.host.masker.text(one.text)) for one in documents]
     return PolicySourceAnswer(
         revision=policy.revision,
         default=policy.default.value,
@@ -93,7 +93,7 @@ async def simulate(ask: Ask) -> SimulateAnswer:
     try:
         answer = await _replay(ask, revised, current if body.against == "current" else None)
         if body.after is None and isinstance(current, FilePolicy):
-            told: Any = gate.masker((await asyncio.to_thread(diff, current, revised)).as_json())
+            told: Any = gate.host.masker((await asyncio.to_thread(diff, current, revised)).as_json())
             changes, shifts = told["differences"][:CHANGES], told["shifts"][:CHANGES]
             answer = answer.model_copy(update={"changes": changes, "shifts": shifts})
     finally:
@@ -104,7 +104,7 @@ async def simulate(ask: Ask) -> SimulateAnswer:
 
 
 def _problems(gate: Gate, error: PolicyError) -> list[PolicyProblemRecord]:
-    mask = gate.masker.text
+    mask = gate.host.masker.text
     return [PolicyProblemRecord(**one._asdict() | {"message": mask(one.message)}) for one in error.problems[:100]]
 
 
@@ -115,7 +115,7 @@ async def _replay(ask: Ask, revised: Policy, old: Policy | None) -> SimulateAnsw
     body: SimulateBody = ask.body
 
     def hide(call: Call, text: str) -> str:
-        return Veil(gate.masker, call).text(text) if call.hides else gate.masker.text(text)
+        return CallMasker(gate.host.masker, call).text(text) if call.hides else gate.host.masker.text(text)
 
     simulation = Simulation(
         revised,
@@ -127,7 +127,7 @@ async def _replay(ask: Ask, revised: Policy, old: Policy | None) -> SimulateAnsw
     query = CallQuery(
         project=project,
         since=ask.services.now() - timedelta(seconds=body.since_seconds),
-        after=None if body.after is None else await gate.record(body.after, project=project),
+        after=None if body.after is None else await gate.calls.get(body.after, project=project),
         newest_first=True,
         limit=body.limit,
     )
@@ -161,7 +161,7 @@ async def preview_grant(ask: Ask) -> GrantPreviewAnswer:
     body: RememberBody = ask.body
     reply = reply_of(ask)
     remember = Remember(uses=body.uses, seconds=body.seconds, pattern=body.pattern)
-    seen = await ask.services.gate.preview_grant(reply.approval_id, remember, by=reply.by, project=reply.project)
+    seen = await ask.services.gate.grants.preview(reply.approval_id, remember, by=reply.by, project=reply.project)
     return GrantPreviewAnswer(
         matched=seen.matched,
         asked=seen.asked,

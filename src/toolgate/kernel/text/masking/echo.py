@@ -18,7 +18,7 @@ SHORTEST = 6
 """A shorter value would hit ordinary words."""
 
 
-class Veil:
+class CallMasker:
     """Masks as a masker does, and then what one call's arguments, and its undo data where it has some, hid."""
 
     __slots__ = ("_echo", "_masker")

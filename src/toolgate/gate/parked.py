@@ -27,7 +27,7 @@ LOOK_AFTER_S = 0.25
 """How often the gate looks whether the loop of a call nobody waits for is still there."""
 
 
-class Attendance:
+class Parked:
     """Waits for calls and runs approved ones."""
 
     def __init__(self, driver: Driver, pipeline: Pipeline, flights: Flights, background: Background) -> None:

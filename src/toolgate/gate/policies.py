@@ -31,7 +31,7 @@ class PolicySource(Protocol):
     def has_changed(self) -> bool: ...
 
 
-class Keeper:
+class Policies:
     """Keeps the driver's policy current."""
 
     def __init__(self, driver: Driver, source: PolicySource | None) -> None:

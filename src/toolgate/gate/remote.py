@@ -1,12 +1,13 @@
-"""The gate's verbs for calls that run elsewhere: who takes them, what they report, and what a worker does."""
+"""Calls that run elsewhere: who takes them, how far they are, and what a worker does."""
 
 from __future__ import annotations
 
-from toolgate.gate.people import somebody
+from collections.abc import Callable
+
+from toolgate.gate.approvals import somebody
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_PROJECT, Principal
-from toolgate.kernel.output import Result, ToolOutput
-from toolgate.pipeline.driver import Driver
+from toolgate.kernel.output import Result
 from toolgate.pipeline.remote.leasing import Leases
 from toolgate.pipeline.remote.working import Work
 
@@ -14,15 +15,13 @@ LEASE_S = 10.0
 """How long a worker's call is its own without a sign of life."""
 
 
-class Elsewhere:
-    """What the gate offers to clients and workers."""
+class Remote:
+    """`gate.remote`, for clients and workers; they report with `gate.complete`."""
 
-    _driver: Driver
-    _leases: Leases
-    _work: Work
-
-    def _check_open(self) -> None:
-        raise NotImplementedError
+    def __init__(self, leases: Leases, work: Work, check_open: Callable[[], None]) -> None:
+        self._leases = leases
+        self._work = work
+        self._check_open = check_open
 
     async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
         """Give a call that waits for a client or worker to `to`; returns it with its real arguments and fence.
@@ -58,23 +57,6 @@ class Elsewhere:
         return await self._leases.progress(
             project, call_id, by=who, fence=fence, fraction=fraction, message=message, data=data
         )
-
-    async def complete(
-        self,
-        call_id: str,
-        output: ToolOutput,
-        *,
-        fence: str | None = None,
-        by: str | Principal | None = None,
-        project: str = DEFAULT_PROJECT,
-    ) -> Result:
-        """Report the result of a call that runs on a client or worker; the first report counts.
-
-        `by` is who reports: without a fence it must be who the call was given to.
-        """
-        self._check_open()
-        who = None if by is None else somebody(by)
-        return await self._leases.complete(project, call_id, output, fence=fence, by=who)
 
     async def doubt(
         self,

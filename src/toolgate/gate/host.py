@@ -1,0 +1,157 @@
+"""What the gate tells and takes from a host that works beside it: a server, a worker, a door with tools of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolgate.gate.approvals import somebody
+from toolgate.gate.messenger import Messenger
+from toolgate.gate.policies import Policies
+from toolgate.kernel.assessment import ApprovalLevel
+from toolgate.kernel.call import Call
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Principal
+from toolgate.kernel.policy import Policy
+from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.ruling import is_hopeless, level_of
+from toolgate.kernel.text.masking import Masker
+from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.undo import UndoMetadata
+from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.people.undoing import Undoing
+from toolgate.pipeline.realm import Adjust, Realm, unchanged
+from toolgate.pipeline.sinks.relay import REQUIRED_S, Relay, Rendering, as_it_is, check_name
+from toolgate.pipeline.steps import timeout_s
+from toolgate.ports.bus import Hint
+from toolgate.ports.channel import Channel
+from toolgate.ports.runner import Runner
+from toolgate.ports.sink import Sink
+
+
+class Host:
+    """`gate.host`."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        policies: Policies,
+        undoing: Undoing,
+        messenger: Messenger,
+        check_open: Callable[[], None],
+    ) -> None:
+        self._driver = driver
+        self._policies = policies
+        self._undoing = undoing
+        self._messenger = messenger
+        self._check_open = check_open
+
+    def runner(self, placement: str) -> Runner | None:
+        """Return what runs the handlers of a placement here."""
+        return self._driver.runners.get(placement)
+
+    @property
+    def masker(self) -> Masker:
+        """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
+        return self._driver.masker
+
+    def attach(
+        self,
+        project: str,
+        registry: ToolRegistry,
+        *,
+        adjust: Adjust = unchanged,
+        sink: Sink | None = None,
+        sink_name: str | None = None,
+        sink_required: bool = False,
+        render: Rendering = as_it_is,
+        channels: Iterable[Channel] = (),
+        keeps_undo: bool = True,
+    ) -> Realm:
+        """Let a project go by tools, policy, event sink and approvers of its own while the realm is referenced.
+
+        `adjust` makes the project's policy of the gate's. Under its `sink_name` the store remembers how far the sink
+        was told, also after a restart; without one it begins now. With `sink_required` no handler starts before the
+        sink took the event that says so; `render` is how it is told. Without `keeps_undo` nothing can be undone.
+        """
+        driver = self._driver
+        relay = None
+        if sink is not None:
+            relay = Relay(
+                sink,
+                driver.store,
+                project,
+                name=check_name(sink_name, project),
+                required=sink_required,
+                render=render,
+                tally=driver.sink_tally,
+            )
+        realm = Realm(registry=registry, adjust=adjust, relay=relay, channels=tuple(channels), keeps_undo=keeps_undo)
+        driver.settle(project, realm)
+        if realm.channels:
+            driver.on_asked = self._messenger.carry
+        return realm
+
+    async def sink_heard(self, *, project: str = DEFAULT_PROJECT, timeout_s: float = REQUIRED_S) -> bool:
+        """Return once the project's event sink took everything so far; False where it did not within `timeout_s`."""
+        relay = self._driver.relay(project)
+        return relay is None or await relay.insist(timeout_s)
+
+    async def undo_data(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> UndoMetadata | None:
+        """Return what is kept for the undo of a call; None where nothing is, or it was used."""
+        return await self._undoing.kept(project, call_id)
+
+    async def adopt(self, metadata: UndoMetadata, *, context: Context = DEFAULT_CONTEXT) -> None:
+        """Bring in a call made elsewhere by the undo data that was kept of it, so that `undo` can take it back."""
+        self._check_open()
+        await self._undoing.adopt(metadata, context)
+
+    async def reload_policy(self, *, by: str | Principal) -> Policy:
+        """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
+        self._check_open()
+        return await self._policies.reload(by=somebody(by).name)
+
+    def note_sandbox(self, report: Mapping[str, Any]) -> None:
+        """Record how a sandbox did in its test, from any thread; the runner's own doing."""
+        self._driver.spawn(self._policies.tell(("sandbox.tested", None, dict(report))))
+
+    def on_change(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+        """Have a function called after every commit, in the thread that made it; returns what ends that."""
+        self._driver.listeners.append(watcher)
+        return lambda: self._driver.listeners.remove(watcher)
+
+    @property
+    def owner(self) -> str:
+        """The random id of this opening of the store, alive for as long as the gate is open."""
+        return self._driver.owner
+
+    def offers(self, context: Context = DEFAULT_CONTEXT) -> list[ToolDefinition]:
+        """Return the tools of which at least some call could run in this context, under the policy and mode of now."""
+        driver = self._driver
+        mode, now = driver.store.mode, driver.now()
+        found = []
+        for tool in driver.realm(context.project).registry:
+            plan = driver.plan_of(tool, context.project)
+            if plan.placement in driver.runners and not is_hopeless(tool, plan.stance, context, mode, now):
+                found.append(tool)
+        return found
+
+    def asks(self, tool: ToolDefinition, context: Context = DEFAULT_CONTEXT) -> float:
+        """Return how long a person may take to answer about an ordinary call of this tool; 0 where nobody is asked.
+
+        Under the policy and mode of now. Not every call is asked about: its arguments may settle it, either way.
+        """
+        driver = self._driver
+        now, stance = driver.now(), driver.plan_of(tool, context.project).stance
+        level = level_of(tool, stance, context, driver.store.mode, now)
+        if level is ApprovalLevel.AUTO:
+            return 0.0
+        call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
+        return timeout_s(call, tool, stance, level)
+
+    def on_hint(self, listener: Callable[[Hint], None]) -> Callable[[], None]:
+        """Have a function called whenever a call moves, here or in another process; returns what ends that.
+
+        It is called on any thread and must return at once. Hints may be lost: look into the store now and then.
+        """
+        return self._driver.bus.subscribe(listener)
