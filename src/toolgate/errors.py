@@ -59,18 +59,31 @@ class ToolError(ToolgateError):
 
     code = "tool_error"
     default_text: ClassVar[str] = "the tool call failed"
+    told: ClassVar[tuple[str, ...]] = ()  # the fields of its own that `to_dict` gives
 
     def __init__(self, message: str | None = None, /, *, tool: str | None = None) -> None:
         self.tool = tool
         super().__init__(message if message is not None else self._describe())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the error as JSON values: its class, code, text, tool, and what its class has besides."""
+        shared = {"error_type": type(self).__name__, "code": self.code, "message": str(self), "tool": self.tool}
+        return shared | {name: _as_json(getattr(self, name)) for name in self.told}
 
     def _describe(self) -> str:
         return self.default_text if self.tool is None else f"Tool `{self.tool}`: {self.default_text}"
 
 
 class ToolNotFoundError(ToolError):
+    """`action_type` is what was looked for; an error made of one text alone takes that for it."""
+
     code = "tool_not_found"
     default_text = "no tool of this name or action type is registered"
+    told = ("action_type",)
+
+    @property
+    def action_type(self) -> str | None:
+        return self.tool if self.tool is not None or self.args[0] == self._describe() else str(self.args[0])
 
 
 class ToolInputError(ToolError):
@@ -81,6 +94,7 @@ class ToolInputError(ToolError):
 
     code = "invalid_arguments"
     default_text = "the arguments are not valid"
+    told = ("location",)
 
     def __init__(self, message: str | None = None, /, *, tool: str | None = None, location: str | None = None) -> None:
         self.location = location
@@ -91,6 +105,7 @@ class ToolDeniedError(ToolError):
     """A rule refused the call. `allowed` and `allowed_behaviors` are the same."""
 
     code = "denied"
+    told = ("behavior", "allowed_behaviors", "reason")
 
     def __init__(
         self,
@@ -126,18 +141,37 @@ class ToolDeniedError(ToolError):
 class _ReasonedToolError(ToolError):
     """A tool error that carries the reason somebody gave."""
 
+    told: ClassVar[tuple[str, ...]] = ("reason",)
+    usual_reason: ClassVar[str | None] = None  # of an error given neither text nor reason
+
     def __init__(self, message: str | None = None, /, *, tool: str | None = None, reason: str | None = None) -> None:
-        self.reason = reason
+        self.reason = self.usual_reason if message is None and reason is None else reason
         super().__init__(message, tool=tool)
 
     def _describe(self) -> str:
         text = super()._describe()
-        return f"{text}: {self.reason}" if self.reason else text
+        return f"{text}: {self.reason}" if self.reason and self.reason != self.usual_reason else text
 
 
 class ToolApprovalDeniedError(_ReasonedToolError):
+    """A person said no. `request_id` is the approval's id where the raiser knows it."""
+
     code = "approval_denied"
     default_text = "approval was denied"
+    usual_reason = "user_denied"
+    told = ("request_id", "reason")
+
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        tool: str | None = None,
+        reason: str | None = None,
+        request_id: object = None,
+    ) -> None:
+        self.request_id = request_id
+        super().__init__(message, tool=tool, reason=reason)
 
 
 class ToolApprovalTimeoutError(_ReasonedToolError):
@@ -145,6 +179,8 @@ class ToolApprovalTimeoutError(_ReasonedToolError):
 
     code = "approval_timeout"
     default_text = "approval timed out"
+    usual_reason = "timeout"
+    told = ("request_id", "reason", "timeout_seconds")
 
     def __init__(
         self,
@@ -175,6 +211,7 @@ class ToolExecutionError(ToolError):
     code = "execution_failed"
     is_transient: bool | None = None
     default_text = "the handler failed"
+    told = ("action_id",)
 
     def __init__(
         self,
@@ -194,6 +231,12 @@ class ToolExecutionError(ToolError):
     def _describe(self) -> str:
         text = super()._describe()
         return f"{text}: {text_of(self.cause)}" if self.cause is not None else text
+
+    def to_dict(self) -> dict[str, Any]:
+        # A cause may say what is masked in the text: its words are told only where the text has them too.
+        words = None if self.cause is None else text_of(self.cause)
+        known = words is None or words in str(self)
+        return super().to_dict() | {"cause": words if known else type(self.cause).__name__}
 
 
 class ToolTimeoutError(ToolExecutionError):
@@ -224,6 +267,7 @@ class ToolUnknownTimeoutError(ToolUnknownOutcomeError, ToolTimeoutError):
 class ToolUndoError(_ReasonedToolError):
     code = "undo_failed"
     default_text = "undo failed"
+    told = ("action_id", "reason")
 
     def __init__(
         self,
@@ -236,6 +280,10 @@ class ToolUndoError(_ReasonedToolError):
     ) -> None:
         self.action_id = action_id
         super().__init__(message, tool=tool, reason=reason)
+
+    def _describe(self) -> str:
+        text = super()._describe()
+        return text if self.action_id is None else f"{text} (action {self.action_id})"
 
 
 class DefinitionError(ToolgateError):
@@ -427,6 +475,11 @@ def text_of(error: BaseException) -> str:
         return str(error) or type(error).__name__
     except Exception:  # noqa: BLE001  # its `__str__` is code of its own, and what failed must be told all the same
         return type(error).__name__
+
+
+def _as_json(value: object) -> object:
+    plain = list(value) if isinstance(value, tuple) else value
+    return plain if isinstance(plain, str | int | float | list | None) else str(plain)  # an id
 
 
 def how_to_install(extra: str) -> str:

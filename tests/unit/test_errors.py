@@ -131,7 +131,7 @@ def test_the_longer_word_for_allowed_wins_and_one_behavior_may_stand_alone() -> 
         (ToolApprovalDeniedError(tool="edit", reason="too risky"), "Tool `edit`: approval was denied: too risky"),
         (ToolApprovalDeniedError(reason="too risky"), "approval was denied: too risky"),
         (ToolApprovalTimeoutError(tool="edit"), "Tool `edit`: approval timed out"),
-        (ToolUndoError(tool="edit", action_id="c1", reason="gone"), "Tool `edit`: undo failed: gone"),
+        (ToolUndoError(tool="edit", action_id="c1", reason="gone"), "Tool `edit`: undo failed: gone (action c1)"),
         (ToolNotFoundError(tool="x"), "Tool `x`: no tool of this name or action type is registered"),
     ],
 )

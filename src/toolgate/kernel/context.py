@@ -5,8 +5,9 @@ A Context is built by the trusted host and never from arguments a model wrote.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -104,3 +105,24 @@ class Context:
 
 
 DEFAULT_CONTEXT = Context()
+
+
+def as_id(text: str) -> UUID | str:
+    """Return an id as the UUID it spells, or as it is."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+def read(ctx: object, name: str) -> str | None:
+    """Return an id or name out of a host's context as text; None where there is none or it is something else."""
+    value = ctx.get(name) if isinstance(ctx, Mapping) else getattr(ctx, name, None)
+    if isinstance(value, Enum):
+        value = value.value
+    return str(value) if isinstance(value, str | UUID | int) and not isinstance(value, bool) else None
+
+
+def behavior_of(ctx: object) -> str | None:
+    """Return the behavior a host's context is in: its `behavior`, else its `execution_mode`."""
+    return read(ctx, "behavior") or read(ctx, "execution_mode")

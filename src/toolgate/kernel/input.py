@@ -9,7 +9,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from toolgate.errors import UsageError
-from toolgate.kernel.context import DEFAULT_CONTEXT, Context
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, as_id, behavior_of, read
+from toolgate.kernel.record import evolve
 
 
 @dataclass
@@ -36,7 +37,8 @@ def _never() -> bool:
 class ToolInput:
     """One handler's input. `payload` is a copy: changing it changes nothing anybody else sees.
 
-    `context` is the gate's Context; `ctx` is the host's own object where it gave one, else the same.
+    `context` is the gate's Context; `ctx` is the host's own object where it gave one, else the same. `behavior`,
+    `pipeline_run_id` and `request_id` are the context's, or, outside a gate, the host's.
 
     Built from fields, from an action object, or from a plain mapping of arguments; `.action` always
     has a `.payload`.
@@ -53,6 +55,9 @@ class ToolInput:
         *,
         action: Any = None,
         context: Context = DEFAULT_CONTEXT,
+        behavior: str | None = None,
+        pipeline_run_id: UUID | str | None = None,
+        request_id: UUID | str | None = None,
     ) -> None:
         if action is not None:
             action = _as_action(action)
@@ -63,6 +68,13 @@ class ToolInput:
         self.tool_name = tool_name
         self.payload: dict[str, Any] = {} if payload is None else payload
         self.ctx = ctx
+        if behavior is not None or pipeline_run_id is not None or request_id is not None:
+            context = evolve(
+                context,
+                behavior=context.behavior if behavior is None else behavior,
+                run_id=context.run_id if pipeline_run_id is None else str(pipeline_run_id),
+                request_id=context.request_id if request_id is None else str(request_id),
+            )
         self.context = context
         self._action = action
         self._report: Callable[..., Any] = _no_progress
@@ -74,7 +86,8 @@ class ToolInput:
         """Return an input with the action's id and a deep copy of its payload."""
         source = _as_action(action)
         own = Action(id=source.id, type=source.type, payload=copy.deepcopy(source.payload))
-        return cls(tool_name=tool_name, ctx=ctx, action=own)
+        context = ctx if isinstance(ctx, Context) else DEFAULT_CONTEXT
+        return cls(tool_name=tool_name, ctx=ctx, action=own, context=context)
 
     @property
     def action(self) -> Any:
@@ -82,6 +95,33 @@ class ToolInput:
         if self._action is None:
             self._action = Action(id=self.action_id or "", type=self.tool_name or "", payload=self.payload)
         return self._action
+
+    @property
+    def behavior(self) -> str | None:
+        """The behavior the call is made in."""
+        return self.context.behavior or (behavior_of(self.ctx) if self.context is DEFAULT_CONTEXT else None)
+
+    @property
+    def pipeline_run_id(self) -> UUID | str | None:
+        """The run the call belongs to."""
+        return self._known_id("run_id", "pipeline_run_id")
+
+    @property
+    def request_id(self) -> UUID | str | None:
+        """The request the call was made for."""
+        return self._known_id("request_id", "request_id")
+
+    def _known_id(self, ours: str, theirs: str) -> UUID | str | None:
+        text: str | None = getattr(self.context, ours)
+        if text is None and self.context is DEFAULT_CONTEXT:
+            text = read(self.ctx, theirs)
+        return None if text is None else as_id(text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the input says, ids as text; the payload is the input's own and not masked."""
+        ids = {name: getattr(self, name) for name in ("action_id", "pipeline_run_id", "request_id")}
+        told = {"tool_name": self.tool_name, "payload": self.payload, "behavior": self.behavior}
+        return told | {name: None if id is None else str(id) for name, id in ids.items()}
 
     @property
     def is_cancelled(self) -> bool:

@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -219,6 +219,12 @@ class ToolDefinition:
         """Whether the tool may run in this behavior; a tool that lists none runs in all."""
         return not self.allowed_behaviors or behavior in self.allowed_behaviors
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything declared as JSON values; handlers and other code are left out."""
+        told = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _NOT_TOLD}
+        told["thresholds"] = None if self.thresholds is None else asdict(self.thresholds)
+        return {name: list(value) if isinstance(value, tuple) else copy.deepcopy(value) for name, value in told.items()}
+
 
 def unwrapped(hook: Hook) -> Hook:
     """Return the callable inside a partial, or the hook itself."""
@@ -295,6 +301,7 @@ def _risk(tool: ToolDefinition) -> RiskLevel:
 
 _HASHED_AS_PRESENT = ("handler", "undo_handler", "prepare", "fingerprint", "reconcile", "function")
 _NOT_HASHED = {"bind", "inject", "schema", "result_schema", "is_async", "risk", "hash"}
+_NOT_TOLD = _NOT_HASHED.union(_HASHED_AS_PRESENT)
 
 
 def _hash(tool: ToolDefinition) -> str:

@@ -6,6 +6,7 @@ from toolgate.kernel.text.diff import DiffLine, DiffResult, DiffType, diff_json,
 from toolgate.kernel.text.formats import Format, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
 from toolgate.kernel.text.formats.results import render_message, render_result
 from toolgate.kernel.text.formats.schemas import export_tools
+from toolgate.tools.adapters import DictContextAdapter, adapt_context
 from toolgate.tools.approval import (
     ApprovalArtifact,
     ApprovalDecision,
@@ -27,6 +28,7 @@ from toolgate.tools.definitions import (
     UndoMetadata,
 )
 from toolgate.tools.errors import (
+    ApprovalWaitTimeoutError,
     ToolApprovalDeniedError,
     ToolApprovalTimeoutError,
     ToolCancelledError,
@@ -74,7 +76,9 @@ __all__ = [
     "ApprovalRequestedEvent",
     "ApprovalService",
     "ApprovalStatus",
+    "ApprovalWaitTimeoutError",
     "BaseTool",
+    "DictContextAdapter",
     "DiffLine",
     "DiffResult",
     "DiffType",
@@ -114,6 +118,7 @@ __all__ = [
     "UndoMetadata",
     "UndoStore",
     "UnresolvedToolCall",
+    "adapt_context",
     "clear_approval_service",
     "clear_tool_registry",
     "clear_undo_store",

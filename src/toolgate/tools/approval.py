@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from os import PathLike
 from typing import Any
 from uuid import UUID, uuid4
 
 from toolgate.bootstrap import open as open_gate
-from toolgate.errors import DecisionConflictError, NotFoundError, ToolApprovalTimeoutError, UsageError
+from toolgate.errors import DecisionConflictError, NotFoundError, UsageError
 from toolgate.gate import Gate
-from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.approval import Approval, ApprovalStatus, plain_question
 from toolgate.kernel.artifact import ApprovalArtifact, summary_of
-from toolgate.kernel.context import Principal
+from toolgate.kernel.context import Principal, as_id
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.output import ToolOutput
@@ -30,6 +30,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.store import ApprovalQuery
 from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action
+from toolgate.tools.errors import ApprovalWaitTimeoutError
 
 PROJECT = "_approvals"
 DEFAULT_TIMEOUT_S = 300.0
@@ -48,25 +49,60 @@ __all__ = [
 
 
 @explained_class
-@dataclass
+@dataclass(init=False)
 class ApprovalRequest:
-    """A question about one action. `id` is the approval's own, set when it is asked; `payload` is shown masked."""
+    """A question about one action. `id` is the approval's own, set when it is asked; `payload` is shown masked.
+
+    `approval_message` and `payload_summary` are other names of `message` and `payload`.
+    """
 
     action_id: Id
     tool_name: str
-    message: str = ""
-    payload: Mapping[str, Any] = field(default_factory=dict)
-    id: Id | None = None
-    pipeline_run_id: Id | None = None
-    status: ApprovalStatus = ApprovalStatus.PENDING
-    decided_by: Id | None = None
-    decided_at: datetime | None = None
-    created_at: datetime | None = None
-    expires_at: datetime | None = None
+    message: str
+    payload: Mapping[str, Any]
+    id: Id | None
+    pipeline_run_id: Id | None
+    status: ApprovalStatus
+    decided_by: Id | None
+    decided_at: datetime | None
+    created_at: datetime | None
+    expires_at: datetime | None
+
+    def __init__(
+        self,
+        action_id: Id,
+        tool_name: str,
+        message: str = "",
+        payload: Mapping[str, Any] | None = None,
+        id: Id | None = None,
+        pipeline_run_id: Id | None = None,
+        status: ApprovalStatus = ApprovalStatus.PENDING,
+        decided_by: Id | None = None,
+        decided_at: datetime | None = None,
+        created_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        *,
+        approval_message: str = "",
+        payload_summary: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.action_id, self.tool_name, self.id = action_id, tool_name, id
+        self.message = message or approval_message
+        self.payload = payload or payload_summary or {}
+        self.pipeline_run_id, self.status, self.decided_by = pipeline_run_id, status, decided_by
+        self.decided_at, self.created_at, self.expires_at = decided_at, created_at, expires_at
 
     @property
     def approval_message(self) -> str:
         return self.message
+
+    @property
+    def payload_summary(self) -> Mapping[str, Any]:
+        return self.payload
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values, as it is: only what the service returns is masked."""
+        told = {name: _as_json(value) for name, value in vars(self).items()}
+        return told | {"approval_message": self.message, "payload_summary": told["payload"]}
 
     @property
     def artifact(self) -> ApprovalArtifact:
@@ -85,6 +121,10 @@ class ApprovalDecision:
     request_id: Id
     decided_by: Id | None = None
     reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {name: _as_json(value) for name, value in asdict(self).items()}
 
 
 @explained_class
@@ -125,23 +165,58 @@ class ApprovalService:
         request.created_at, request.expires_at = approval.created_at, approval.expires_at
         return request
 
-    async def request_approval(self, action: Any, ctx: Any, tool: Any) -> ApprovalRequest:
-        """Ask about an action of a tool, in the shape document 000 uses; return what is asked, masked."""
-        known = context_of(ctx, PROJECT, Action())
-        asked = await self.request(
-            ApprovalRequest(
-                action_id=getattr(action, "id", None) or uuid4(),
-                tool_name=tool.name,
-                message=getattr(tool, "approval_message", None) or f"Run {tool.name}?",
-                payload=dict(getattr(action, "payload", None) or {}),
-                pipeline_run_id=known.run_id,
-            ),
-            timeout_seconds=getattr(tool, "approval_timeout_seconds", None),
+    async def request_approval(
+        self,
+        action: Any = None,
+        ctx: Any = None,
+        tool: Any = None,
+        approval_message: str = "",
+        payload_summary: Mapping[str, Any] | None = None,
+        *,
+        action_id: Id | None = None,
+        tool_name: str | None = None,
+        pipeline_run_id: Id | None = None,
+    ) -> ApprovalRequest:
+        """Ask about an action of a tool, in the shape document 000 uses; return what is asked, masked.
+
+        In stageflow's shape the same places hold an action id, a tool's name and a run id, which have keywords too.
+        """
+        if isinstance(action, Id) or action_id is not None:
+            ids = (action_id or action, tool_name or ctx, pipeline_run_id or tool)
+            return await self._ask(*ids, approval_message, payload_summary, None)
+        name = getattr(tool, "name", None)
+        if name is None:
+            raise UsageError("Give an action, its context and its tool; or `action_id` and `tool_name`.")
+        return await self._ask(
+            getattr(action, "id", None) or uuid4(),
+            name,
+            pipeline_run_id or context_of(ctx, PROJECT, Action()).run_id,
+            approval_message or getattr(tool, "approval_message", None) or "",
+            payload_summary or getattr(action, "payload", None),
+            getattr(tool, "approval_timeout_seconds", None),
         )
+
+    async def _ask(
+        self,
+        action_id: Id,
+        tool_name: str,
+        run_id: Id | None,
+        message: str,
+        payload: Mapping[str, Any] | None,
+        timeout_seconds: float | None,
+    ) -> ApprovalRequest:
+        if not isinstance(tool_name, str):
+            raise UsageError("An approval is asked about a tool: give its `tool_name`.")
+        question = message or plain_question(tool_name)
+        request = ApprovalRequest(action_id, tool_name, question, dict(payload or {}), pipeline_run_id=run_id)
+        asked = await self.request(request, timeout_seconds=timeout_seconds)
         return _as_request(await self._find(asked.id or ""))
 
     async def await_decision(self, request_id: Id, timeout_seconds: float | None = None) -> ApprovalDecision:
-        """Return the decision. When time is up raise ToolApprovalTimeoutError, and close a request made by hand."""
+        """Return the decision. When time is up raise ToolApprovalTimeoutError, and close a request made by hand.
+
+        The error is a TimeoutError as well.
+        """
         approval = await self._find(request_id)
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -151,7 +226,7 @@ class ApprovalService:
                 await self.gate.cancel(approval.call_id, reason="timeout", project=PROJECT)
                 approval = await self.gate.approvals.get(approval.id)
         if approval.status is ApprovalStatus.EXPIRED or approval.is_pending:
-            raise ToolApprovalTimeoutError(
+            raise ApprovalWaitTimeoutError(
                 tool=approval.tool_name,
                 request_id=as_id(approval.id),
                 timeout_seconds=timeout_seconds,
@@ -161,16 +236,28 @@ class ApprovalService:
         return ApprovalDecision(granted, as_id(approval.id), _maybe_id(approval.decided_by), approval.reason)
 
     async def record_decision(
-        self, request_id: Id, granted: bool, user_id: Id | Principal, reason: str | None = None
+        self,
+        request_id: Id,
+        granted: bool,
+        user_id: Id | Principal | None = None,
+        reason: str | None = None,
+        *,
+        decided_by: Id | Principal | None = None,
     ) -> ApprovalDecision:
-        """Record a person's answer; raise DecisionConflictError where it is decided or too late."""
+        """Record a person's answer; raise DecisionConflictError where it is decided or too late.
+
+        Who answers must be said, as `user_id` or `decided_by`.
+        """
+        user_id = user_id if user_id is not None else decided_by
+        if user_id is None:
+            raise UsageError("An answer needs somebody who gives it: say who with `user_id` or `decided_by`.")
         approval = await self._find(request_id)
         who = Principal.of(user_id)
         await self.gate.decide(
             approval.id, "approve" if granted is True else "deny", by=who, reason=reason, project=approval.project
         )
-        decided_by = who.name if isinstance(user_id, Principal) else user_id
-        return ApprovalDecision(granted is True, as_id(approval.id), decided_by, reason)
+        said_by = who.name if isinstance(user_id, Principal) else user_id
+        return ApprovalDecision(granted is True, as_id(approval.id), said_by, reason)
 
     async def cancel_request(self, request_id: Id) -> bool:
         """Close an undecided request together with its call; False where it is not there or decided."""
@@ -195,6 +282,16 @@ class ApprovalService:
         """Return the undecided requests of this gate, oldest first, their payloads masked."""
         return [_as_request(approval) for approval in await self.gate.pending()]
 
+    async def get_pending_requests(self, pipeline_run_id: Id | None = None) -> list[ApprovalRequest]:
+        """Return what `list_pending` does, or only what was asked in one run."""
+        pending = await self.list_pending()
+        run_id = None if pipeline_run_id is None else as_id(str(pipeline_run_id))
+        return [request for request in pending if run_id is None or request.pipeline_run_id == run_id]
+
+    async def cleanup(self, request_id: Id) -> None:
+        """Close a request that nobody needs any more, if it is undecided. Its record stays until retention ends."""
+        await self.cancel_request(request_id)
+
     async def close(self) -> None:
         """Close the gate; undecided requests of a file stay undecided."""
         await self.gate.aclose()
@@ -216,12 +313,13 @@ class ApprovalService:
             self._questions.add(ToolDefinition(tool_name, {}, _nothing, requires_approval=True, effects="read"))
 
 
-def as_id(text: str) -> Id:
-    """Return an id as the UUID it spells, or as it is."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return text
+def _as_json(value: object) -> object:
+    """Return a field as JSON has it: ids as text, times in ISO 8601."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value) if isinstance(value, UUID | ApprovalStatus) else value
 
 
 def _maybe_id(text: str | None) -> Id | None:

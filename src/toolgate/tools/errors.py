@@ -1,4 +1,4 @@
-"""The errors of the tools door: those of the whole package, under the names documents 000 and 001 use."""
+"""The errors of the tools door: those of the whole package, under the names documents 000 and 001 use, and one more."""
 
 from toolgate.errors import (
     ConflictError,
@@ -20,7 +20,15 @@ from toolgate.errors import (
     ToolUnknownTimeoutError,
 )
 
+
+class ApprovalWaitTimeoutError(ToolApprovalTimeoutError, TimeoutError):
+    """What `ApprovalService.await_decision` raises when time is up; who waits with `except TimeoutError` catches it."""
+
+    is_transient = False
+
+
 __all__ = [
+    "ApprovalWaitTimeoutError",
     "ConflictError",
     "DecisionConflictError",
     "DefinitionError",

@@ -23,7 +23,7 @@ from toolgate.errors import (
 )
 from toolgate.gate import Gate
 from toolgate.kernel.call import Status
-from toolgate.kernel.context import DEFAULT_PROJECT, PRIVATE, Context
+from toolgate.kernel.context import DEFAULT_PROJECT, PRIVATE, Context, as_id, behavior_of
 from toolgate.kernel.demands import RiskWaiver
 from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.output import Result
@@ -34,8 +34,8 @@ from toolgate.kernel.registry import ToolRegistry as KernelRegistry
 from toolgate.kernel.response import ToolResponse
 from toolgate.pipeline.realm import AdjustedPolicy, Realm
 from toolgate.ports.sink import Sink
-from toolgate.tools.approval import ApprovalService, as_id, get_approval_service
-from toolgate.tools.context import behavior_of, context_of
+from toolgate.tools.approval import ApprovalService, get_approval_service
+from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action, ToolDefinition, ToolOutput, action_of
 from toolgate.tools.desk import ServiceChannel
 from toolgate.tools.events import render, render_all
@@ -129,6 +129,14 @@ class ToolExecutor:
             self.registry.register(tool)
         else:
             self.registry.add(tool)
+
+    def get_tool(self, name: str) -> Any:
+        """Return the tool of this name or action type; None where there is none."""
+        return self.registry.get(name) if isinstance(self.registry, ToolRegistry) else self.registry.find(name)
+
+    def can_execute(self, name: str) -> bool:
+        """Whether there is a tool of this name or action type."""
+        return name in self.registry
 
     @property
     def gate(self) -> Gate:
@@ -263,9 +271,8 @@ class ToolExecutor:
             error.action_id, error.cause = action.id, result.cause
         elif isinstance(error, ToolApprovalDeniedError | ToolApprovalTimeoutError) and result.approval_id is not None:
             approval = await self.gate.approvals.get(result.approval_id, project=self.project)
-            error.reason = approval.reason
+            error.reason, error.request_id = approval.reason, as_id(approval.id)
             if isinstance(error, ToolApprovalTimeoutError):
-                error.request_id = as_id(approval.id)
                 error.timeout_seconds = (approval.expires_at - approval.created_at).total_seconds()
         return error
 

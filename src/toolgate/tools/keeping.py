@@ -120,13 +120,15 @@ class Keeping:
 
 
 async def _store(keeper: UndoKeeper, metadata: UndoMetadata, ttl_s: float | None) -> None:
-    """Store in the shape a keeper takes: what document 001 gives it, or the two arguments of document 000."""
+    """Store in the shape a keeper takes: document 001's one argument, document 000's two, or stageflow's three."""
     if isinstance(keeper, UndoStore) and ttl_s is not None:
         await keeper.store(metadata, ttl_seconds=ttl_s)
     elif isinstance(keeper, UndoStore) or _required(keeper.store) < 2:
         await keeper.store(metadata)
+    elif _required(keeper.store) == 2:
+        await keeper.store(metadata.action_id, metadata.undo_data)  # type: ignore[call-arg]  # another shape
     else:
-        await keeper.store(metadata.action_id, metadata.undo_data)  # type: ignore[call-arg]  # the other shape
+        await keeper.store(metadata.action_id, metadata.tool_name, metadata.undo_data)  # type: ignore[call-arg]  # as above
 
 
 def _required(method: Callable[..., Any]) -> int:

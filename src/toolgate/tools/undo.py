@@ -15,6 +15,7 @@ import orjson
 from toolgate.bootstrap import undo_records
 from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.change import Change
+from toolgate.kernel.context import as_id
 from toolgate.kernel.misuse import explained_class, fits
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
@@ -57,17 +58,24 @@ class UndoStore:
 
     async def store(
         self,
-        metadata: UndoMetadata | Id,
-        undo_data: Mapping[str, Any] | None = None,
-        *,
+        metadata: UndoMetadata | Id | None = None,
+        *told: str | Mapping[str, Any],
+        action_id: Id | None = None,
         tool_name: str = "",
+        undo_data: Mapping[str, Any] | None = None,
         ttl_seconds: float | None = None,
     ) -> UndoMetadata:
-        """Keep undo data: an UndoMetadata, or an action id and its data."""
+        """Keep undo data: an UndoMetadata, or an action id and its data, with the tool's name before it or without."""
+        for one in told:
+            if isinstance(one, str):
+                tool_name = one
+            else:
+                undo_data = one
         if not isinstance(metadata, UndoMetadata):
-            if undo_data is None:
+            id = metadata if action_id is None else action_id
+            if id is None or undo_data is None:
                 raise UsageError("Give an UndoMetadata, or an action id and its undo data.")
-            metadata = UndoMetadata(metadata, tool_name, dict(undo_data))
+            metadata = UndoMetadata(id, tool_name, dict(undo_data))
         now = datetime.now(UTC)
         record = UndoRecord(
             project=PROJECT,
@@ -90,6 +98,11 @@ class UndoStore:
         if record is None:
             return None
         return UndoMetadata(action_id, record.tool_name, orjson.loads(record.data), record.created_at)
+
+    async def get_all(self) -> list[UndoMetadata]:
+        """Return what was stored through this object and can still be had."""
+        kept = [await self.get(as_id(key)) for key in tuple(self._ends)]
+        return [metadata for metadata in kept if metadata is not None]
 
     async def claim(self, action_id: Id) -> bool:
         """Take the right to use the data of an action, once; False where somebody else has it or it is gone."""

@@ -40,6 +40,25 @@ def test_the_gates_context_stands_beside_the_hosts_own() -> None:
     assert ToolInput().context == Context()
 
 
+def test_the_gates_context_says_in_which_behavior_and_run_a_handler_works() -> None:
+    context = Context(behavior="edit", run_id=str(AN_ID), request_id="r-1")
+    for given in (ToolInput(context=context), ToolInput.from_action(HostAction(), ctx=context)):
+        assert (given.behavior, given.pipeline_run_id, given.request_id) == ("edit", AN_ID, "r-1")
+
+
+def test_outside_a_gate_the_hosts_context_says_it_and_inside_one_it_is_not_asked() -> None:
+    host = {"execution_mode": "edit", "pipeline_run_id": str(AN_ID)}
+    outside, inside = ToolInput(ctx=host), ToolInput(ctx=host, context=Context(principal="agent:x"))
+    assert (outside.behavior, outside.pipeline_run_id, outside.request_id) == ("edit", AN_ID, None)
+    assert (inside.behavior, inside.pipeline_run_id) == (None, None)
+
+
+def test_what_is_given_beside_a_context_is_put_into_it() -> None:
+    given = ToolInput(context=Context(behavior="edit", run_id="r"), request_id=AN_ID)
+    assert given.context == Context(behavior="edit", run_id="r", request_id=str(AN_ID))
+    assert ToolInput(behavior="chat", pipeline_run_id="p").context == Context(behavior="chat", run_id="p")
+
+
 def test_fields_may_be_given_by_position() -> None:
     given = ToolInput(AN_ID, "edit", {"a": 1}, "ctx")
     assert (given.action_id, given.tool_name, given.payload, given.ctx) == (AN_ID, "edit", {"a": 1}, "ctx")

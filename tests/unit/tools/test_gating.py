@@ -10,9 +10,9 @@ from unittest.mock import Mock
 import pytest
 from tests.unit.tools.scene import Shelf, Sink, act
 
-from toolgate.kernel.context import Context
+from toolgate.kernel.context import Context, behavior_of
 from toolgate.tools import ToolDefinition, ToolDeniedError, ToolExecutor, ToolRegistry
-from toolgate.tools.context import behavior_of, context_of
+from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action
 from toolgate.tools.examples import EDIT_DOCUMENT, STORE_MEMORY
 

@@ -7,11 +7,12 @@ import logging
 import shutil
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from tests.unit.tools.scene import Shelf, Sink, act, echo
 
+from toolgate.errors import UsageError
 from toolgate.testing.patience import PATIENCE_S
 from toolgate.tools import (
     AdvancedToolExecutor,
@@ -364,6 +365,43 @@ async def test_a_store_may_take_an_id_and_its_data() -> None:
     assert pairs.kept == {action.id: {"before": "old"}}
     assert await executor.undo_action(action.id)
     assert (pairs.kept, shelf.state) == ({}, "old")
+
+
+class Triples(Custom):
+    """A store in stageflow's shape: an id, the tool's name and the data."""
+
+    async def store(self, action_id: Any, tool_name: str, undo_data: Any) -> None:  # type: ignore[override]  # as above
+        self.kept[action_id] = UndoMetadata(action_id, tool_name, undo_data)
+
+
+async def test_a_store_may_take_an_id_a_name_and_the_data() -> None:
+    shelf, triples = Shelf(), Triples()
+    executor = AdvancedToolExecutor([undoable(shelf)], undo_store=triples)  # type: ignore[arg-type]  # the other shape
+    action = act("PUT")
+    await executor.execute(action)
+    assert triples.kept[action.id].undo_data == {"before": "old"}
+    assert await executor.undo_action(action.id)
+    assert (triples.kept, shelf.state) == ({}, "old")
+
+
+async def test_undo_data_is_stored_by_keywords_and_by_place_with_the_tools_name() -> None:
+    store, first = UndoStore(), uuid4()
+    kept = await store.store(action_id=first, tool_name="put", undo_data={"n": 1}, ttl_seconds=60)
+    assert await store.get(first) == kept == UndoMetadata(first, "put", {"n": 1}, kept.created_at)
+    await store.store("b", "put", {"n": 2})
+    await store.store("c", {"n": 3}, tool_name="put")
+    await store.store(metadata=UndoMetadata("d", "put", {"n": 4}))
+    assert {(one.action_id, one.tool_name, one.undo_data["n"]) for one in await store.get_all()} == {
+        (first, "put", 1),
+        ("b", "put", 2),
+        ("c", "put", 3),
+        ("d", "put", 4),
+    }
+    await store.delete("b")
+    await store.store("c", {"n": 3}, ttl_seconds=-1)
+    assert [one.action_id for one in await store.get_all()] == [first, "d"]
+    with pytest.raises(UsageError, match="action id and its undo data"):
+        await store.store(tool_name="put", undo_data={})
 
 
 async def test_the_store_keeps_data_as_long_as_the_configuration_says() -> None:
