@@ -62,6 +62,7 @@ from toolgate.tools.registry import (
     get_tool_registry,
     register_tool,
     set_tool_registry,
+    tool,
 )
 from toolgate.tools.undo import UndoStore, clear_undo_store, get_undo_store, set_undo_store
 
@@ -136,4 +137,5 @@ __all__ = [
     "set_approval_service",
     "set_tool_registry",
     "set_undo_store",
+    "tool",
 ]

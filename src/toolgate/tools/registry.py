@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,23 +76,63 @@ class ToolRegistry(KernelRegistry):
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         super().__init__()
         self._registered: dict[str, Any] = {}
+        self._factories: dict[str, Callable[[], Any]] = {}
+        self._making = threading.RLock()
         self._own: ToolExecutor | None = None
         for tool in tools:
             self.register(tool)
 
     def register(self, tool: Any, executor: Callable[..., Any] | None = None) -> None:
         """Offer a tool: a ToolDefinition, an object with `name` and `execute`, or a description and its executor."""
-        definition = definition_of(tool, executor)
-        self.add(definition)
-        self._registered[definition.name] = tool
+        self._offer(tool, definition_of(tool, executor))
 
     register_tool = register
 
+    def register_factory(self, action_type: str, factory: Callable[[], Any]) -> None:
+        """Offer a tool under an action type; it is made, once, when it is looked for or the tools are listed."""
+        with self._making:
+            self._factories[action_type] = factory
+
+    def _offer(self, tool: Any, definition: ToolDefinition) -> None:
+        self.add(definition)
+        self._registered[definition.name] = tool
+
+    def _make(self, action_types: Iterable[str]) -> None:
+        with self._making:
+            for action_type in action_types:
+                if action_type in self._factories:  # nobody made it while we waited
+                    made = self._factories[action_type]()
+                    self._offer(made, replace(definition_of(made), action_type=action_type))
+                    del self._factories[action_type]
+
+    def find(self, name: str) -> ToolDefinition | None:
+        if self._factories:
+            with self._making:
+                if super().find(name) is None:  # which names the others bring shows when they are made
+                    self._make((name,) if name in self._factories else tuple(self._factories))
+        return super().find(name)
+
+    def resolve(self, name: str) -> ToolDefinition:
+        self.find(name)
+        return super().resolve(name)
+
     def discard(self, name: str) -> None:
+        with self._making:
+            self._factories.pop(name, None)
         super().discard(name)
         self._registered.pop(name, None)
 
     unregister = discard
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        self._make(tuple(self._factories))
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        return super().__len__() + len(self._factories)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._factories or (isinstance(name, str) and self.find(name) is not None)
 
     def get(self, name: str) -> Any:
         """Return what was registered under this name, else under this action type; None where nothing was."""
@@ -106,10 +146,7 @@ class ToolRegistry(KernelRegistry):
             found = next((tool for tool in self if tool.action_type == action_type), None)
         return None if found is None else self.get(found.name)
 
-    def get_tool(self, name: str) -> tuple[ToolDefinition, Any] | None:
-        """Return a tool's definition and what it runs; None where there is none."""
-        definition = self.find(name)
-        return None if definition is None else (definition, definition.function or definition.handler)
+    get_tool = get
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of this name or action type."""
@@ -221,3 +258,23 @@ def register_tool(tool: T) -> T:
     else:
         get_tool_registry().register(tool)
     return tool
+
+
+def tool(action_type: str, name: str | None = None, description: str | None = None) -> Callable[[type[T]], type[T]]:
+    """Register a class with the process-wide registry under an action type; it is made when it is first looked for.
+
+    `name` and `description` count where the class declares none. For a function use `toolgate.tool`.
+    """
+
+    def register(cls: type[T]) -> type[T]:
+        if not isinstance(cls, type) or not isinstance(action_type, str):
+            raise UsageError('`@tool("ACTION_TYPE")` is for classes; for a function use `@toolgate.tool`.')
+        said = {"action_type": action_type, "name": name or cls.__name__, "description": description or ""}
+        for field, value in said.items():
+            setattr(cls, f"_tool_{field}", value)
+            if not getattr(cls, field, None):
+                setattr(cls, field, value)
+        get_tool_registry().register_factory(action_type, cls)
+        return cls
+
+    return register if isinstance(action_type, str) else register(action_type)  # `@tool` without a word
