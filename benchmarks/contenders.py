@@ -4,12 +4,16 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 MEASURE_LIMIT_S = 600
+
+
+EARLIER = "toolgate_2e57217"
+"""The environment of the commit that today's Toolgate is compared with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,13 +23,23 @@ class Contender:
     name: str
     script: str
     path: str
+    group: str = "call"
+    """The table it stands in; rows of one group do the same work."""
+    case: str | None = None
+    """The script's case, where it is not called like the row."""
+    work: str = "flat"
     environment: str | None = None
     is_information: bool = False
     slowness: int = 1
     """Divides the number of calls, so that slow rows take about as long as fast ones."""
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is Toolgate as it is checked out, which the others of its group are compared with."""
+        return self.script == "toolgate_call.py" and self.environment is None
 
-CONTENDERS = (
+
+FLAT = (
     Contender(name="toolgate", script="toolgate_call.py", path="`Gate.call`, governed"),
     Contender(name="validate_call", script="peers/validate_call.py", path="`validate_call`, JSON in and out"),
     Contender(
@@ -83,6 +97,45 @@ CONTENDERS = (
         is_information=True,
     ),
 )
+
+
+def _on_form(work: str, size: str) -> tuple[Contender, ...]:
+    """Return those that take part with a form, instead of the flat call; `size` ends their names."""
+    rows = {contender.name: contender for contender in FLAT}
+    earlier = replace(rows["toolgate"], name=EARLIER, path="`Gate.call` of an earlier commit", environment=EARLIER)
+    return tuple(
+        replace(row, name=f"{row.name}_{size}", case=case, work=work, group=work)
+        for row, case in (
+            (rows["toolgate"], "toolgate"),
+            (rows["stageflow"], "stageflow"),
+            (rows["pydantic_ai"], "pydantic_ai"),
+            (earlier, "toolgate"),
+        )
+    )
+
+
+TODAY_APPROVAL = Contender(
+    name="toolgate_approval",
+    script="toolgate_call.py",
+    path="ask, decide, run, record",
+    group="approval",
+    case="approval",
+    work="form_300",
+    slowness=4,
+)
+CONTENDERS = (
+    *FLAT,
+    *_on_form("form_300", "300"),
+    *_on_form("form_2k", "2k"),
+    TODAY_APPROVAL,
+    replace(
+        TODAY_APPROVAL,
+        name=f"{EARLIER}_approval",
+        path="the same in an earlier commit",
+        environment=EARLIER,
+    ),
+)
+GROUPS = tuple(dict.fromkeys(contender.group for contender in CONTENDERS))
 
 
 class MeasurementFailedError(Exception):

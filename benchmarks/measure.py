@@ -1,8 +1,9 @@
 """Time one contender inside a fresh process and print one JSON line.
 
-`-m benchmarks.measure benchmarks/peers/agno.py agno` loads that file by path, so a peer's script may carry
+`-m benchmarks.measure benchmarks/peers/agno.py agno --work=flat` loads that file by path, so a peer's script may carry
 its library's name without shadowing it. The file offers `DISTRIBUTION` and `CASES`: case names, each with a
-factory of an async context manager that yields the workload's step. The timing code is the same for all.
+factory that takes the workload and returns an async context manager that yields its step. The timing code is the
+same for all.
 """
 
 import argparse
@@ -20,12 +21,14 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.reference import reference
-from benchmarks.workload import EXPECTED, Step
+from benchmarks.workload import Step, Workload, workload
 
 PARALLEL = 256
 SLICES = 16
+CHECKED = 16
+"""So many answers are compared before anything is timed."""
 
-Case = Callable[[], AbstractAsyncContextManager[Step]]
+Case = Callable[[Workload], AbstractAsyncContextManager[Step]]
 
 
 def load_script(path: Path) -> ModuleType:
@@ -39,20 +42,21 @@ def load_script(path: Path) -> ModuleType:
 
 
 async def time_in_turn(step: Step, *, calls: int) -> tuple[float, float, float]:
-    """Return seconds per call, references per call and the quickest reference, collector passes included.
+    """Return CPU seconds per call, references per call and the quickest reference, collector passes included.
 
-    The calls run one after the other in slices, with a reference before and after each slice.
+    The calls run one after the other in slices, with a reference before and after each slice. CPU time is the whole
+    process's, so the work of its other threads counts and the work of other processes does not.
     """
     gc.collect()
     count = max(calls // SLICES, 1)
-    before = reference()
+    before = reference(time.process_time)
     seconds, relative, quickest = [], [], before
     for _ in range(SLICES):
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(count):
             await step()
-        taken = (time.perf_counter() - started) / count
-        after = reference()
+        taken = (time.process_time() - started) / count
+        after = reference(time.process_time)
         seconds.append(taken)
         relative.append(2 * taken / (before + after))
         quickest = min(quickest, after)
@@ -69,12 +73,13 @@ async def time_in_parallel(step: Step, *, groups: int) -> float:
     return groups * PARALLEL / (time.perf_counter() - started)
 
 
-async def measure(case: Case, *, calls: int) -> dict[str, float]:
-    """Check the answer, warm up, then time; raise when the contender did not do the workload."""
-    async with case() as step:
-        answer = await step()
-        if json.loads(answer) != EXPECTED:
-            raise SystemExit(f"The answer is not the workload's: {answer!r}")
+async def measure(case: Case, work: Workload, *, calls: int) -> dict[str, float]:
+    """Check the answers, warm up, then time; raise when the contender did not do the workload."""
+    async with case(work) as step:
+        for text in work.texts[:CHECKED]:
+            answer = await step()
+            if json.loads(answer) != await work.function(**json.loads(text)):
+                raise SystemExit(f"The answer is not the workload's: {answer!r}")
         await time_in_turn(step, calls=max(calls // 4, 20))
         seconds, references, quickest = await time_in_turn(step, calls=calls)
         per_second = await time_in_parallel(step, groups=max(calls // PARALLEL, 1))
@@ -99,10 +104,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("script", type=Path)
     parser.add_argument("case")
+    parser.add_argument("--work", default="flat", help="flat, form_300 or form_2k")
     parser.add_argument("--calls", type=int, default=4000)
     options = parser.parse_args()
     script = load_script(options.script)
-    measured: dict[str, Any] = dict(asyncio.run(measure(script.CASES[options.case], calls=options.calls)))
+    timing = measure(script.CASES[options.case], workload(options.work), calls=options.calls)
+    measured: dict[str, Any] = dict(asyncio.run(timing))
     measured["version"] = installed_version(script.DISTRIBUTION)
     measured["pydantic"] = installed_version("pydantic")
     print(json.dumps(measured))

@@ -1,6 +1,6 @@
-"""Turn results into the terminal tables, `results/latest.json`, a Markdown table and the docs page's section.
+"""Turn results into the terminal tables, `results/latest.json`, Markdown tables and a chart.
 
-Formatting only: nothing here decides whether a target is reached.
+Formatting only: nothing here decides whether a target is reached. What the docs page keeps of it is `page.py`'s.
 """
 
 import json
@@ -12,9 +12,6 @@ from benchmarks.targets import Results, Verdict
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
-DOCS_PAGE = HERE.parent / "docs" / "explanation" / "benchmarks.md"
-BEGIN = "<!-- benchmarks:begin -->"
-END = "<!-- benchmarks:end -->"
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -22,19 +19,27 @@ Table = tuple[list[str], list[list[str]]]
 def terminal(results: Results, verdicts: list[Verdict]) -> str:
     """Return everything measured as aligned plain text, the verdicts last."""
     blocks = [aligned(table) for table in _tables(results) if table[1]]
-    blocks.append(aligned(verdict_table(verdicts)))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, conditions(results), aligned(verdict_table(verdicts))])
+
+
+def conditions(results: Results) -> str:
+    """Return when and on what was measured, for one line or one cell."""
+    return f"{results['measured_on']}, {results['machine']}, Python {results['python']}"
 
 
 def markdown(results: Results, verdicts: list[Verdict]) -> str:
-    """Return everything measured as Markdown tables with the conditions in front."""
+    """Return everything measured as Markdown tables, the verdicts first."""
+    return f"{piped(verdict_table(verdicts))}\n\n{tables(results)}"
+
+
+def tables(results: Results) -> str:
+    """Return the figures behind the verdicts as Markdown tables with the conditions in front."""
     quick = " This was a quick run: the numbers are rough." if results["is_quick"] else ""
     intro = (
         f"Measured on {results['measured_on']} with Python {results['python']} on {results['machine']}: "
         f"{results['rounds']} interleaved rounds, each in a fresh process on one core.{quick}"
     )
-    tables = [table for table in (verdict_table(verdicts), *_tables(results)) if table[1]]
-    return "\n\n".join([intro, *(piped(table) for table in tables)]) + "\n"
+    return "\n\n".join([intro, *(piped(table) for table in _tables(results) if table[1])]) + "\n"
 
 
 def write_files(results: Results, verdicts: list[Verdict]) -> None:
@@ -42,15 +47,10 @@ def write_files(results: Results, verdicts: list[Verdict]) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latest.json").write_text(json.dumps(results, indent=2) + "\n")
     (RESULTS / "latest.md").write_text(markdown(results, verdicts))
-    rows = [row for row in results["calls"] if not row["is_information"]]
+    rows = [row for row in results["calls"] if row["group"] == "call" and not row["is_information"]]
     if rows:
         values = {row["name"]: row["call_us"]["median"] for row in rows}
         (RESULTS / "latest.svg").write_text(bars("One tool call, median us", values, ours="toolgate"))
-
-
-def write_docs(results: Results, verdicts: list[Verdict]) -> None:
-    """Replace the generated section of the documentation page; raise when its markers are missing."""
-    replace_section(DOCS_PAGE, BEGIN, END, markdown(results, verdicts))
 
 
 def replace_section(page: Path, begin: str, end: str, text: str) -> None:
@@ -64,7 +64,10 @@ def replace_section(page: Path, begin: str, end: str, text: str) -> None:
 
 def _tables(results: Results) -> list[Table]:
     return [
-        _call_table(results["calls"]),
+        *(
+            _call_table(title, [row for row in results["calls"] if row["group"] == group])
+            for group, title in GROUP_TITLES.items()
+        ),
         _start_table(results["start"]),
         _parking_table(results["parking"]),
         _durable_table(results["durable"] | {"decision": results["decision"]}),
@@ -75,18 +78,26 @@ def _tables(results: Results) -> list[Table]:
     ]
 
 
-def _call_table(rows: list[dict[str, Any]]) -> Table:
+GROUP_TITLES = {
+    "call": "flat call",
+    "form_300": "call with a form of 300 bytes",
+    "form_2k": "call with a form of 2 KB",
+    "approval": "approval workflow, form of 300 bytes",
+}
+
+
+def _call_table(title: str, rows: list[dict[str, Any]]) -> Table:
     header = [
-        "contender",
+        title,
         "version",
         "path",
-        "median us",
-        "min us",
+        "median CPU us",
+        "min CPU us",
         "toolgate is",
         "by minima",
         "parallel /s",
     ]
-    ours = next((row for row in rows if row["name"] == "toolgate"), None)
+    ours = next((row for row in rows if row["is_ours"]), None)
     body = []
     for row in sorted(rows, key=lambda one: (one["is_information"], one["call_us"]["median"])):
         times = (row["call_us"]["median"], row["raw_us"]["min"])
@@ -223,17 +234,21 @@ def _policy_table(policy: dict[str, Any]) -> Table:
     return ["policy of 200 tools", "median decisions/s", "max decisions/s"], body
 
 
+WORDS = {True: "reached", False: "MISSED", None: "not measured"}
+
+
 def verdict_table(verdicts: list[Verdict]) -> Table:
     """Each target with its limit, what was measured, and whether it is reached."""
-    words = {True: "reached", False: "MISSED", None: "not measured"}
-    body = []
-    for verdict in verdicts:
-        unit = verdict.unit
-        pair = (verdict.measured, verdict.of_minima)
-        numbers = ["" if number is None else f"{number:.2f}{unit}" for number in pair]
-        sign = ">=" if verdict.at_least else "<="
-        body.append([verdict.title, f"{sign} {verdict.limit:g}{unit}", *numbers, words[verdict.is_reached]])
-    return ["target", "limit", "medians", "best rounds", "verdict"], body
+    return ["target", "limit", "medians", "best rounds", "verdict"], [verdict_row(verdict) for verdict in verdicts]
+
+
+def verdict_row(verdict: Verdict) -> list[str]:
+    """One line of the table of targets."""
+    unit = verdict.unit
+    pair = (verdict.measured, verdict.of_minima)
+    numbers = ["" if number is None else f"{number:.2f}{unit}" for number in pair]
+    limit = f"{'>=' if verdict.at_least else '<='} {round(verdict.limit, 3):g}{unit}"
+    return [verdict.title, limit, *numbers, WORDS[verdict.is_reached]]
 
 
 def aligned(table: Table) -> str:

@@ -1,4 +1,4 @@
-"""Measure Toolgate and its peers in one run, print the tables and say which targets are reached.
+"""Measure Toolgate and its peers in one run, print the tables and targets, and put them into the docs page.
 
 Rounds are interleaved (every contender once, then every contender again) and each measurement is a fresh
 process on one core, so that a noisy machine is noisy for all alike. Exit code 1 when a target is missed.
@@ -9,21 +9,20 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
-from benchmarks.contenders import CONTENDERS, Contender, MeasurementFailedError, measure, own_python
+from benchmarks import page, report
+from benchmarks.contenders import CONTENDERS, GROUPS, Contender, MeasurementFailedError, measure, own_python
 from benchmarks.diffs import measure_diffs
 from benchmarks.durable import measure_durable
 from benchmarks.environments import ENVIRONMENTS, EnvironmentFailedError, ensure
 from benchmarks.policies import measure_policies
-from benchmarks.targets import judge
+from benchmarks.targets import PARKED, SECTIONS, judge
 
-SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox", "server", "agent")
 STARTS = {
     "toolgate": ("benchmarks/toolgate_startup.py",),
     "pydantic": ("benchmarks/pydantic_startup.py",),
@@ -50,7 +49,7 @@ FULL = Size(
     rounds=15,
     calls=4000,
     starts=15,
-    parked=10_000,
+    parked=PARKED,
     decisions=200,
     parking_rounds=3,
     durable_rounds=5,
@@ -61,7 +60,7 @@ QUICK = Size(
     rounds=5,
     calls=2000,
     starts=5,
-    parked=10_000,
+    parked=PARKED,
     decisions=50,
     parking_rounds=1,
     durable_rounds=1,
@@ -124,7 +123,8 @@ def measure_calls(chosen: list[Contender], size: Size) -> list[dict[str, Any]]:
                     "-m",
                     "benchmarks.measure",
                     f"benchmarks/{contender.script}",
-                    contender.name,
+                    contender.case or contender.name,
+                    f"--work={contender.work}",
                     f"--calls={calls}",
                     is_own=contender.environment is None,
                 )
@@ -139,13 +139,19 @@ def measure_calls(chosen: list[Contender], size: Size) -> list[dict[str, Any]]:
     return [_row(contender, lines[contender.name], quickest) for contender in chosen if lines.get(contender.name)]
 
 
+def _commit(contender: Contender) -> str | None:
+    return ENVIRONMENTS[contender.environment].commit if contender.environment else None
+
+
 def _row(contender: Contender, lines: list[dict[str, Any]], quickest_us: float) -> dict[str, Any]:
-    """Return a contender's row; `call_us` is what a call takes while the core runs at its quickest."""
+    """Return a contender's row; `call_us` is the CPU time of a call while the core runs at its quickest."""
     return {
         "name": contender.name,
+        "group": contender.group,
         "path": contender.path,
+        "is_ours": contender.is_ours,
         "is_information": contender.is_information,
-        "version": lines[0]["version"],
+        "version": _commit(contender) or lines[0]["version"],
         "pydantic": lines[0]["pydantic"],
         "call_us": summary(line["references"] * quickest_us for line in lines),
         "raw_us": summary(line["raw_us"] for line in lines),
@@ -287,20 +293,38 @@ def measure_differences(size: Size) -> dict[str, Any]:
     }
 
 
-def parse() -> argparse.Namespace:
-    """Return the command line's options."""
-    names = [*(contender.name for contender in CONTENDERS), *SECTIONS]
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the command line's options; `wanted` is what is to be measured, each by its own name."""
+    names = [contender.name for contender in CONTENDERS]
+    groups = {group: [one.name for one in CONTENDERS if one.group == group] for group in GROUPS}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", choices=names, help="measure only this; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds; for a first look")
-    parser.add_argument("--write-docs", action="store_true", help="put the table into the documentation page")
-    return parser.parse_args()
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        choices=[*names, *groups, *SECTIONS],
+        help=f"measure only this; may be repeated. One of {', '.join([*names, *groups, *SECTIONS])}",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; for a first look, never for the docs")
+    parser.add_argument(
+        "--write-docs",
+        action=argparse.BooleanOptionalAction,
+        help="put what was measured into the documentation page; without --quick that is done unless you say no",
+    )
+    options = parser.parse_args(arguments)
+    if options.quick and options.write_docs:
+        parser.error("the figures of a quick run are rough: leave out --quick or --write-docs")
+    if options.write_docs is None:
+        options.write_docs = not options.quick
+    asked = options.only or [*names, *SECTIONS]
+    options.wanted = {one for name in asked for one in groups.get(name, [name])}
+    return options
 
 
 def main() -> int:
     """Measure what was asked for, report it and return the exit code."""
     options = parse()
-    wanted = set(options.only or [*(contender.name for contender in CONTENDERS), *SECTIONS])
+    wanted = options.wanted
     size = QUICK if options.quick else FULL
     chosen = [contender for contender in CONTENDERS if contender.name in wanted]
     results: dict[str, Any] = {
@@ -325,8 +349,10 @@ def main() -> int:
     print(report.terminal(results, verdicts))
     if options.only is None:
         report.write_files(results, verdicts)
-        if options.write_docs and not options.quick:
-            report.write_docs(results, verdicts)
+    if options.write_docs:
+        page.write_targets(page.PAGE, verdicts, measured=report.conditions(results))
+    if options.write_docs and options.only is None:
+        page.write_tables(page.PAGE, report.tables(results))
     missed = [verdict for verdict in verdicts if verdict.is_reached is False]
     unmeasured = [verdict for verdict in verdicts if verdict.is_reached is None and options.only is None]
     return 1 if missed or unmeasured else 0

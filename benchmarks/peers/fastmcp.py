@@ -11,38 +11,39 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from benchmarks.workload import ARG, NAME, Step, weather
+from benchmarks.workload import Step, Workload
 from fastmcp import Client, FastMCP
 
 DISTRIBUTION = "fastmcp"
 
 
-def server() -> Any:
+def server(work: Workload) -> Any:
     """Return a server that offers the workload's tool."""
     built = FastMCP("benchmark")
-    built.tool(weather)
+    built.tool(work.function)
     return built
 
 
 @asynccontextmanager
-async def on_the_server() -> AsyncIterator[Step]:
+async def on_the_server(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that calls the tool where it is registered; the text block is already JSON."""
-    target = server()
+    target, sent = server(work), work.sent()
 
     async def step() -> str:
-        result = await target.call_tool(NAME, json.loads(ARG))
+        result = await target.call_tool(work.name, json.loads(next(sent)))
         return str(result.content[0].text)
 
     yield step
 
 
 @asynccontextmanager
-async def through_the_client() -> AsyncIterator[Step]:
+async def through_the_client(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that calls the tool through a client connected in memory."""
-    async with Client(server()) as client:
+    sent = work.sent()
+    async with Client(server(work)) as client:
 
         async def step() -> str:
-            result = await client.call_tool(NAME, json.loads(ARG))
+            result = await client.call_tool(work.name, json.loads(next(sent)))
             return str(result.content[0].text)
 
         yield step

@@ -10,20 +10,20 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from benchmarks.workload import ARG, NAME, Step, weather
+from benchmarks.workload import Step, Workload
 from langchain_core.tools import tool
 
 DISTRIBUTION = "langchain-core"
 
 
 @asynccontextmanager
-async def invoke() -> AsyncIterator[Step]:
+async def invoke(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that invokes the tool; the message's content is already JSON text."""
-    weather_tool = tool(weather)
+    offered, sent = tool(work.function), work.sent()
 
     async def step() -> str:
-        call = {"type": "tool_call", "name": NAME, "args": json.loads(ARG), "id": "call_1"}
-        message = await weather_tool.ainvoke(call)
+        call = {"type": "tool_call", "name": work.name, "args": json.loads(next(sent)), "id": "call_1"}
+        message = await offered.ainvoke(call)
         return str(message.content)
 
     yield step

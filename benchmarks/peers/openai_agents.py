@@ -11,19 +11,20 @@ from contextlib import asynccontextmanager
 
 from agents import function_tool
 from agents.tool_context import ToolContext
-from benchmarks.workload import ARG, NAME, Step, weather
+from benchmarks.workload import Step, Workload
 
 DISTRIBUTION = "openai-agents"
 
 
 @asynccontextmanager
-async def invoke() -> AsyncIterator[Step]:
+async def invoke(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that invokes the function tool once."""
-    tool = function_tool(weather)
+    tool, sent = function_tool(work.function), work.sent()
 
     async def step() -> str:
-        context = ToolContext(None, tool_name=NAME, tool_call_id="call_1", tool_arguments=ARG)
-        return json.dumps(await tool.on_invoke_tool(context, ARG))
+        text = next(sent)
+        context = ToolContext(None, tool_name=work.name, tool_call_id="call_1", tool_arguments=text)
+        return json.dumps(await tool.on_invoke_tool(context, text))
 
     yield step
 

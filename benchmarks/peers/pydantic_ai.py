@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from benchmarks.workload import ARG, NAME, Step, weather
+from benchmarks.workload import Step, Workload
 from pydantic_ai import FunctionToolset
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models.test import TestModel
@@ -21,13 +21,14 @@ DISTRIBUTION = "pydantic-ai-slim"
 
 
 @asynccontextmanager
-async def handle_call() -> AsyncIterator[Step]:
+async def handle_call(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that handles one call part with a manager prepared for a run step."""
     context = RunContext(deps=None, model=TestModel(), usage=RunUsage(), run_step=1)
-    manager = await ToolManager(FunctionToolset([weather])).for_run_step(context)
+    manager = await ToolManager(FunctionToolset([work.function])).for_run_step(context)
+    sent = work.sent()
 
     async def step() -> str:
-        part = ToolCallPart(tool_name=NAME, args=ARG, tool_call_id="call_1")
+        part = ToolCallPart(tool_name=work.name, args=next(sent), tool_call_id="call_1")
         return json.dumps(await manager.handle_call(part))
 
     yield step

@@ -8,31 +8,32 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from benchmarks.workload import ARG, EXPECTED, Step, weather
+from benchmarks.workload import Step, Workload
 from pydantic import validate_call
 
 DISTRIBUTION = "pydantic"
-validated = validate_call(weather)
-ANSWER = json.dumps(EXPECTED)
 
 
 @asynccontextmanager
-async def from_text() -> AsyncIterator[Step]:
+async def from_text(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that does JSON in, validation, the function, JSON out."""
+    validated, sent = validate_call(work.function), work.sent()
 
     async def step() -> str:
-        return json.dumps(await validated(**json.loads(ARG)))
+        return json.dumps(await validated(**json.loads(next(sent))))
 
     yield step
 
 
 @asynccontextmanager
-async def from_keywords() -> AsyncIterator[Step]:
+async def from_keywords(work: Workload) -> AsyncIterator[Step]:
     """Yield a step that validates ready keyword arguments and serialises nothing."""
+    validated, keywords = validate_call(work.function), json.loads(work.texts[0])
+    answer = json.dumps(await work.function(**keywords))
 
     async def step() -> str:
-        await validated(city="Paris", days=3, units="metric")
-        return ANSWER
+        await validated(**keywords)
+        return answer
 
     yield step
 
