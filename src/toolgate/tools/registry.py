@@ -146,7 +146,10 @@ class ToolRegistry(KernelRegistry):
             found = next((tool for tool in self if tool.action_type == action_type), None)
         return None if found is None else self.get(found.name)
 
-    get_tool = get
+    def get_tool(self, name: str) -> tuple[ToolDefinition, Any] | None:
+        """Return a tool's definition and what it runs; None where there is none."""
+        definition = self.find(name)
+        return None if definition is None else (definition, definition.function or definition.handler)
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of this name or action type."""

@@ -50,7 +50,7 @@ def test_a_factory_is_called_once_and_only_when_its_tool_is_looked_for() -> None
     assert registry.can_execute("COUNT")
     assert len(registry) == 2
     assert Counting.made == 0
-    assert registry.get("COUNT") is registry.get_tool("COUNT") is registry.get_by_action_type("COUNT")
+    assert registry.get("COUNT") is registry.get("COUNT") is registry.get_by_action_type("COUNT")
     assert isinstance(registry.get("counting"), Counting)
     assert (Counting.made, len(registry)) == (1, 2)
 

@@ -53,7 +53,7 @@ def test_what_was_registered_is_found_by_name_and_by_action_type() -> None:
     assert registry.list() == [adder, echoing]
     assert registry.filter_by_category("talk") == [echoing]
     assert registry.get_tool("nothing") is None
-    assert registry.get_tool("ADD") is adder
+    assert registry.get_tool("echo") == (echoing, echo)
 
 
 def test_a_string_never_names_two_tools() -> None:
