@@ -12,7 +12,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
-from toolgate.kernel.record import build, record
+from toolgate.kernel.record import record
 from toolgate.kernel.undo import UndoRecord, UndoState
 
 
@@ -75,29 +75,6 @@ class Change:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it moves a call and tells of it, and does nothing else: what `step` makes."""
+        """Whether it moves a call and tells of it, and does nothing else."""
         more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant
         return not more and not self.rewrites
-
-
-def step(
-    call: Call,
-    expect: int | None,
-    at: datetime,
-    events: tuple[Draft, ...],
-    durability: Durability,
-    mode_seen: Mode | None = None,
-    lasting: bool = False,
-) -> Change:
-    """Return the change that moves one call and does nothing else: cheap, since every call makes two."""
-    fields = {
-        "project": call.project,
-        "at": at,
-        "events": events,
-        "call": call,
-        "expect": expect,
-        "mode_seen": mode_seen,
-        "durability": durability,
-        "lasting": lasting,
-    }
-    return build(Change, fields)

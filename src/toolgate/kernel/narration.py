@@ -23,6 +23,15 @@ def tell(call: Call, name: str, data: dict[str, Any]) -> Draft:
     return (name, call_id, data)
 
 
+def is_plainly_told(call: Call) -> bool:
+    """Whether a call's id and what events quote of its context are sure to be written as JSON; the rest of them is."""
+    context = call.context
+    for told in (call.id, context.run_id, context.request_id, context.behavior, context.parent_call_id):
+        if told is not None and not (type(told) is str and told.isascii()):
+            return False
+    return True
+
+
 def invoked(call: Call) -> Draft:
     """Draft the first event of a call, which quotes its masked arguments."""
     summary = summarize(call.shown, len(call.arguments))

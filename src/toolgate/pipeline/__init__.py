@@ -52,9 +52,9 @@ from toolgate.ports.store import ApprovalQuery, GrantQuery
 class Trip:
     """A call on its way, and what goes along with it without being part of its row.
 
-    `values` are its arguments, parsed, nobody else's. `undo` is what is claimed or made durable with it. `is_ready`:
-    its `prepare` hook ran. `approval` is the yes at hand; `is_changed`: what would run is not what that yes was for.
-    `taker` is the caller who came to run it, where its placement says so.
+    `values` are its arguments, parsed, nobody else's; `kwargs` the same as its function takes them. `undo` is what is
+    claimed or made durable with it. `is_ready`: its `prepare` hook ran. `approval` is the yes at hand, `is_changed`: it
+    was for something else than what would run. `taker` is the caller who came to run it, where they do.
     """
 
     plan: Plan
@@ -65,6 +65,7 @@ class Trip:
     approval: Approval | None = None
     is_changed: bool = False
     taker: Taker | None = None
+    kwargs: dict[str, Any] | None = None
 
 
 class Revised(NamedTuple):
@@ -104,13 +105,14 @@ class Pipeline:
             return await self._fail(self._stillborn(name, context, call_id, plan), error.code, str(error))
         call = plan.born(
             arguments,
-            driver.mask(arguments.value),
+            driver.masker.of(arguments.value, arguments.canonical),
             context,
             id=call_id or driver.new_id(),
             now=driver.now(),
             options=options,
         )
-        return await self.advance(Trip(plan, call, arguments.value, is_ready=plan.tool.prepare is None))
+        is_ready = plan.tool.prepare is None
+        return await self.advance(Trip(plan, call, arguments.value, is_ready=is_ready, kwargs=arguments.kwargs))
 
     async def advance(self, trip: Trip) -> Result:
         """Take a call on from where it stands: to its end, its question, or whoever runs it elsewhere.
@@ -139,7 +141,7 @@ class Pipeline:
                 if trip.call.approved_for_s is not None and trip.taker is None:
                     return await self._park(steps.offer(trip.call, now=now, mode=plan.mode, grant=grant))
                 claim = self._claim(trip, values or NOTHING, grant, now)
-                return await self._flights.fly(claim, plan, trip.undo, trip.values, taker=trip.taker)
+                return await self._flights.fly(claim, plan, trip.undo, trip.kwargs, taker=trip.taker)
             except (ModeChangedError, GrantChangedError):
                 continue
             except (ToolError, ConflictError) as error:
@@ -311,7 +313,7 @@ class Pipeline:
         revised = evolve(
             call,
             arguments=arguments.canonical,
-            shown=driver.mask(arguments.value),
+            shown=driver.masker.of(arguments.value, arguments.canonical),
             first_asked=call.first_asked or name_of(call),
             preview=None,
             preconditions=None,

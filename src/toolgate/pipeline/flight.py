@@ -20,7 +20,7 @@ from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.signature import keywords
-from toolgate.kernel.tool import Hook, Placement, is_async
+from toolgate.kernel.tool import Hook, Placement, ToolDefinition, is_async
 from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import eager, steps
@@ -90,8 +90,8 @@ class Flight(Ran):
     task: asyncio.Task[Result] | None = None
     loop: asyncio.AbstractEventLoop | None = None
     end: asyncio.Future[Result] | None = None
-    payload: dict[str, Any] | None = None
-    """The arguments, where they are at hand as a copy nobody else holds."""
+    ready: dict[str, Any] | None = None
+    """The arguments as its function takes them, where they are at hand as a copy nobody else holds."""
     is_taken: bool = False
     """Whether its hook is its caller's own function, of the arguments."""
 
@@ -123,7 +123,7 @@ class Flights:
         claim: Change,
         plan: Plan,
         undo: UndoRecord | None = None,
-        payload: dict[str, Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
         *,
         runner: Runner | None = None,
         inside: str | None = None,
@@ -134,7 +134,7 @@ class Flights:
         `runner` runs it instead of its placement's, as if placed `inside`; of a `taker` it runs the function. Where the
         claim fails, ConflictError is raised, and nothing ran.
         """
-        started = self.launch(claim, plan, undo, payload, runner=runner, inside=inside, taker=taker)
+        started = self.launch(claim, plan, undo, kwargs, runner=runner, inside=inside, taker=taker)
         return await eager.finish(started) if isinstance(started, asyncio.Future) else started
 
     def launch(
@@ -142,7 +142,7 @@ class Flights:
         claim: Change,
         plan: Plan,
         undo: UndoRecord | None = None,
-        payload: dict[str, Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
         *,
         runner: Runner | None = None,
         inside: str | None = None,
@@ -154,7 +154,7 @@ class Flights:
         flight = Flight(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         if taker is not None:
             runner, inside = self._at_the_caller(flight, taker), Placement.INLINE.value
-        flight.payload = payload
+        flight.ready = kwargs
         flight.inside = inside or call.placement
         flight.sandbox = plan.stance.sandbox
         started = eager.start(self._run(flight, claim, runner or self._driver.runners[call.placement]))
@@ -328,7 +328,7 @@ class Flights:
             return failed
         if flight.stop is not None:
             return flight.cut_short(stopped=True)
-        flight.payload = None  # the first attempt may have changed it
+        flight.ready = None  # the first attempt may have changed it
         self._bind(flight)
         flight.started = perf_counter()
         return await self._attempt(flight, runner) or failed
@@ -363,15 +363,14 @@ class Flights:
         """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput."""
         call, tool = flight.call, flight.tool
         if flight.is_taken:
-            flight.args = (decode(call.arguments) if flight.payload is None else flight.payload,)
+            flight.args = (decode(call.arguments),)
         elif call.undo_of is not None:
             assert flight.undo is not None
             assert tool.undo_handler is not None
             flight.hook, flight.is_async = tool.undo_handler, is_async(tool.undo_handler)
             flight.args = (metadata_of(flight.undo, call),)
         elif tool.function is not None and tool.inject is None:
-            payload = decode(call.arguments) if flight.payload is None else flight.payload
-            flight.kwargs = payload if tool.bind is None else tool.bind(payload)
+            flight.kwargs = flight.ready if flight.ready is not None else _bound(tool, call)
         else:
             given = input_of(call)
             given.attach(self._reporter(flight), lambda: flight.stop is not None, self._caller(flight))
@@ -409,6 +408,11 @@ class Flights:
             return call
         loop = asyncio.get_running_loop()
         return lambda *asked: asyncio.run_coroutine_threadsafe(call(*asked), loop).result()
+
+
+def _bound(tool: ToolDefinition, call: Call) -> dict[str, Any]:
+    payload: dict[str, Any] = decode(call.arguments)
+    return payload if tool.bind is None else tool.bind(payload)
 
 
 def _cancelled(flight: Flight) -> Outcome:

@@ -19,9 +19,9 @@ from toolgate.kernel.policy import Facts, Policy, Rule, Stance
 from toolgate.kernel.record import build, evolve
 from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
-from toolgate.kernel.text.canonical import Arguments, Limits
+from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
-from toolgate.pipeline.validate import validate
+from toolgate.pipeline.validate import Checked, validate
 
 HOUR_S = 3600.0
 REMOTE = frozenset({Placement.CLIENT.value, Placement.WORKER.value})
@@ -69,12 +69,12 @@ class Plan:
     offer_s: float
     mask: Callable[[str], str]
 
-    def validate(self, raw: str | bytes | Mapping[str, object], limits: Limits) -> Arguments:
+    def validate(self, raw: str | bytes | Mapping[str, object], limits: Limits) -> Checked:
         """Return the arguments in one canonical form; raise ToolInputError naming tool and location."""
         return validate(self.tool, raw, limits)
 
     def born(
-        self, arguments: Arguments, shown: Any, context: Context, *, id: str, now: datetime, options: Options
+        self, arguments: Checked, shown: Any, context: Context, *, id: str, now: datetime, options: Options
     ) -> Call:
         """Return a new call of this tool; `shown` are its masked arguments."""
         fields = self.template.copy()

@@ -64,7 +64,7 @@ class Recorder:
         driver, call, result = self._driver, ran.call, outcome.result
         data = None if result is None else _loads(result)
         masker = driver.masker_of(call, ran.undo)
-        shown = masker(data)
+        shown = None if result is None else masker.of(data, result)
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
         if outcome.status is Status.COMPLETED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -11,16 +12,22 @@ from toolgate.kernel.text.canonical import Arguments, Limits, read_arguments
 from toolgate.kernel.tool import ToolDefinition
 
 
-def validate(tool: ToolDefinition, raw: str | bytes | Mapping[str, object], limits: Limits) -> Arguments:
+class Checked(NamedTuple):
+    """Arguments that fit: parsed, in canonical form, and as the tool's function takes them; nobody else holds them."""
+
+    value: dict[str, Any]
+    canonical: bytes
+    kwargs: dict[str, Any]
+
+
+def validate(tool: ToolDefinition, raw: str | bytes | Mapping[str, object], limits: Limits) -> Checked:
     """Return the arguments as one canonical form; raise ToolInputError naming tool and location."""
     try:
         arguments = read_arguments(raw, limits=limits)
     except ToolInputError as error:
         error.tool = tool.name
         raise
-    if tool.bind is not None or not tool.schema.is_valid(arguments.value):
-        check(tool, arguments)
-    return arguments
+    return check(tool, arguments)
 
 
 def revalidate(tool: ToolDefinition, canonical: bytes) -> None:
@@ -28,8 +35,8 @@ def revalidate(tool: ToolDefinition, canonical: bytes) -> None:
     check(tool, Arguments(orjson.loads(canonical), canonical))
 
 
-def check(tool: ToolDefinition, arguments: Arguments) -> None:
-    """Raise ToolInputError where the schema or a typed parameter refuses the arguments."""
+def check(tool: ToolDefinition, arguments: Arguments) -> Checked:
+    """Return the arguments, checked and bound; raise ToolInputError where the schema or a parameter refuses them."""
     if not tool.schema.is_valid(arguments.value):
         violations = tool.schema.violations(arguments.value)
         listed = "; ".join(f"{item.location or '/'} {item.message}" for item in violations)
@@ -38,16 +45,16 @@ def check(tool: ToolDefinition, arguments: Arguments) -> None:
             tool=tool.name,
             location=violations[0].location,
         )
-    if tool.bind is not None:
-        _check_types(tool, arguments)
+    value, canonical = arguments
+    return Checked(value, canonical, value if tool.bind is None else _bound(tool, arguments))
 
 
-def _check_types(tool: ToolDefinition, arguments: Arguments) -> None:
+def _bound(tool: ToolDefinition, arguments: Arguments) -> dict[str, Any]:
     from pydantic import ValidationError  # already loaded: only typed parameters have a binder
 
     assert tool.bind is not None
     try:
-        tool.bind(orjson.loads(arguments.canonical))
+        return tool.bind(orjson.loads(arguments.canonical))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = "/" + "/".join(str(part) for part in first["loc"])

@@ -54,6 +54,8 @@ NOT_COVERED: dict[str, Any] = {
     "approved_by": "ann",
     "approved_at": LATER,
     "preview": "diff",
+    "approved_for_s": 60.0,
+    "first_asked": "h",
     "hides": True,
     "owner": "boot",
     "attempt": 2,

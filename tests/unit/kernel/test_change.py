@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
 from tests.unit.kernel.samples import NOW, a_call, an_approval
 
-from toolgate.kernel.change import Change, Durability, Reservation, step
+from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -60,22 +59,6 @@ def test_a_change_has_these_fields_and_no_others() -> None:
 def test_a_plain_change_moves_a_call_and_does_nothing_else(field: str) -> None:
     change = evolve(Change(project="p", at=NOW), **{field: (PLAIN | MORE)[field]})
     assert change.is_plain is (field in PLAIN or field in ("lasting", "undo_expect", "grant_expect"))
-
-
-@pytest.mark.parametrize(("expect", "mode"), list(itertools.product([None, 3], [None, Mode.ALERT])))
-def test_a_step_is_the_plain_change_of_one_call(expect: int | None, mode: Mode | None) -> None:
-    call, events = a_call(project="q"), (("tool.started", "c1", {"attempt": 1}),)
-    made = step(call, expect, NOW, events, Durability.COMMITTED, mode)
-    assert made == Change(
-        project="q",
-        at=NOW,
-        events=events,
-        call=call,
-        expect=expect,
-        mode_seen=mode,
-        durability=Durability.COMMITTED,
-    )
-    assert isinstance(made, Change)
 
 
 def test_a_reservation_is_a_frozen_value() -> None:

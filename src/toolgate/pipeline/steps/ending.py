@@ -9,7 +9,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.event import Draft
-from toolgate.kernel.narration import fail_event, tell
+from toolgate.kernel.narration import fail_event, is_plainly_told, tell
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline.steps.running import first
@@ -52,6 +52,7 @@ def complete(
         events=(event,),
         undo=undo,
         durability=Durability.COMMITTED,
+        lasting=is_plainly_told(call),
     )
 
 

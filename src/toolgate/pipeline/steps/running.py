@@ -13,7 +13,7 @@ from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
-from toolgate.kernel.narration import invoked, tell
+from toolgate.kernel.narration import invoked, is_plainly_told, tell
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 
@@ -66,6 +66,7 @@ def claim(
         reservations=reservations,
         grant=None if grant is None else grant.use(call.id, now),
         grant_expect=None if grant is None else grant.version,
+        lasting=is_plainly_told(call),
     )
 
 

@@ -551,3 +551,9 @@ def test_repeated_texts_are_masked_alike_and_only_some_are_remembered(monkeypatc
     masker.add("hunter2-hunter2")
     for text in ("one", "two", "one"):
         assert "hunter2" not in masker.repeated(f"{text} hunter2-hunter2")
+
+
+@pytest.mark.parametrize("body", ["<your key here>", "...", "\n"])
+def test_a_key_block_without_a_key_stays(body: str) -> None:
+    text = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
+    assert Masker().text(text) == text

@@ -20,6 +20,8 @@ from threading import Lock
 from typing import Any, Final, cast
 from uuid import UUID
 
+import orjson
+
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
 from toolgate.kernel.text.masking.keys import (
     MASK,
@@ -32,6 +34,7 @@ from toolgate.kernel.text.masking.keys import (
     pair_names,
     reads_as_secret,
 )
+from toolgate.kernel.text.masking.plain import Copying, OddError, is_plain, is_plain_json
 from toolgate.kernel.text.masking.registered import Registered
 from toolgate.kernel.text.masking.shapes import find_names, mask_assignments, mask_shapes
 from toolgate.kernel.text.masking.urls import mask_schemes, mask_urls
@@ -112,7 +115,7 @@ class Masker:
     def __call__(self, value: object) -> object:
         """Return a masked copy that shares no dict or list with the value."""
         if type(value) is not dict:
-            return self._any(value, 0, {})
+            return self._any(value, 0, {}) if type(value) is not list else self._look(value)
         if tuple(value) not in self._clean:
             return self._first(value)
         quick, constants = self._quick, self._constants
@@ -125,7 +128,25 @@ class Masker:
                 break
         else:
             return value.copy()  # known keys that name no secret, and values that match no rule
-        return self._mapping(value, 1, {id(value): TOO_DEEP})
+        return self._look(value)
+
+    def of(self, value: object, encoded: bytes) -> Any:
+        """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
+        if self._constants and is_plain_json(encoded):
+            return orjson.loads(orjson.dumps(value))  # in the order of the value, which its bytes may not have
+        return self(value)
+
+    def _look(self, value: dict[Any, Any] | list[Any]) -> object:
+        """Clear a value in one look, or else look at every part of it closely."""
+        if self._constants:  # nothing is registered: numbers and short texts need no look
+            copying = Copying(self._keys)
+            try:
+                plain = copying.copy(value)
+            except OddError:
+                return self._any(value, 0, {})
+            if not copying.texts or is_plain("\n".join(copying.texts)):
+                return plain
+        return self._any(value, 0, {})
 
     def _first(self, value: dict[Any, Any]) -> object:
         """Mask a dict whose keys were not met together before; remember them if none of them matters."""

@@ -31,6 +31,9 @@ class CallMasker:
     def __call__(self, value: object) -> Any:
         return self._echo(self._masker(value))
 
+    def of(self, value: object, encoded: bytes) -> Any:
+        return self._echo(self._masker.of(value, encoded))
+
     def text(self, text: str) -> str:
         return self._echo.text(self._masker.text(text))
 

@@ -74,6 +74,14 @@ _SHAPES: Final = (
     *((literal, _edged(literal, rest)) for literal, rest in _EDGED),
     *((trigger, lazy_pattern(pattern)) for trigger, pattern in _ANYWHERE),
 )
+_TRIGGERS: Final = tuple(dict.fromkeys(("Private-Lines: ", *(trigger for trigger, _ in _SHAPES))))
+
+
+def triggers() -> tuple[str, ...]:
+    """Return what every well-known token holds one of, near a long run of token characters."""
+    return _TRIGGERS
+
+
 # Every shape holds a run of this many letters, digits, `_` and `-`.
 _RUN: Final = b"a" * 20
 _RUNS: Final = bytes(97 if code < 128 and (chr(code).isalnum() or chr(code) in "_-") else 32 for code in range(256))
@@ -91,7 +99,7 @@ def mask_shapes(text: str) -> str:
     """Replace every well-known token and private key block in the text."""
     if "PRIVATE KEY" in text:
         text = _PEM.sub(_mask_pem, text)
-    near = _near_runs(text)
+    near = near_runs(text)
     if not near:
         return text
     if "Private-Lines: " in near:
@@ -102,7 +110,7 @@ def mask_shapes(text: str) -> str:
     return text
 
 
-def _near_runs(text: str) -> str:
+def near_runs(text: str) -> str:
     """Return the parts of the text around long runs of token characters, where alone a token can be."""
     raw = text.encode("ascii", "replace")
     runs = raw.translate(_RUNS)
@@ -130,7 +138,7 @@ _BACKWARDS: Final = lazy_pattern(
 _PAIR_BACKWARDS: Final = lazy_pattern(r"eulav[\"'\\]{0,8}[\s,]{1,24}[\"'\\]{0,8}([\w.\-]{2,48})")
 # These may name a secret, or hold one, without an operator.
 _OUTRIGHT: Final = ("pass", "pwd", "secret", "bearer ", "basic ", "identified")
-_STEMS: Final = (
+STEMS: Final = (
     "pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "cookie", "jwt", "otp", "pin", "cvv", "cvc",
     "dsn", "sess", "sig", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
     "string", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード",
@@ -148,7 +156,7 @@ _TAIL: Final = (
     r"|(?P<said>(?:[ \t]{1,4}(?:is|was|to|of))?:?[ \t]{1,4})(?=[\"'`][^\s\"'`]|\S{0,40}[\d@#$%^&*_+=])"
     r")"
 )
-_FINDERS: Final = tuple((stem, lazy_pattern(stem + _TAIL)) for stem in _STEMS)
+_FINDERS: Final = tuple((stem, lazy_pattern(stem + _TAIL)) for stem in STEMS)
 _KEY_CHARS: Final = "abcdefghijklmnopqrstuvwxyz0123456789_-."
 _HEAD: Final = 48
 
@@ -249,7 +257,7 @@ def find_names(text: str) -> str:
     if "eulav" in found:
         found.update(_PAIR_BACKWARDS.findall(backwards))
     names = " ".join(found)[::-1]
-    return names if any(map(names.__contains__, _STEMS)) or "basic " in names or "identified" in names else ""
+    return names if any(map(names.__contains__, STEMS)) or "basic " in names or "identified" in names else ""
 
 
 def mask_assignments(text: str, names: str) -> str:

@@ -1,0 +1,108 @@
+"""What is cleared in one look, no rule of masking would have changed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.kernel.text import test_masking_ordinary as ordinary
+from tests.unit.kernel.text import test_masking_secrets as secret
+
+from toolgate.kernel.text.masking import MASK, Masker, keys
+from toolgate.kernel.text.masking.plain import DEEPEST, MARKS, is_plain
+from toolgate.kernel.text.masking.shapes import STEMS
+
+WORDS = (
+    "please leave the parcel with my neighbour at number 14 Mill Lane ann@example.com 12.50 EUR ORD-2026-0042 "
+    "https://example.org/a?b=c -u --flag -p pass pwd key=1 token: author design spin 4111111111111111 sk-abc eyJhbG "
+    "- set ENV x://u:p@h %3D \\u0041 \" ' ` = : ,"
+).split(" ")
+PIECES = [*WORDS, *secret.TEXTS, *ordinary.TEXTS, *secret.KEYS, *ordinary.KEYS]
+closely = Masker()
+
+
+def looked_at_closely(value: Any) -> Any:
+    return closely._any(value, 0, {})
+
+
+def test_what_is_plain_is_left_as_it_is() -> None:
+    texts = [text.replace("§", secret.CANARY) for text in PIECES]
+    assert [text for text in texts if is_plain(text) and closely.text(text) != text] == []
+
+
+def test_what_is_put_together_at_random_is_judged_alike() -> None:
+    chance, cleared = random.Random(7), 0
+    for _ in range(4_000):
+        texts = [
+            chance.choice((" ", "", "\n")).join(chance.choices(PIECES[: len(WORDS)], k=chance.randint(1, 6)))
+            for _ in range(chance.randint(1, 5))
+        ]
+        value = {"a": texts[0], "list": texts, "b": {"c": [texts[-1], 1, None]}}
+        masked = Masker()
+        masked({"a": "", "list": [], "b": {"c": []}, "c": ""})  # its keys are known
+        assert masked(value) == looked_at_closely(value)
+        cleared += is_plain("\n".join(texts))
+    assert cleared > 100
+
+
+@given(st.recursive(st.text(max_size=40) | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=5)))
+def test_any_value_is_masked_alike(value: Any) -> None:
+    assert Masker()([value]) == looked_at_closely([value])
+
+
+def test_every_word_that_names_a_secret_has_a_mark() -> None:
+    words = [*keys._SECRET_WORDS, *keys._TOKEN_WORDS, *keys._WEAK_WORDS, "pass", "pin", "key", "code", "tokens"]
+    words += [" ".join(pair) for pair in keys._PAIRS]
+    assert [word for word in words if word.isascii() and not any(mark in word for mark in MARKS)] == []
+    assert [stem for stem in STEMS if stem.isascii() and stem not in MARKS] == []
+
+
+def test_a_copy_shares_nothing_with_the_value() -> None:
+    masker = Masker()
+    value: dict[str, Any] = {"a": [{"b": "two words here"}], "c": {"d": 1}}
+    for _ in range(2):
+        copy: Any = masker(value)
+        assert copy == value
+        assert copy["a"] is not value["a"]
+        assert copy["a"][0] is not value["a"][0]
+        assert copy["c"] is not value["c"]
+
+
+def test_json_is_cleared_by_its_bytes_and_keeps_its_order() -> None:
+    masker = Masker()
+    for value in (
+        {"b": "two words", "a": [1, {"c": None}]},
+        {"note": "line\n-u bob:hunter22"},
+        {"password": "hunter22"},
+        {"name": "password", "value": "hunter22"},
+        {"a": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ"},
+        {"ä": "pässword: x"},
+    ):
+        encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        assert masker.of(value, encoded) == masker(value) == looked_at_closely(value)
+        assert list(masker.of(value, encoded)) == list(value)
+
+
+def test_a_registered_secret_is_hidden_in_ordinary_data() -> None:
+    masker = Masker()
+    value = {"a": ["some ordinary words"], "n": 1234567}
+    assert masker(value) == value == masker(value)
+    masker.add("ordinary")
+    masker.add("1234567")
+    assert masker(value) == {"a": [f"some {MASK} words"], "n": MASK}
+
+
+def test_what_is_deep_wide_or_goes_round_is_looked_at_closely() -> None:
+    masker = Masker()
+    deep: Any = "end"
+    for _ in range(DEEPEST + 4):
+        deep = {"a": [deep]}
+    masker(deep)
+    assert masker(deep) == looked_at_closely(deep)
+    round_: dict[str, Any] = {"a": 1}
+    round_["b"] = [round_]
+    masker(round_)
+    assert masker(round_) == {"a": 1, "b": ["<too deep>"]}
