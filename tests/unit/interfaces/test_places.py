@@ -148,7 +148,7 @@ def test_the_variable_of_the_server_is_heard(
 ) -> None:
     monkeypatch.setenv("TOOLGATE_TOKEN", "tg_x")
     monkeypatch.setenv("TOOLGATE_SERVER", "https://nowhere.invalid")
-    monkeypatch.setattr("toolgate.interfaces.cli.desk_remote.RETRY_S", 0.0)
+    monkeypatch.setattr("toolgate.interfaces.cli.backend_remote.RETRY_S", 0.0)
     if words[0] == "runner":
         monkeypatch.setenv("TOOLGATE_SERVER", "not an address")
     told = here(*words)

@@ -1,4 +1,4 @@
-"""The commands for people on a server: the same words, the same keys, another desk."""
+"""The commands for people on a server: the same words, the same keys, another place."""
 
 from __future__ import annotations
 

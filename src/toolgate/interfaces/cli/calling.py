@@ -36,7 +36,7 @@ def call(
     json: Json = False,
 ) -> None:
     """Call a tool. Exit code 1 where it was refused or failed."""
-    from toolgate.interfaces.cli.desk_remote import client_at
+    from toolgate.interfaces.cli.backend_remote import client_at
     from toolgate.interfaces.cli.on_server import Remote
     from toolgate.interfaces.cli.people import read_words
     from toolgate.kernel.text.canonical import read_arguments

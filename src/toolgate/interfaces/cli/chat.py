@@ -18,7 +18,7 @@ from toolgate.interfaces.cli.show import printable
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
-    from toolgate.interfaces.cli.desk_remote import RemoteDesk
+    from toolgate.interfaces.cli.backend_remote import RemoteBackend
     from toolgate.interfaces.client import StreamEvent, SyncClient, SyncStream
     from toolgate.kernel.approval import Approval
     from toolgate.wire.chat import ChatRunRecord
@@ -40,13 +40,13 @@ def chat(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line for what happens.")] = False,
 ) -> None:
     """Talk to the server's agent. Exit code 1 where the answer to one message did not come to a good end."""
-    from toolgate.interfaces.cli.desk_remote import RemoteDesk, client_at
+    from toolgate.interfaces.cli.backend_remote import RemoteBackend, client_at
     from toolgate.interfaces.cli.on_server import Remote
 
     with client_at(server, Remote(server, token_file, plain_http, ca_file), project) as client:
         view: View = JsonView() if json else TextView(is_asking=sys.stdin.isatty() and sys.stdout.isatty())
         with client.inbox(on_lost=view.lost) as stream:
-            talk = Talk(client, RemoteDesk(client), stream, view, session)
+            talk = Talk(client, RemoteBackend(client), stream, view, session)
             talk.listen()
             if message is not None:
                 if not talk.say(message):
@@ -78,7 +78,7 @@ class View(Protocol):
 
     def ended(self, run: ChatRunRecord, answer: str | None) -> None: ...
 
-    def asked(self, approval: Approval, desk: RemoteDesk) -> None: ...
+    def asked(self, approval: Approval, backend: RemoteBackend) -> None: ...
 
     def lost(self, error: ToolgateError) -> None: ...
 
@@ -88,7 +88,7 @@ class Talk:
     """One conversation. A run whose end was missed while the connection was lost is looked up."""
 
     client: SyncClient
-    desk: RemoteDesk
+    backend: RemoteBackend
     stream: SyncStream
     view: View
     session: str | None
@@ -141,7 +141,7 @@ class Talk:
             is_ours = event.data.get("run_id") == self.run_id and event.data.get("status") == "pending"
             if is_ours and asked_id not in self.asked:
                 self.asked.add(asked_id)
-                self.view.asked(self.desk.approval(asked_id), self.desk)
+                self.view.asked(self.backend.approval(asked_id), self.backend)
         elif event.name.startswith("chat.") and event.data.get("run_id") == self.run_id:
             self.view.told(event)
 
@@ -187,7 +187,7 @@ class TextView:
         if text and shown.strip() != text.strip():
             typer.echo(lines(text))
 
-    def asked(self, approval: Approval, desk: RemoteDesk) -> None:
+    def asked(self, approval: Approval, backend: RemoteBackend) -> None:
         from toolgate.kernel.artifact import artifact_of
         from toolgate.kernel.surfaces import to_plain, to_terminal
 
@@ -197,9 +197,9 @@ class TextView:
         if not self._is_asking:
             typer.echo(f"Approval {approval.id} waits for somebody: `toolgate approve --server URL {approval.id}`.")
             return
-        self._question(approval, desk)
+        self._question(approval, backend)
 
-    def _question(self, approval: Approval, desk: RemoteDesk) -> None:
+    def _question(self, approval: Approval, backend: RemoteBackend) -> None:
         """Ask until there is an answer; one that comes second is told what was decided."""
         from toolgate.kernel.artifact import artifact_of
         from toolgate.kernel.surfaces import to_terminal
@@ -219,7 +219,7 @@ class TextView:
                 try:
                     words = _words(wish, approval)
                     if words is not None:
-                        typer.echo(answer(desk, wish, approval, words=words))
+                        typer.echo(answer(backend, wish, approval, words=words))
                         return
                 except ToolgateError as error:
                     typer.echo(printable(str(error)))
@@ -252,7 +252,7 @@ class JsonView:
     def ended(self, run: ChatRunRecord, answer: str | None) -> None:
         self._line("ended", {**run.model_dump(mode="json"), "answer": answer})
 
-    def asked(self, approval: Approval, desk: RemoteDesk) -> None:
+    def asked(self, approval: Approval, backend: RemoteBackend) -> None:
         from toolgate.kernel.artifact import artifact_of
 
         self._line("asked", artifact_of(approval).to_dict())

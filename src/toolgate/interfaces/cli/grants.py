@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.backend import backend_on
 from toolgate.interfaces.cli.on_server import OnServer
 from toolgate.interfaces.cli.session import By, Database, Json, Project
 from toolgate.interfaces.cli.show import as_json, table
@@ -31,8 +31,8 @@ def list_grants(
     json: Json = False,
 ) -> None:
     """List the grants that can still be used, with their uses."""
-    with desk_on(database, project=project) as desk:
-        found = desk.grants(everything=everything)
+    with backend_on(database, project=project) as backend:
+        found = backend.grants(everything=everything)
     if json:
         as_json({"grants": [_as_json(grant) for grant in found]})
         return
@@ -65,11 +65,11 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Take a grant back: nothing starts because of it any more."""
-    with desk_on(database, by=by, project=project) as desk:
-        begun = [one for one in desk.grants(everything=True) if grant_id and one.grant_id.startswith(grant_id)]
+    with backend_on(database, by=by, project=project) as backend:
+        begun = [one for one in backend.grants(everything=True) if grant_id and one.grant_id.startswith(grant_id)]
         if len(begun) > 1:
             raise UsageError(f"{len(begun)} grants begin with {grant_id!r}; write more of the id.")
-        revoked = desk.revoke(begun[0].grant_id if begun else grant_id, reason)
+        revoked = backend.revoke(begun[0].grant_id if begun else grant_id, reason)
     if json:
         as_json({"grant_id": revoked.grant_id, "revoked_by": revoked.revoked_by, "uses": revoked.uses})
     else:

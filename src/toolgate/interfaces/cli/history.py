@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.backend import backend_on
 from toolgate.interfaces.cli.session import Database, Json, Project
 from toolgate.interfaces.cli.show import as_json, printable, table
 from toolgate.kernel.context import DEFAULT_PROJECT
@@ -24,8 +24,8 @@ def history(
     json: Json = False,
 ) -> None:
     """List the latest calls: what ran, how it ended, and who allowed it."""
-    with desk_on(database, project=project) as desk:
-        calls = desk.latest(run=run, limit=limit)
+    with backend_on(database, project=project) as backend:
+        calls = backend.latest(run=run, limit=limit)
     if json:
         as_json({"calls": [_as_json(call) for call in calls]})
     elif not calls:
@@ -61,7 +61,7 @@ def watch(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Print events as they happen, whoever makes them, until interrupted."""
-    with desk_on(database, project=project) as desk, closing(desk.follow(after)) as events:
+    with backend_on(database, project=project) as backend, closing(backend.follow(after)) as events:
         try:
             for seen, event in enumerate(events, 1):
                 typer.echo(_line(event, json))

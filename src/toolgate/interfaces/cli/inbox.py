@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.backend import backend_on
 from toolgate.interfaces.cli.session import By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, cut, printable
 from toolgate.kernel.text.rendering import reveal
 
 if TYPE_CHECKING:
-    from toolgate.interfaces.cli.desk import Desk
+    from toolgate.interfaces.cli.backend import Backend
     from toolgate.kernel.approval import Approval
 
 LIST_KEYS = "up/down move   enter look   q quit"
@@ -29,9 +29,9 @@ def inbox(database: Database, by: By = None, role: Role = None, project: Project
     """Answer the questions that wait, live. With --json, list them once."""
     from toolgate.kernel.artifact import artifact_of
 
-    with desk_on(database, project=project, by=by, roles=role) as desk:
+    with backend_on(database, project=project, by=by, roles=role) as backend:
         if json:
-            waiting = [artifact_of(approval).to_dict() for approval in desk.pending()]
+            waiting = [artifact_of(approval).to_dict() for approval in backend.pending()]
             as_json({"pending": waiting})
             return
         import sys
@@ -40,7 +40,7 @@ def inbox(database: Database, by: By = None, role: Role = None, project: Project
             raise UsageError("The inbox needs a terminal; use --json to list what waits.")
         from toolgate.interfaces.cli.inbox_screen import run
 
-        run(desk)
+        run(backend)
 
 
 class Wish(StrEnum):
@@ -207,20 +207,20 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def answer(desk: Desk, wish: Wish, approval: Approval, *, words: str) -> str:
+def answer(backend: Backend, wish: Wish, approval: Approval, *, words: str) -> str:
     """Do what the person wants and return what to tell them."""
     from toolgate.ports.channel import Decision
 
     if wish is Wish.EXTEND:
-        desk.extend(approval, 600)
+        backend.extend(approval, 600)
         return "Ten minutes from now."
     if wish is Wish.COMMENT:
-        desk.comment(approval, words)
+        backend.comment(approval, words)
         return "Your words stand beside it."
     seen = approval.digest
     if wish is Wish.RESPOND:
-        return f"The call is {desk.respond(approval, words, digest=seen).status}."
+        return f"The call is {backend.respond(approval, words, digest=seen).status}."
     if wish is Wish.EDIT:
-        return f"The call is {desk.edit(approval, words, digest=seen).status}."
+        return f"The call is {backend.edit(approval, words, digest=seen).status}."
     decision = Decision.APPROVE if wish is Wish.APPROVE else Decision.DENY
-    return f"The call is {desk.decide(approval, decision, reason=words or None, digest=seen).status}."
+    return f"The call is {backend.decide(approval, decision, reason=words or None, digest=seen).status}."

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from toolgate.errors import NotSignedInError, ServerError, ToolgateError
-from toolgate.interfaces.cli.desk import Desk
+from toolgate.interfaces.cli.backend import Backend
 from toolgate.interfaces.cli.inbox import Inbox, Wish, answer
 from toolgate.interfaces.cli.people import edited
 from toolgate.interfaces.cli.show import printable
@@ -31,12 +31,12 @@ _QUESTIONS = {
 }
 
 
-def run(desk: Desk) -> None:
+def run(backend: Backend) -> None:
     """Show the inbox until the person quits."""
     state = Inbox()
     with _raw() as settings:
         while True:
-            _refresh(state, desk)
+            _refresh(state, backend)
             _draw(state)
             key = _key()
             wish = None if key is None else state.press(key)
@@ -44,20 +44,20 @@ def run(desk: Desk) -> None:
                 return
             if wish is not None and state.looking is not None:
                 with _cooked(settings):
-                    _do(desk, wish, state)
+                    _do(backend, wish, state)
 
 
-def _refresh(state: Inbox, desk: Desk) -> None:
+def _refresh(state: Inbox, backend: Backend) -> None:
     """Look what waits. A server that is away for a while is said to be, and what was seen stays."""
     try:
-        state.refresh(desk.pending())
+        state.refresh(backend.pending())
     except ServerError as error:
         if isinstance(error, NotSignedInError):
             raise
         state.note = printable(str(error))
 
 
-def _do(desk: Desk, wish: Wish, state: Inbox) -> None:
+def _do(backend: Backend, wish: Wish, state: Inbox) -> None:
     approval = state.looking
     assert approval is not None
     try:
@@ -65,7 +65,7 @@ def _do(desk: Desk, wish: Wish, state: Inbox) -> None:
         if words is None:
             state.tell("Nothing was done.", leave=False)
             return
-        said = answer(desk, wish, approval, words=words)
+        said = answer(backend, wish, approval, words=words)
     except ToolgateError as error:
         state.tell(printable(str(error)), leave=False)
     else:

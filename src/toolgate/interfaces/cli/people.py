@@ -11,7 +11,7 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.age import seconds_of
-from toolgate.interfaces.cli.desk import desk_on, full_id
+from toolgate.interfaces.cli.backend import backend_on, full_id
 from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, printable
 
@@ -39,8 +39,8 @@ def show(
     from toolgate.kernel.artifact import artifact_of
     from toolgate.kernel.surfaces import to_plain, to_terminal
 
-    with desk_on(database, project=project) as desk:
-        artifact = artifact_of(desk.approval(full_id(desk, approval_id)))
+    with backend_on(database, project=project) as backend:
+        artifact = artifact_of(backend.approval(full_id(backend, approval_id)))
     if json:
         as_json(artifact.to_dict())
         return
@@ -63,11 +63,11 @@ def approve(
     """Approve a call. What is too long to show at first must be looked at in full, and its digest given."""
     from toolgate.ports.channel import Decision
 
-    with desk_on(database, project=project, by=by, roles=role) as desk:
-        asked = desk.approval(full_id(desk, approval_id))
+    with backend_on(database, project=project, by=by, roles=role) as backend:
+        asked = backend.approval(full_id(backend, approval_id))
         _must_have_seen(asked, digest)
         kept = _remember(remember, remember_for)
-        _tell(desk.decide(asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept), json)
+        _tell(backend.decide(asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept), json)
 
 
 def deny(
@@ -83,9 +83,9 @@ def deny(
     """Reject a call. It is final."""
     from toolgate.ports.channel import Decision
 
-    with desk_on(database, project=project, by=by, roles=role) as desk:
-        asked = desk.approval(full_id(desk, approval_id))
-        _tell(desk.decide(asked, Decision.DENY, reason=reason, digest=digest), json)
+    with backend_on(database, project=project, by=by, roles=role) as backend:
+        asked = backend.approval(full_id(backend, approval_id))
+        _tell(backend.decide(asked, Decision.DENY, reason=reason, digest=digest), json)
 
 
 def edit(
@@ -103,13 +103,13 @@ def edit(
     json: Json = False,
 ) -> None:
     """Approve a call with other arguments. A hidden value that is left as it is shown stays what it is."""
-    with desk_on(database, project=project, by=by, roles=role) as desk:
-        asked = desk.approval(full_id(desk, approval_id))
+    with backend_on(database, project=project, by=by, roles=role) as backend:
+        asked = backend.approval(full_id(backend, approval_id))
         _must_have_seen(asked, digest)
         changed = edited(asked.arguments) if arguments is None else read_words(arguments)
         if changed is None:
             raise UsageError("Nothing was changed; use `toolgate approve` to approve it as it is.")
-        _tell(desk.edit(asked, changed, reason=reason, digest=digest or asked.digest), json)
+        _tell(backend.edit(asked, changed, reason=reason, digest=digest or asked.digest), json)
 
 
 def edited(arguments: Any) -> str | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.desk import desk_on
+from toolgate.interfaces.cli.backend import backend_on
 from toolgate.interfaces.cli.session import By, Database, Json, Tools
 from toolgate.interfaces.cli.show import as_json, printable, table
 from toolgate.kernel.context import DEFAULT_PROJECT
@@ -25,8 +25,8 @@ def undo(
     json: Json = False,
 ) -> None:
     """Take one call's effect back. Exit code 1 where it was not undone."""
-    with desk_on(database, project=project, by=by, tools=tools) as desk:
-        result = desk.undo(call_id, force=force)
+    with backend_on(database, project=project, by=by, tools=tools) as backend:
+        result = backend.undo(call_id, force=force)
     if json:
         told = {"call_id": call_id, "undo_call_id": result.call_id, "undone": result.success}
         as_json({**told, "status": result.status.value, "error": result.error})
@@ -48,8 +48,8 @@ def undo_run(
     json: Json = False,
 ) -> None:
     """Take back what a run did, last effect first. Exit code 1 where an effect is left or there is no such run."""
-    with desk_on(database, project=project, by=by, tools=tools) as desk:
-        report = desk.undo_run(run_id, force=force, skip_failures=skip, preview=preview)
+    with backend_on(database, project=project, by=by, tools=tools) as backend:
+        report = backend.undo_run(run_id, force=force, skip_failures=skip, preview=preview)
     steps = [
         {"call_id": step.tool_id, "tool": step.tool_name, "step": step.step, "reason": step.reason}
         for step in report.steps

@@ -1,4 +1,4 @@
-"""The desk of a database of this machine."""
+"""The commands for people on a database of this machine."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from toolgate.wire.schemas import (
 PAGE = 1000
 
 
-class LocalDesk:
-    """Works on a gate as one person. Without a project, questions of all projects are on it."""
+class LocalBackend:
+    """Works on a gate as one person. Without a project, it works on all of them."""
 
     def __init__(self, gate: Gate, who: Principal, project: str | None) -> None:
         self._gate = gate

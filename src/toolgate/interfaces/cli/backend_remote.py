@@ -1,4 +1,4 @@
-"""The desk of a server, through the client library.
+"""The commands for people on a server, through the client library.
 
 What a server says is drawn by the same code as what stands in a database: it can neither hide, move nor imitate.
 """
@@ -60,7 +60,7 @@ def client_at(url: str, remote: Remote, project: str | None) -> Iterator[SyncCli
             raise NotFoundError(f"{why} Say which with --project.") from error
 
 
-class RemoteDesk:
+class RemoteBackend:
     """Works on one project of a server as whoever the token is of."""
 
     def __init__(self, client: SyncClient) -> None:

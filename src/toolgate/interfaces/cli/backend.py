@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolgate.wire.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
 
 
-class Desk(Protocol):
+class Backend(Protocol):
     """Everything a person can do from the command line. Questions are given as they were shown."""
 
     def pending(self) -> list[Approval]: ...
@@ -58,14 +58,14 @@ class Desk(Protocol):
 
 
 @contextmanager
-def desk_on(
+def backend_on(
     where: str,
     *,
     project: str | None = None,
     by: str | None = None,
     roles: list[str] | None = None,
     tools: list[str] | None = None,
-) -> Iterator[Desk]:
+) -> Iterator[Backend]:
     """Open a database or a server for the time of one command.
 
     A server knows who one is by the token, and has the tools itself.
@@ -73,25 +73,25 @@ def desk_on(
     if is_address(where):
         if by is not None or roles or tools:
             raise UsageError("A server knows you by your token and has its own tools: leave --by, --role, --tools out.")
-        from toolgate.interfaces.cli.desk_remote import RemoteDesk, client_at
+        from toolgate.interfaces.cli.backend_remote import RemoteBackend, client_at
 
         with client_at(where, REMOTE.get(), project) as client:
-            yield RemoteDesk(client)
+            yield RemoteBackend(client)
     else:
-        from toolgate.interfaces.cli.desk_local import LocalDesk
+        from toolgate.interfaces.cli.backend_local import LocalBackend
         from toolgate.interfaces.cli.session import check_project, gate_on, load_tools, person
 
         if project is not None:
             check_project(where, project)
         with gate_on(where, tools=load_tools(tools)) as gate:
-            yield LocalDesk(gate, person(by, roles), project)
+            yield LocalBackend(gate, person(by, roles), project)
 
 
-def full_id(desk: Desk, given: str) -> str:
+def full_id(backend: Backend, given: str) -> str:
     """Return the id of the one open approval that begins so; an id that is whole is returned as it is."""
     if not given:  # a script whose variable is not set must not answer whatever happens to wait
         raise UsageError("The approval's id is empty; `toolgate inbox --json` lists what waits.")
-    begun = [approval.id for approval in desk.pending() if approval.id.startswith(given)]
+    begun = [approval.id for approval in backend.pending() if approval.id.startswith(given)]
     if given in begun or not begun:
         return given
     if len(begun) > 1:
