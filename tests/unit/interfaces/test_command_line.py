@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import toolgate
 from toolgate.errors import StoreError, UsageError
 from toolgate.interfaces.cli import main
-from toolgate.interfaces.cli.age import seconds_of
 from toolgate.interfaces.cli.app import app
+from toolgate.interfaces.cli.duration import seconds_of
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
@@ -110,9 +111,9 @@ def test_a_person_lists_and_settles_what_nobody_knows(database: Path) -> None:
     assert "No call has an unknown outcome." in run(app, ["recover", str(database)]).stdout
 
 
-def test_an_age_is_a_number_and_a_unit() -> None:
+def test_a_duration_is_a_number_and_a_unit() -> None:
     assert seconds_of("2h") == 7200
-    with pytest.raises(UsageError, match="is not an age"):
+    with pytest.raises(typer.BadParameter, match="is not a duration"):
         seconds_of("soon")
 
 

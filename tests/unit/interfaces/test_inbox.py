@@ -38,7 +38,7 @@ def test_keys_move_within_the_list() -> None:
 def test_a_question_is_looked_at_before_it_is_answered() -> None:
     state = inbox("a1")
     assert press(state, "a") is None
-    assert "Look at it first" in state.note
+    assert "Open it first" in state.note
     assert [press(state, "enter", key) for key in "adrc+e"] == [
         Wish.APPROVE, Wish.DENY, Wish.RESPOND, Wish.COMMENT, Wish.EXTEND, Wish.EDIT,
     ]  # fmt: skip

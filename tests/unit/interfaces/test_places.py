@@ -120,9 +120,13 @@ def test_the_doctor_takes_a_folder_and_says_how_to_name_a_database(folder: Path,
 
 
 def test_a_database_named_twice_or_a_server_beside_it_is_refused(folder: Path) -> None:
-    assert "named twice" in here("inbox", "other.db", "--database", "toolgate.db").err
-    assert "not both" in here("inbox", "--server", "http://127.0.0.1:1", "--database", "other.db").err
-    assert "begins with http" in here("inbox", "--server", "127.0.0.1:8642").err
+    twice = here("inbox", "other.db", "--database", "toolgate.db")
+    both = here("inbox", "--server", "http://127.0.0.1:1", "--database", "other.db")
+    wrong = here("inbox", "--server", "127.0.0.1:8642")
+    assert "named twice" in twice.err
+    assert "not both" in both.err
+    assert "begins with http" in wrong.err
+    assert (twice.code, both.code, wrong.code) == (2, 2, 2)
     assert "server's address, not a database" in here("db", "status", "http://127.0.0.1:1").err
 
 

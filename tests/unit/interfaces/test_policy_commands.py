@@ -182,7 +182,7 @@ def test_simulate_replays_and_ends_with_one_where_something_changes(file: Path, 
     assert "skipped 1: tool_not_found" in said
     found = json.loads(run("simulate", new, "--database", database, "--json", "--against", file, code=1))
     assert (found["calls"], found["changed"]) == (3, 2)
-    assert "is not an age" in run("simulate", new, "--database", database, "--since", "ever", code=2)
+    assert "is not a duration" in run("simulate", new, "--database", database, "--since", "ever", code=2)
     assert "There is no database" in run("simulate", new, "--database", tmp_path / "no.db", code=2)
 
 

@@ -37,7 +37,9 @@ def test_a_token_does_not_go_to_another_machine_unencrypted(tmp_path: Path) -> N
 
 
 def test_asking_here_and_trusting_the_server_exclude_each_other() -> None:
-    assert "--trust-approvals" in said("--confirm", "--trust-approvals", TOOLGATE_TOKEN="tg_x")
+    refused = CliRunner().invoke(app, [*SERVER, "--confirm", "--trust-approvals"], env={"TOOLGATE_TOKEN": "tg_x"})
+    assert refused.exit_code == 2
+    assert "--trust-approvals has no effect" in refused.output
 
 
 def test_the_workspace_must_be_there_and_have_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from toolgate.interfaces.cli import (
@@ -24,43 +26,64 @@ from toolgate.interfaces.cli import (
     undoing,
     worker,
 )
+from toolgate.interfaces.cli.examples import EXAMPLES
+from toolgate.interfaces.cli.help import Command, Group, Panel
 from toolgate.interfaces.cli.on_server import OnDatabase, OnServer
+
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM.\n"
 
 app = typer.Typer(
     name="toolgate",
+    cls=Group,
     rich_markup_mode=None,  # plain help: loading what draws boxes takes longer than everything else
     help="Governed tool execution for AI agents.",
+    epilog=f"{EXAMPLES['']}\n{EXIT_CODES}",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(audit.app, name="audit", help="Check the audit log.")
-app.add_typer(db.app, name="db", help="Look after a database.")
-app.add_typer(grants.app, name="grants", help="List and revoke remembered approvals.")
-policy.app.command("test")(policy_change.check_calls)
-policy.app.command("simulate")(policy_change.simulate)
-policy.app.command("diff")(policy_change.diff)
-app.add_typer(policy.app, name="policy", help="Check, test, explain and replay a policy.")
-app.add_typer(token.app, name="token", help="Look after who may use the server.")
-app.command("init")(setup.init)
-app.command("doctor")(setup.doctor)
-app.command("recover", cls=OnDatabase)(recover.recover)
-app.command("demo")(demo.demo)
-app.command("serve", cls=OnDatabase)(serve.serve)
-app.command("worker", cls=OnDatabase)(worker.worker)
-app.command("runner")(runner.runner)
-app.command("call")(calling.call)
-app.command("chat")(chat.chat)
-app.command("inbox", cls=OnServer)(inbox.inbox)
-app.command("show", cls=OnServer)(people.show)
-app.command("approve", cls=OnServer)(people.approve)
-app.command("deny", cls=OnServer)(people.deny)
-app.command("reject", cls=OnServer, help="The same as deny.")(people.deny)
-app.command("edit", cls=OnServer)(people.edit)
-app.command("undo", cls=OnServer)(undoing.undo)
-app.command("undo-run", cls=OnServer)(undoing.undo_run)
-app.command("history", cls=OnServer)(history.history)
-app.command("watch", cls=OnServer)(history.watch)
+
+
+def _add(panel: Panel, name: str, command: Callable[..., None], *, on: type[Command] = Command, help: str = "") -> None:
+    app.command(name, cls=on, rich_help_panel=panel, epilog=EXAMPLES[name], help=help or None)(command)
+
+
+def _add_group(panel: Panel, name: str, group: typer.Typer, *, help: str) -> None:
+    app.add_typer(group, name=name, cls=Group, rich_help_panel=panel, epilog=EXAMPLES[name], help=help)
+
+
+_add(Panel.START, "demo", demo.demo)
+_add(Panel.START, "init", setup.init)
+_add(Panel.START, "doctor", setup.doctor)
+
+_add(Panel.PEOPLE, "inbox", inbox.inbox, on=OnServer)
+_add(Panel.PEOPLE, "show", people.show, on=OnServer)
+_add(Panel.PEOPLE, "approve", people.approve, on=OnServer)
+_add(Panel.PEOPLE, "deny", people.deny, on=OnServer)
+_add(Panel.PEOPLE, "reject", people.deny, on=OnServer, help="The same as `deny`.")
+_add(Panel.PEOPLE, "edit", people.edit, on=OnServer)
+_add_group(Panel.PEOPLE, "grants", grants.app, help="List and revoke remembered approvals.")
+
+_add(Panel.CALLS, "call", calling.call)
+_add(Panel.CALLS, "chat", chat.chat)
+_add(Panel.CALLS, "history", history.history, on=OnServer)
+_add(Panel.CALLS, "watch", history.watch, on=OnServer)
+_add(Panel.CALLS, "undo", undoing.undo, on=OnServer)
+_add(Panel.CALLS, "undo-run", undoing.undo_run, on=OnServer)
+
+_add_group(Panel.POLICY, "policy", policy.app, help="Check, test, explain and compare policies.")
+
+_add(Panel.SERVER, "serve", serve.serve, on=OnDatabase)
+_add(Panel.SERVER, "worker", worker.worker, on=OnDatabase)
+_add(Panel.SERVER, "runner", runner.runner)
+_add_group(Panel.SERVER, "token", token.app, help="Manage accounts and their tokens.")
+
+_add(Panel.DATABASE, "recover", recover.recover, on=OnDatabase)
+_add_group(Panel.DATABASE, "audit", audit.app, help="Verify the audit log.")
+_add_group(Panel.DATABASE, "db", db.app, help="Manage a database: status, upgrades, backups, retention, keys.")
+policy.app.command("test", cls=Command, epilog=EXAMPLES["policy test"])(policy_change.check_calls)
+policy.app.command("simulate", cls=Command, epilog=EXAMPLES["policy simulate"])(policy_change.simulate)
+policy.app.command("diff", cls=Command, epilog=EXAMPLES["policy diff"])(policy_change.diff)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.on_server import DATABASE_HELP, OnDatabase
 from toolgate.interfaces.cli.show import as_json, existing, is_postgres, printable
 
@@ -14,15 +15,18 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def audit() -> None:
-    """Check the audit log."""
+    """Verify the audit log."""
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["audit verify"])
 def verify(
     database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check that every project's events form an unbroken, unaltered chain. Exit code 1 where one does not."""
+    """Verify that no event was changed, removed or inserted.
+
+    The events of each project form a chain of hashes. Exit code 1 if one is broken.
+    """
     if is_postgres(database):
         from toolgate.adapters.postgres.upkeep import verify_chains as verify_on_server
 

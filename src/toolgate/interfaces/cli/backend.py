@@ -6,6 +6,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+import typer
+
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.on_server import REMOTE, is_address
 
@@ -72,7 +74,9 @@ def backend_on(
     """
     if is_address(where):
         if by is not None or roles or tools:
-            raise UsageError("A server knows you by your token and has its own tools: leave --by, --role, --tools out.")
+            raise typer.BadParameter(
+                "A server knows you by your token and has its own tools: leave --by, --role, --tools out."
+            )
         from toolgate.interfaces.cli.backend_remote import RemoteBackend, client_at
 
         with client_at(where, REMOTE.get(), project) as client:

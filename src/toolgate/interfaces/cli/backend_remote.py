@@ -197,14 +197,14 @@ def _event(told: StreamEvent) -> EventRecord:
     try:
         return EventRecord.model_validate(shown)
     except ValidationError:
-        raise BadAnswerError("The server sent an event that is none. Check the address.") from None
+        raise BadAnswerError("The server sent something that is not an event. Check the address.") from None
 
 
 def _status(call: ExecutionRecord) -> Status:
     try:
         return Status(call.internal_status)
     except ValueError:
-        raise BadAnswerError("The server speaks of a status that is none; is it of the same version?") from None
+        raise BadAnswerError("The server sent an unknown status; does it run the same version of Toolgate?") from None
 
 
 def _notes(told: list[NoteRecord]) -> tuple[Note, ...]:

@@ -7,35 +7,38 @@ from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.credentials import TOKEN
-from toolgate.interfaces.cli.on_server import SERVER
+from toolgate.interfaces.cli.on_server import CA_FILE_HELP, PLAIN_HTTP_HELP, SERVER, SERVER_HELP, TOKEN_FILE_HELP
 from toolgate.interfaces.cli.session import Json
 from toolgate.interfaces.cli.show import as_json, printable
 from toolgate.kernel.context import DEFAULT_PROJECT
 
-Server = Annotated[str, typer.Option(envvar=SERVER, help="The server's address, such as http://127.0.0.1:8642.")]
-InProject = Annotated[str, typer.Option("--project", help="The project.")]
-TokenFile = Annotated[Path | None, typer.Option(help=f"A file that holds the token, instead of the variable {TOKEN}.")]
-PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Send the token unencrypted to another machine.")]
-CaFile = Annotated[Path | None, typer.Option(help="Certificates to trust instead of the system's.")]
+Server = Annotated[str, typer.Option(envvar=SERVER, show_envvar=False, help=SERVER_HELP)]
+InProject = Annotated[str, typer.Option("--project", show_default=False, help="The project; `default` by default.")]
+TokenFile = Annotated[Path | None, typer.Option(help=TOKEN_FILE_HELP)]
+PlainHttp = Annotated[bool, typer.Option("--plain-http", help=PLAIN_HTTP_HELP)]
+CaFile = Annotated[Path | None, typer.Option(help=CA_FILE_HELP)]
 
 
 def call(
     server: Server,
-    tool: Annotated[str, typer.Argument(help="The tool's name.")],
-    arguments: Annotated[str, typer.Argument(help="Its arguments as JSON, or @FILE.")] = "{}",
+    tool: Annotated[str, typer.Argument(help="Name of the tool.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments as JSON, or @FILE to read them from.")] = "{}",
     project: InProject = DEFAULT_PROJECT,
     call_id: Annotated[
-        str | None, typer.Option("--id", help="An id of your own: the same id never runs twice.")
+        str | None,
+        typer.Option("--id", metavar="ID", help="An id of your own for the call; the same id never runs twice."),
     ] = None,
-    session: Annotated[str | None, typer.Option("--session", help="The chat session it belongs to.")] = None,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for people or for the result.")] = False,
+    session: Annotated[str | None, typer.Option("--session", help="The chat session the call belongs to.")] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for approval or for the result.")] = False,
     token_file: TokenFile = None,
     plain_http: PlainHttp = False,
     ca_file: CaFile = None,
     json: Json = False,
 ) -> None:
-    """Call a tool. Exit code 1 where it was refused or failed."""
+    """Call a tool through a server and print its result.
+
+    Waits for whoever must approve it. Exit code 1 if it was refused or failed.
+    """
     from toolgate.interfaces.cli.backend_remote import client_at
     from toolgate.interfaces.cli.on_server import Remote
     from toolgate.interfaces.cli.people import read_words

@@ -31,15 +31,18 @@ _MARKS = {"completed": "done", "failed": "failed", "rejected": "refused", "await
 
 def chat(
     server: Server,
-    message: Annotated[str | None, typer.Argument(help="One message; without it, a conversation begins.")] = None,
+    message: Annotated[str | None, typer.Argument(help="One message; without it, a conversation starts.")] = None,
     project: InProject = DEFAULT_PROJECT,
-    session: Annotated[str | None, typer.Option("--session", help="Go on with this conversation.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="Continue this conversation.")] = None,
     token_file: TokenFile = None,
     plain_http: PlainHttp = False,
     ca_file: CaFile = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line for what happens.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for each event.")] = False,
 ) -> None:
-    """Talk to the server's agent. Exit code 1 where the answer to one message did not come to a good end."""
+    """Talk to a server's agent, and answer what it asks.
+
+    With MESSAGE: print the answer, and exit with 1 if the agent failed or was stopped.
+    """
     from toolgate.interfaces.cli.backend_remote import RemoteBackend, client_at
     from toolgate.interfaces.cli.on_server import Remote
 
@@ -227,7 +230,7 @@ class TextView:
                         return
 
     def lost(self, error: ToolgateError) -> None:
-        typer.echo(f"! {printable(str(error))} Coming back...", err=True)
+        typer.echo(f"! {printable(str(error))} Reconnecting...", err=True)
 
 
 def _words(wish: Wish, approval: Approval) -> str | None:

@@ -33,5 +33,5 @@ def _read(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The token file {file} cannot be read ({type(error).__name__}).") from None
     if text and is_open:
-        raise UsageError(f"Others can read the token file {file}; say `chmod 600 {file}` first.")
+        raise UsageError(f"Others can read the token file {file}; run `chmod 600 {file}` first.")
     return text

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.age import seconds_of
+from toolgate.interfaces.cli.duration import seconds_of
+from toolgate.interfaces.cli.examples import EXAMPLES
+from toolgate.interfaces.cli.help import Command
 from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, OnDatabase
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, printable, table
 
@@ -20,7 +22,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 @app.callback()
 def db() -> None:
-    """Look after a database."""
+    """Manage a database: status, upgrades, backups, retention, keys."""
 
 
 def _refuse_server(database: str, instead: str) -> None:
@@ -28,9 +30,9 @@ def _refuse_server(database: str, instead: str) -> None:
         raise UsageError(f"This is for files; for PostgreSQL use {instead}.")
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["db status"])
 def status(database: Database, json: Json = False) -> None:
-    """Show schema revision, size and how many calls are in which status."""
+    """Show the schema version, the size and the calls by status."""
     if is_postgres(database):
         from toolgate.adapters.postgres.upkeep import status_of as status_on_server
 
@@ -43,15 +45,18 @@ def status(database: Database, json: Json = False) -> None:
         as_json(found)
         return
     if found.get("row_security") is False:
-        typer.echo("This user walks around row-level security: use one that is neither superuser nor BYPASSRLS.")
+        typer.echo("This user bypasses row-level security: use one that is neither superuser nor BYPASSRLS.")
     typer.echo(f"schema {found['revision']} (this version needs {found['needed']}), {found['bytes']:,} bytes")
     typer.echo(f"events {found['events']:,}, approvals waiting {found['pending_approvals']:,}, mode {found['mode']}")
     table(("status", "calls"), sorted(found["calls"].items()))
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["db upgrade"])
 def upgrade(database: Database, json: Json = False) -> None:
-    """Bring the schema to the revision this version needs; safe to run twice."""
+    """Upgrade the schema to what this version of Toolgate needs.
+
+    Running it again changes nothing. A file that does not exist is created.
+    """
     if is_postgres(database):
         from toolgate.adapters.postgres.upkeep import upgrade as upgrade_server
 
@@ -87,13 +92,16 @@ def _upgrade_queue(database: str) -> None:
         raise failure(error) from error
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["db backup"])
 def backup(
     database: Database,
-    destination: Annotated[Path, typer.Argument(help="File to write; must not exist.")],
+    destination: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
     json: Json = False,
 ) -> None:
-    """Copy the database while it is in use. The key file is not copied: keep it elsewhere."""
+    """Copy the database to a file while it is in use.
+
+    The key file is not copied: keep it elsewhere.
+    """
     from toolgate.adapters.sqlite.upkeep import backup_to
 
     _refuse_server(database, "pg_dump or a base backup")
@@ -105,9 +113,9 @@ def backup(
         typer.echo(f"{destination}: {size:,} bytes, checked. The key file is not in it: keep {path}.key safe.")
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["db vacuum"])
 def vacuum(database: Database, json: Json = False) -> None:
-    """Give unused space back to the disk."""
+    """Return unused space to the disk. Writers wait meanwhile."""
     from toolgate.adapters.sqlite.upkeep import vacuum_file
 
     _refuse_server(database, "its own VACUUM, which autovacuum runs by itself")
@@ -118,16 +126,19 @@ def vacuum(database: Database, json: Json = False) -> None:
         typer.echo(f"{before:,} -> {after:,} bytes")
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["db prune"])
 def prune(
     database: Database,
-    older_than: Annotated[str, typer.Option(help="Age of finished calls, such as 30d, 12h.")],
+    older_than: Annotated[str, typer.Option(help="How long ago the calls finished, such as 12h, 30d or 4w.")],
     events: Annotated[
-        bool, typer.Option("--events", help="Remove events of that age, too; the chain verifies from the oldest kept.")
+        bool, typer.Option("--events", help="Also remove events that old; the rest of the log still verifies.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Forget arguments and results of old finished calls. Who, what and when stay, and the chain still verifies."""
+    """Delete the arguments and results of old finished calls.
+
+    Who called what and when is kept, and the audit log still verifies.
+    """
     cut = datetime.now(UTC) - timedelta(seconds=seconds_of(older_than))
     if is_postgres(database):
         from toolgate.adapters.postgres import upkeep as server
@@ -147,13 +158,19 @@ def prune(
         typer.echo(f"Removed {removed:,} events.")
 
 
-@app.command("import")
+@app.command("import", cls=Command, epilog=EXAMPLES["db import"])
 def import_file(
-    source: Annotated[str, typer.Argument(help="The SQLite file: its path or URL.")],
-    database: Annotated[str, typer.Argument(envvar=DATABASE, help="URL of the PostgreSQL database.")],
+    source: Annotated[str, typer.Argument(help="Path or URL of the SQLite file.")],
+    database: Annotated[
+        str,
+        typer.Argument(envvar=DATABASE, show_envvar=False, help=f"URL of the PostgreSQL database; or set {DATABASE}."),
+    ],
     json: Json = False,
 ) -> None:
-    """Bring a SQLite file into PostgreSQL, with its chains intact and verified: all of it or nothing."""
+    """Import a SQLite file into PostgreSQL: all of it or nothing.
+
+    The audit log is verified on both sides.
+    """
     if not is_postgres(database):
         raise UsageError("The database to import into is named by its URL: postgresql://user@host/database.")
     from toolgate.adapters.postgres.import_file import bring
@@ -168,18 +185,24 @@ def import_file(
         typer.echo(f"{printable(project)}: {events:,} events, chain verifies")
 
 
-@app.command()
-def key(file: Annotated[Path, typer.Argument(help="File to write; must not exist.")]) -> None:
-    """Make a file with a fresh sealing key, for the servers of a PostgreSQL database. Keep a copy somewhere safe."""
+@app.command(cls=Command, epilog=EXAMPLES["db key"])
+def key(file: Annotated[Path, typer.Argument(help="File to write; it must not exist.")]) -> None:
+    """Create a file with a new encryption key, for PostgreSQL.
+
+    The servers of a PostgreSQL database share it. Keep a copy somewhere safe: without it nothing can be decrypted.
+    """
     from toolgate.adapters.sealing import make_file
 
     make_file(file)
     typer.echo(f"{file}: a new key, readable by you alone. Without it nothing that was sealed can be opened.")
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["db rekey"])
 def rekey(database: Database, json: Json = False) -> None:
-    """Seal everything anew with the first key given, so that older keys can be thrown away. Safe to run twice."""
+    """Encrypt everything again with the first of your keys.
+
+    Afterwards the older keys can be deleted. Running it again is harmless.
+    """
     if is_postgres(database):
         from toolgate.adapters.postgres.rekey import rekey as seal_server_anew
 

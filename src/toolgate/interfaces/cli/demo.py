@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.errors import ToolgateError, UsageError
+from toolgate.errors import ToolgateError
 
 if TYPE_CHECKING:
     from toolgate.interfaces.client.client import Client
@@ -22,19 +22,21 @@ FAILED = "The demo did not go as it should:"
 
 
 def demo(
-    auto: Annotated[bool, typer.Option("--auto", help="Decide by itself, check everything, and end.")] = False,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Answer here, without a browser.")] = False,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print where to go.")] = False,
-    port: Annotated[int, typer.Option(help="Port of the server; a free one by default.", min=0, max=65535)] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line for what happens.")] = False,
+    auto: Annotated[bool, typer.Option("--auto", help="Decide without asking you, check every step, and end.")] = False,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Answer in this terminal, without a browser.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser; print the address.")] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, show_default=False, help="Port of the server; a free one by default.")
+    ] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for each event.")] = False,
 ) -> None:
-    """Run a server, a runner and an agent in a temporary folder, and see what a gate does for them.
+    """Try it: a server, a runner and an agent in a temporary folder.
 
     The agent edits a file, runs tests, fetches a page, writes to customers and deletes; you approve, edit, reject
-    and undo. Nothing leaves this machine, and nothing is left when it ends. Exit code 1 where a step failed.
+    and undo. Nothing leaves this machine, and nothing is left when it ends. Exit code 1 if a step failed.
     """
     if auto and terminal:
-        raise UsageError("--auto decides by itself and --terminal asks you; give one of them.")
+        raise typer.BadParameter("--auto decides by itself and --terminal asks you; give one of them.")
     from toolgate.interfaces.demo.narrator import JsonLines, Terminal
 
     narrator: Narrator = JsonLines() if json else Terminal()

@@ -8,6 +8,7 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.backend import backend_on
+from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.on_server import OnServer
 from toolgate.interfaces.cli.session import By, Database, Json, Project
 from toolgate.interfaces.cli.show import as_json, table
@@ -23,14 +24,16 @@ def grants() -> None:
     """List and revoke remembered approvals."""
 
 
-@app.command("list", cls=OnServer)
+@app.command("list", cls=OnServer, epilog=EXAMPLES["grants list"])
 def list_grants(
     database: Database,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are used up, expired or revoked.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also list those that are used up, expired or revoked.")
+    ] = False,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """List the grants that can still be used, with their uses."""
+    """List the grants that can still be used, and how often they were."""
     with backend_on(database, project=project) as backend:
         found = backend.grants(everything=everything)
     if json:
@@ -55,16 +58,16 @@ def list_grants(
     table(("grant", "tool", "arguments", "for", "by", "uses", "until (UTC)", "state"), rows)
 
 
-@app.command(cls=OnServer)
+@app.command(cls=OnServer, epilog=EXAMPLES["grants revoke"])
 def revoke(
     database: Database,
-    grant_id: Annotated[str, typer.Argument(help="The grant; the beginning of its id is enough.")],
+    grant_id: Annotated[str, typer.Argument(help="The grant's id, or the beginning of it.")],
     by: By = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why.")] = None,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Take a grant back: nothing starts because of it any more."""
+    """Revoke a grant: from now on it allows no call."""
     with backend_on(database, by=by, project=project) as backend:
         begun = [one for one in backend.grants(everything=True) if grant_id and one.grant_id.startswith(grant_id)]
         if len(begun) > 1:

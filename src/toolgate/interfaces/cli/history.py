@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.interfaces.cli.backend import backend_on
-from toolgate.interfaces.cli.session import Database, Json, Project
+from toolgate.interfaces.cli.session import Database, InProject, Json, Project
 from toolgate.interfaces.cli.show import as_json, printable, table
 from toolgate.kernel.context import DEFAULT_PROJECT
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def history(
     database: Database,
     run: Annotated[str | None, typer.Option("--run", help="Only the calls of this run.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the latest.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many calls to list.")] = 20,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """List the latest calls: what ran, how it ended, and who allowed it."""
+    """List the latest calls, their status and who allowed them."""
     with backend_on(database, project=project) as backend:
         calls = backend.latest(run=run, limit=limit)
     if json:
@@ -55,12 +55,14 @@ def _as_json(call: ExecutionRecord) -> dict[str, Any]:
 
 def watch(
     database: Database,
-    after: Annotated[int | None, typer.Option("--after", help="Begin after this event; the end by default.")] = None,
-    project: Annotated[str, typer.Option("--project", help="The project to follow.")] = DEFAULT_PROJECT,
+    after: Annotated[
+        int | None, typer.Option("--after", help="Start after this event; by default only new ones.")
+    ] = None,
+    project: InProject = DEFAULT_PROJECT,
     count: Annotated[int | None, typer.Option("--count", min=1, help="Stop after this many events.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Print events as they happen, whoever makes them, until interrupted."""
+    """Print events as they happen, until Ctrl-C."""
     with backend_on(database, project=project) as backend, closing(backend.follow(after)) as events:
         try:
             for seen, event in enumerate(events, 1):

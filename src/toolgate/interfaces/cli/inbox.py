@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from toolgate.interfaces.cli.backend import Backend
     from toolgate.kernel.approval import Approval
 
-LIST_KEYS = "up/down move   enter look   q quit"
+LIST_KEYS = "up/down move   enter open   q quit"
 LOOK_KEYS = "a approve  d deny  e edit  r respond  c comment  + more time  x expand  esc back"
 MARGIN = "\x1b[2m  | \x1b[0m"
 
 
 def inbox(database: Database, by: By = None, role: Role = None, project: Project = None, json: Json = False) -> None:
-    """Answer the questions that wait, live. With --json, list them once."""
+    """Answer waiting approvals in a live list.
+
+    With --json, print them once.
+    """
     from toolgate.kernel.artifact import artifact_of
 
     with backend_on(database, project=project, by=by, roles=role) as backend:
@@ -77,7 +80,7 @@ class Inbox:
         self.place = ids.index(chosen) if chosen in ids else min(self.place, max(0, len(ids) - 1))
         if self.looking is not None:
             if self.looking.id not in ids:
-                self.note = "Somebody answered it, or its time was over."
+                self.note = "Somebody answered it, or it expired."
                 self._back()
             else:
                 self.looking = waiting[ids.index(self.looking.id)]
@@ -97,7 +100,7 @@ class Inbox:
         elif key in ("enter", "right") and self.waiting:
             self.looking, self.expanded, self.scroll = self.waiting[self.place], False, 0
         elif key in _WISHES and self.waiting:
-            self.note = "Look at it first: press enter."
+            self.note = "Open it first: press enter."
         return None
 
     def _press_look(self, key: str) -> Wish | None:
@@ -213,10 +216,10 @@ def answer(backend: Backend, wish: Wish, approval: Approval, *, words: str) -> s
 
     if wish is Wish.EXTEND:
         backend.extend(approval, 600)
-        return "Ten minutes from now."
+        return "It expires ten minutes from now."
     if wish is Wish.COMMENT:
         backend.comment(approval, words)
-        return "Your words stand beside it."
+        return "Comment added."
     seen = approval.digest
     if wish is Wish.RESPOND:
         return f"The call is {backend.respond(approval, words, digest=seen).status}."

@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from toolgate.errors import UsageError
 from toolgate.interfaces.cli.credentials import TOKEN
+from toolgate.interfaces.cli.help import ON_SERVER, Command
 
 DATABASE = "TOOLGATE_DATABASE"
 SERVER = "TOOLGATE_SERVER"
 DEFAULT_DATABASE = "toolgate.db"
-DATABASE_HELP = f"Path or URL of the database; the variable {DATABASE}, or {DEFAULT_DATABASE}, where it is left out."
+DATABASE_HELP = f"Path or URL of the database; by default ${DATABASE}, or else {DEFAULT_DATABASE} in this folder."
+SERVER_HELP = f"Address of the server, such as http://127.0.0.1:8642; or set {SERVER}."
+TOKEN_FILE_HELP = f"File that holds your token; or set {TOKEN}."
+PLAIN_HTTP_HELP = "Allow sending the token to another machine unencrypted."
+CA_FILE_HELP = "CA certificates to trust instead of the system's."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +50,16 @@ def is_address(where: str) -> bool:
 
 
 def _naming(
-    named: Annotated[str | None, typer.Option("--database", help="The same as the first argument.")] = None,
+    named: Annotated[str | None, typer.Option("--database", help="The same as the argument DATABASE.")] = None,
 ) -> None:
     """Only its parameters are used."""
 
 
 def _reaching(
-    server: Annotated[
-        str | None, typer.Option(help=f"A server's address, instead of the database; the variable {SERVER} too.")
-    ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help=f"A file that holds the token, instead of the variable {TOKEN}.")
-    ] = None,
-    plain_http: Annotated[
-        bool, typer.Option("--plain-http", help="Send the token unencrypted to another machine.")
-    ] = False,
-    ca_file: Annotated[Path | None, typer.Option(help="Certificates to trust instead of the system's.")] = None,
+    server: Annotated[str | None, typer.Option(help=SERVER_HELP, rich_help_panel=ON_SERVER)] = None,
+    token_file: Annotated[Path | None, typer.Option(help=TOKEN_FILE_HELP, rich_help_panel=ON_SERVER)] = None,
+    plain_http: Annotated[bool, typer.Option("--plain-http", help=PLAIN_HTTP_HELP, rich_help_panel=ON_SERVER)] = False,
+    ca_file: Annotated[Path | None, typer.Option(help=CA_FILE_HELP, rich_help_panel=ON_SERVER)] = None,
 ) -> None:
     """Only its parameters are used."""
 
@@ -73,32 +70,33 @@ def _declared(options: Callable[..., None]) -> list[Any]:
     return [one for one in typer.main.get_command(only).params if one.name != "help"]
 
 
-class OnDatabase(TyperCommand):
+class OnDatabase(Command):
     """A command whose first argument, `database`, may be left out."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.params = [*self.params, *_declared(_naming)]
         next(one for one in self.params if one.name == "database").required = False
+        self.name_values()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         told, left, _ = self.make_parser(ctx).parse_args(args=list(args))
-        named = self._named(told)
+        named = self._named(ctx, told)
         others = [one for one in self.params if one.param_type_name == "argument" and one.name != "database"]
         words = [told[one.name] for one in self.params if one.param_type_name == "argument" and _is_given(told, one)]
         has_first = _has_first([*words, *left], others)
         if named is not None and has_first:
-            raise UsageError(f"The database is named twice: {words[0]!r} and {named!r}. Leave one out.")
+            ctx.fail(f"The database is named twice: {words[0]!r} and {named!r}. Leave one out.")
         if not has_first:
-            args = [named or self._usual(), *args]
+            args = [named or self._usual(ctx), *args]
         return super().parse_args(ctx, args)
 
-    def _named(self, told: dict[str, Any]) -> str | None:
+    def _named(self, ctx: Any, told: dict[str, Any]) -> str | None:
         """What an option names."""
         named: str | None = told.get("named")
         return named
 
-    def _usual(self) -> str:
+    def _usual(self, ctx: Any) -> str:
         """Where it works when nothing is named."""
         return os.environ.get(DATABASE) or DEFAULT_DATABASE
 
@@ -125,16 +123,17 @@ class OnServer(OnDatabase):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.params = [*self.params, *_declared(_reaching)]
+        self.name_values()
 
-    def _named(self, told: dict[str, Any]) -> str | None:
-        database, server = super()._named(told), told.get("server")
+    def _named(self, ctx: Any, told: dict[str, Any]) -> str | None:
+        database, server = super()._named(ctx, told), told.get("server")
         if database is not None and server is not None:
-            raise UsageError("Give --database or --server, not both.")
-        return database or (None if server is None else _address(server, "--server"))
+            ctx.fail("Give --database or --server, not both.")
+        return database or (None if server is None else _address(ctx, server, "--server"))
 
-    def _usual(self) -> str:
+    def _usual(self, ctx: Any) -> str:
         server = os.environ.get(SERVER)
-        return _address(server, SERVER) if server else super()._usual()
+        return _address(ctx, server, SERVER) if server else super()._usual(ctx)
 
     def invoke(self, ctx: Any) -> Any:
         given = {name: ctx.params.pop(name) for name in Remote.__dataclass_fields__}
@@ -145,7 +144,7 @@ class OnServer(OnDatabase):
             REMOTE.reset(before)
 
 
-def _address(server: str, origin: str) -> str:
+def _address(ctx: Any, server: str, origin: str) -> str:
     if not is_address(server):
-        raise UsageError(f"A server's address begins with http:// or https://, and {origin} does not.")
+        ctx.fail(f"A server's address begins with http:// or https://, and {origin} does not.")
     return server

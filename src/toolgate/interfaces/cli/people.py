@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.age import seconds_of
 from toolgate.interfaces.cli.backend import backend_on, full_id
+from toolgate.interfaces.cli.duration import seconds_of
 from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, printable
 
@@ -20,22 +20,25 @@ if TYPE_CHECKING:
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
 
-Reason = Annotated[str | None, typer.Option("--reason", help="Why; some tools want one for a rejection.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why; some tools require one for a rejection.")]
 Digest = Annotated[
-    str | None, typer.Option("--digest", help="The digest you were shown; another one is refused. Proves what you saw.")
+    str | None,
+    typer.Option("--digest", help="The digest that `toolgate show` printed; refused if it is not the call's."),
 ]
-Uses = Annotated[int | None, typer.Option("--remember", help="Also allow the same call this many times.")]
-For = Annotated[str, typer.Option("--for", help="How long a remembered yes counts, such as 30m, 12h.")]
+Uses = Annotated[
+    int | None, typer.Option("--remember", help="Allow the same call this many more times without asking.")
+]
+For = Annotated[str, typer.Option("--for", help="How long --remember is valid, such as 30m or 12h.")]
 
 
 def show(
     database: Database,
     approval_id: ApprovalId,
-    full: Annotated[bool, typer.Option("--full", help="Leave nothing out.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show long values in full.")] = False,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Show everything an approver must see of one question."""
+    """Show one approval with everything you need to decide it."""
     from toolgate.kernel.artifact import artifact_of
     from toolgate.kernel.surfaces import to_plain, to_terminal
 
@@ -60,7 +63,11 @@ def approve(
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Approve a call. What is too long to show at first must be looked at in full, and its digest given."""
+    """Approve a call.
+
+    If part of it is too long to be shown at once, read it with `toolgate show --full` and give the --digest that
+    is shown there.
+    """
     from toolgate.ports.channel import Decision
 
     with backend_on(database, project=project, by=by, roles=role) as backend:
@@ -80,7 +87,7 @@ def deny(
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Reject a call. It is final."""
+    """Reject a call, for good."""
     from toolgate.ports.channel import Decision
 
     with backend_on(database, project=project, by=by, roles=role) as backend:
@@ -93,7 +100,7 @@ def edit(
     approval_id: ApprovalId,
     arguments: Annotated[
         str | None,
-        typer.Option("--arguments", help="The new arguments as JSON, or @FILE; without it, your editor opens."),
+        typer.Option("--arguments", help="The new arguments as JSON, or @FILE; opens your editor by default."),
     ] = None,
     by: By = None,
     role: Role = None,
@@ -102,7 +109,10 @@ def edit(
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Approve a call with other arguments. A hidden value that is left as it is shown stays what it is."""
+    """Approve a call with changed arguments.
+
+    A masked value that you leave as it is keeps its real value.
+    """
     with backend_on(database, project=project, by=by, roles=role) as backend:
         asked = backend.approval(full_id(backend, approval_id))
         _must_have_seen(asked, digest)

@@ -16,6 +16,8 @@ import orjson
 import typer
 
 from toolgate.errors import PolicyError, ToolgateError, UsageError
+from toolgate.interfaces.cli.examples import EXAMPLES
+from toolgate.interfaces.cli.help import Command
 from toolgate.interfaces.cli.show import as_json
 
 if TYPE_CHECKING:
@@ -27,11 +29,14 @@ TROUBLE = 2
 app = typer.Typer(no_args_is_help=True)
 F = TypeVar("F", bound=Callable[..., None])
 
-File = Annotated[Path, typer.Argument(help="A policy file, or a directory that holds toolgate.yaml.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or one per line for many calls.")]
-Workspace = Annotated[Path | None, typer.Option(help="What ${WORKSPACE} and relative paths mean; here by default.")]
-Tools = Annotated[str | None, typer.Option(help="Where the tools are, such as `my_app.tools:TOOLS`.")]
-Calls = Annotated[Path | None, typer.Option(help="Calls, one JSON object per line; `-` reads standard input.")]
+File = Annotated[Path, typer.Argument(help="A policy file, or a folder with toolgate.yaml.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonOfCalls = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line with --calls.")]
+Workspace = Annotated[
+    Path | None, typer.Option(help="What ${WORKSPACE} and relative paths mean; this folder by default.")
+]
+Tools = Annotated[str | None, typer.Option(help="Your own tools, such as my_app.tools:TOOLS.")]
+Calls = Annotated[Path | None, typer.Option(help="File of calls, one JSON object per line; - is standard input.")]
 
 
 def answering(command: F) -> F:
@@ -88,13 +93,16 @@ def as_line(value: Any) -> None:
 
 @app.callback()
 def policy() -> None:
-    """Check, test, explain and replay a policy."""
+    """Check, test, explain and compare policies."""
 
 
-@app.command()
+@app.command(cls=Command, epilog=EXAMPLES["policy check"])
 @answering
 def check(file: File, workspace: Workspace = None, json: Json = False) -> None:
-    """Read a policy strictly and check its examples. Exit code 1 where anything is wrong."""
+    """Check a policy file and run its examples.
+
+    Exit code 1 if anything is wrong with it.
+    """
     try:
         found = load(file, workspace)
     except PolicyError as error:
@@ -113,22 +121,25 @@ def check(file: File, workspace: Workspace = None, json: Json = False) -> None:
         return
     typer.echo(f"{', '.join(files)}: valid, revision {found.revision}")
     said = ", ".join(f"{number} {name}" for name, number in counts.items())
-    typer.echo(f"{said}; where no rule speaks: {found.default}")
+    typer.echo(f"{said}; by default: {found.default}")
 
 
-@app.command()
+@app.command(cls=Command, epilog=EXAMPLES["policy explain"])
 @answering
 def explain(
     file: File,
     call: Annotated[
-        str | None, typer.Option(help='The call, such as {"tool": "pay", "arguments": {"amount": 5}}.')
+        str | None, typer.Option(help='One call, such as {"tool": "pay", "arguments": {"amount": 5}}.')
     ] = None,
     calls: Calls = None,
     tools: Tools = None,
     workspace: Workspace = None,
-    json: Json = False,
+    json: JsonOfCalls = False,
 ) -> None:
-    """Say what a policy decides about a call: the verdict, every rule's word, the level, who may approve."""
+    """Explain what a policy decides about a call.
+
+    Shows the verdict, what each rule says, the approval level and who may approve. Nothing runs.
+    """
     from toolgate.policy.explain import explain as explain_one
     from toolgate.policy.explain import question_of
 

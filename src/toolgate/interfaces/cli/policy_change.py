@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.age import seconds_of
-from toolgate.interfaces.cli.on_server import DATABASE, DEFAULT_DATABASE
+from toolgate.interfaces.cli.duration import seconds_of
+from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, DEFAULT_DATABASE
 from toolgate.interfaces.cli.policy import (
     Calls,
     File,
     Json,
+    JsonOfCalls,
     Tools,
     Workspace,
     answering,
@@ -32,13 +33,18 @@ if TYPE_CHECKING:
     from toolgate.ports.store import Store
 
 PAGE = 1000
+Old = Annotated[Path, typer.Argument(help="The old policy: a file, or a folder with toolgate.yaml.")]
+New = Annotated[Path, typer.Argument(help="The new policy: a file, or a folder with toolgate.yaml.")]
 
 
 @answering
 def check_calls(
-    file: File, calls: Calls = None, tools: Tools = None, workspace: Workspace = None, json: Json = False
+    file: File, calls: Calls = None, tools: Tools = None, workspace: Workspace = None, json: JsonOfCalls = False
 ) -> None:
-    """Run the policy's examples and a table of calls that say what they `expect`. Exit code 1 where one fails."""
+    """Run a policy's examples and a file of expected verdicts.
+
+    Exit code 1 if a call is decided differently than expected.
+    """
     from toolgate.policy.explain import explain, question_of
 
     found = load(file, workspace)  # which runs the examples
@@ -67,17 +73,22 @@ def check_calls(
 
 @answering
 def simulate(
-    new: File,
+    new: New,
     database: Annotated[
-        str, typer.Option(envvar=DATABASE, help="Path or URL of the database with the recorded calls.")
+        str, typer.Option(envvar=DATABASE, show_envvar=False, show_default=False, help=DATABASE_HELP)
     ] = DEFAULT_DATABASE,
-    since: Annotated[str, typer.Option(help="How far to go back, such as 30d or 12h.")] = "30d",
-    against: Annotated[Path | None, typer.Option(help="Compare with this policy instead of what was recorded.")] = None,
+    since: Annotated[str, typer.Option(help="How far to go back, such as 12h or 30d.")] = "30d",
+    against: Annotated[
+        Path | None, typer.Option(help="Compare with this policy, not with what was decided then.")
+    ] = None,
     tools: Tools = None,
     workspace: Workspace = None,
     json: Json = False,
 ) -> None:
-    """Replay recorded calls under another policy and show which verdicts change. Exit code 1 where any does."""
+    """Replay recorded calls under a new policy; show what changes.
+
+    Exit code 1 if any verdict changes. Nothing runs, and the database stays as it is.
+    """
     from toolgate.policy.simulate import Simulation
 
     policy = load(new, workspace)
@@ -151,8 +162,11 @@ def _tell(simulation: Simulation) -> None:
 
 
 @answering
-def diff(old: File, new: File, workspace: Workspace = None, json: Json = False) -> None:
-    """Show what differs between two policies. Exit code 1 where anything does."""
+def diff(old: Old, new: New, workspace: Workspace = None, json: Json = False) -> None:
+    """Show the differences between two policies.
+
+    Exit code 1 if there are any.
+    """
     from toolgate.policy.diff import diff as diff_of
 
     found = diff_of(load(old, workspace), load(new, workspace))

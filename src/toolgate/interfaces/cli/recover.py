@@ -14,18 +14,20 @@ from toolgate.kernel.call import Call, Status
 
 def recover(
     database: Database,
-    call_id: Annotated[
-        str | None, typer.Argument(help="The call to settle; without it, unknown calls are listed.")
-    ] = None,
+    call_id: Annotated[str | None, typer.Argument(help="The call to settle; without it, they are listed.")] = None,
     happened: Annotated[
-        bool | None, typer.Option("--happened/--did-not-happen", help="What you found out about its effect.")
+        bool | None, typer.Option("--happened/--did-not-happen", help="Whether the call took effect.")
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who you are.")] = None,
-    reason: Annotated[str | None, typer.Option(help="How you know.")] = None,
-    project: Annotated[str | None, typer.Option(help="The project of the call.")] = None,
+    by: Annotated[str | None, typer.Option(help="Your name; required to settle.")] = None,
+    reason: Annotated[str | None, typer.Option(help="How you know; required to settle.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project; by default all of them.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List calls whose outcome is unknown, or settle one: audited, with your name and reason."""
+    """List calls whose outcome is unknown, or settle one.
+
+    Nobody knows the outcome of a call whose process died while it ran. Find out what happened, then settle it; your
+    name and reason go into the audit log.
+    """
     import toolgate
 
     url = store_url(database)

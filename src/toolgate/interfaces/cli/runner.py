@@ -8,58 +8,57 @@ from typing import Annotated
 
 import typer
 
-from toolgate.errors import UsageError
-from toolgate.interfaces.cli.calling import Server
-from toolgate.interfaces.cli.credentials import TOKEN, token_of
+from toolgate.interfaces.cli.calling import CaFile, PlainHttp, Server, TokenFile
+from toolgate.interfaces.cli.credentials import token_of
 from toolgate.interfaces.cli.setup import Profile
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 
 def runner(
     server: Server,
-    project: Annotated[str, typer.Option(help="The project whose calls run here.")] = DEFAULT_PROJECT,
-    workspace: Annotated[Path, typer.Option(help="The folder tools work in; paths outside it are refused.")] = Path(),
+    project: Annotated[
+        str, typer.Option(show_default=False, help="The project whose calls run here; `default` by default.")
+    ] = DEFAULT_PROJECT,
+    workspace: Annotated[
+        Path, typer.Option(show_default=False, help="Folder the tools work in; this one by default.")
+    ] = Path(),
     policy: Annotated[
-        Path | None, typer.Option(help="This machine's policy; toolgate.yaml in the workspace by default.")
+        Path | None, typer.Option(help="This machine's policy; by default toolgate.yaml in the workspace.")
     ] = None,
     profile: Annotated[
         Profile | None, typer.Option(help="A built-in policy instead: developer, readonly or locked.")
     ] = None,
-    confirm: Annotated[bool, typer.Option("--confirm", help="Ask here before everything, too.")] = False,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Also ask on this terminal before every call.")] = False,
     trust_approvals: Annotated[
         bool,
-        typer.Option(
-            "--trust-approvals", help="Where the policy asks, take the yes of a person at the server for the answer."
-        ),
+        typer.Option("--trust-approvals", help="Where the policy asks, accept an approval given on the server."),
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Offer only this tool; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TOOL", help="Offer only this tool; may be repeated.")
+    ] = None,
     tools: Annotated[
-        list[str] | None, typer.Option(help="Where further tools are, such as my_app.tools:TOOLS.")
+        list[str] | None, typer.Option(help="Your own tools, such as my_app.tools:TOOLS; may be repeated.")
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(help="The folder of the journal; beneath ~/.local/state/toolgate by default.")
+        Path | None, typer.Option(help="Folder for its journal; by default below ~/.local/state/toolgate.")
     ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help=f"A file that holds the token, instead of the variable {TOKEN}.")
-    ] = None,
-    grace: Annotated[float, typer.Option(help="Seconds that what runs has to end when the runner stops.")] = 10.0,
-    plain_http: Annotated[
-        bool, typer.Option("--plain-http", help="Send the token unencrypted to another machine.")
-    ] = False,
-    ca_file: Annotated[Path | None, typer.Option(help="Certificates to trust instead of the system's.")] = None,
+    token_file: TokenFile = None,
+    grace: Annotated[float, typer.Option(help="Seconds that running calls get to finish when it stops.")] = 10.0,
+    plain_http: PlainHttp = False,
+    ca_file: CaFile = None,
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a live screen.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line for what happens.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for each event.")] = False,
 ) -> None:
-    """Run a project's calls on this machine, as far as this machine's own policy allows them.
+    """Run a project's calls on this machine, under its own policy.
 
-    Ends on SIGTERM or Ctrl-C, after what runs is done; a second one ends it at once.
+    Ctrl-C or SIGTERM ends it when the running calls are done; a second one ends it at once.
     """
     from toolgate.bootstrap import tools_at
     from toolgate.interfaces.runner.run import Options, serve
     from toolgate.interfaces.runner.view import view_for
 
     if confirm and trust_approvals:
-        raise UsageError("--confirm asks here about everything, so --trust-approvals has no meaning beside it.")
+        raise typer.BadParameter("--confirm asks about every call here, so --trust-approvals has no effect with it.")
     token = token_of(token_file, kind="runner")
     options = Options(
         server=server,

@@ -17,16 +17,21 @@ if TYPE_CHECKING:
 def serve(
     database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     policy: Annotated[
-        Path | None, typer.Option(help="Policy file or folder; toolgate.yaml in this folder by default.")
+        Path | None, typer.Option(help="Policy file or folder; by default toolgate.yaml in this folder.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 by default.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 8642 by default, 0 takes a free one.")] = None,
-    tools: Annotated[list[str] | None, typer.Option(help="Where tools are, such as my_app.tools:TOOLS.")] = None,
-    workspace: Annotated[str | None, typer.Option(help="The folder relative paths begin in.")] = None,
+    tools: Annotated[
+        list[str] | None, typer.Option(help="Your own tools, such as my_app.tools:TOOLS; may be repeated.")
+    ] = None,
+    workspace: Annotated[
+        str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
+    ] = None,
 ) -> None:
-    """Serve agents, approvers and clients over HTTP. Every other setting is a TOOLGATE_ variable.
+    """Run the HTTP server for agents, approvers and clients.
 
-    Does not start without a policy. SIGTERM or Ctrl-C ends it: streams are let go, waiting calls stay parked.
+    It does not start without a policy; `toolgate init` writes one. Other settings are environment variables that
+    begin with TOOLGATE_. Ctrl-C or SIGTERM stops it; calls that wait for approval are kept.
     """
     from toolgate.interfaces.server.serve import is_exposed, run
 
@@ -57,4 +62,4 @@ def settings_of(**given: Any) -> ServerSettings:
             f"{'.'.join(map(str, one['loc'])) or 'settings'}: {one['msg']}"
             for one in error.errors(include_url=False, include_input=False)
         )
-        raise UsageError(f"The settings do not fit: {problems}.") from None
+        raise UsageError(f"These settings are wrong: {problems}.") from None

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from toolgate.kernel.tool import ToolDefinition
 
 Database = Annotated[str, typer.Argument(help=DATABASE_HELP)]
-ApprovalId = Annotated[str, typer.Argument(help="The approval; the beginning of its id is enough.")]
-By = Annotated[str | None, typer.Option("--by", help="Who you are; your login name where it is left out.")]
-Role = Annotated[list[str] | None, typer.Option("--role", help="A role you hold; may be repeated.")]
-Project = Annotated[str | None, typer.Option("--project", help="Only this project.")]
+ApprovalId = Annotated[str, typer.Argument(help="The approval's id, or the beginning of it.")]
+By = Annotated[str | None, typer.Option("--by", help="Your name; your login name by default.")]
+Role = Annotated[list[str] | None, typer.Option("--role", help="A role you have; may be repeated.")]
+Project = Annotated[
+    str | None, typer.Option("--project", help="The project; by default all of them, on a server `default`.")
+]
+InProject = Annotated[str, typer.Option("--project", show_default=False, help="The project; `default` by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Tools = Annotated[
-    list[str] | None, typer.Option("--tools", help="A Python module whose tools are loaded; may be repeated.")
+    list[str] | None, typer.Option("--tools", metavar="MODULE", help="Python module with the tools; may be repeated.")
 ]
 
 

@@ -34,17 +34,22 @@ class Profile(StrEnum):
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to begin; made if it is not there.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(show_default=False, help="The folder; this one by default. Created if it does not exist.")
+    ] = Path(),
     profile: Annotated[
         Profile,
         typer.Option(
-            help="developer: reads, runs and tests freely, asks before changes. readonly: looks, changes nothing. "
-            "locked: asks before it looks, refuses the rest."
+            help="developer: reading and testing is allowed, changes are asked about. readonly: nothing is changed. "
+            "locked: reading is asked about, the rest refused."
         ),
     ] = Profile.DEVELOPER,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Write a first policy and make a database with its key. What is there already stays as it is."""
+    """Write a first policy and create a database.
+
+    The database's key is created with it. Files that exist are left as they are.
+    """
     from toolgate.adapters.sealing import load
     from toolgate.adapters.sqlite.file import prepare
     from toolgate.policy.profiles import render
@@ -87,16 +92,25 @@ class Finding(NamedTuple):
 
 
 def doctor(
-    folder: Annotated[Path, typer.Argument(help="The folder of the database and the policy.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(show_default=False, help="Folder of the database and the policy; this one by default.")
+    ] = Path(),
     database: Annotated[
         str | None,
-        typer.Option(envvar=NAMED, help="Path or URL of the database; toolgate.db in the folder by default."),
+        typer.Option(
+            envvar=NAMED,
+            show_envvar=False,
+            help=f"Path or URL of the database; by default ${NAMED}, or else {DATABASE} in the folder.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look at everything the server needs and say what to do about what is missing. Exit code 1 where it cannot run."""
+    """Check that the server can run here, and say what to fix.
+
+    Looks at Python, libraries, policy, database and sandbox. Exit code 1 if the server cannot run.
+    """
     if folder.is_file() or ":/" in str(folder):
-        raise UsageError(f"`doctor` looks at a folder, and {str(folder)!r} is none. Name a database with --database.")
+        raise UsageError(f"`doctor` takes a folder, and {str(folder)!r} is not one. Name a database with --database.")
     findings = list(_look(folder, database or str(folder / DATABASE)))
     if json:
         as_json(
@@ -130,7 +144,7 @@ def _sandbox(folder: Path) -> Iterator[Finding]:
         for report in reports:
             yield Finding(f"sandbox {report.backend}", report.holds, report.summary, is_warning=True)
         if not any(report.holds for report in reports):
-            detail = "no backend holds: commands and sandboxed tools do not run"
+            detail = "no sandbox works here: commands and sandboxed tools do not run"
             yield Finding("sandbox", False, detail, is_warning=True)
             return
         yield from _reach(sandbox, folder)

@@ -63,7 +63,7 @@ def file_of(database: str | Path) -> Path:
 
     url = url_of(database)
     if not url.startswith("sqlite:///"):
-        raise UsageError(f"{url.partition('://')[0]}:// is no database file.")
+        raise UsageError(f"{url.partition('://')[0]}:// is not a database file.")
     return Path(url.removeprefix("sqlite:///"))
 
 

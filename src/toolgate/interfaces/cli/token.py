@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.errors import UsageError
+from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.on_server import DATABASE_HELP, SERVER, OnDatabase
 from toolgate.interfaces.cli.show import as_json, store_url, table
 
@@ -23,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 @app.callback()
 def token() -> None:
-    """Look after who may use the server."""
+    """Manage accounts and their tokens."""
 
 
 def _with(url: str, work: Any) -> Any:
@@ -41,34 +42,47 @@ def _with(url: str, work: Any) -> Any:
     return asyncio.run(running)
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["token create"])
 def create(
     database: Database,
     account: Annotated[str, typer.Argument(help="Whose token it is, such as ann or agent:builder.")],
-    kind: Annotated[str | None, typer.Option(help="person, agent, runner or admin; for a new account.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="person, agent, runner or admin; required for a new account.")
+    ] = None,
     project: Annotated[
         list[str] | None,
         typer.Option(
-            help="A project the account belongs to, with its roles: shop or shop=finance,lead; `*` is all. A new "
-            "account but an admin's belongs to `default` where none is given."
+            help="A project the account may use, with its roles: shop or shop=finance,lead; `*` is every project; may "
+            "be repeated. By default a new account may use `default`.",
+            metavar="NAME[=ROLES]",
         ),
     ] = None,
-    acts_for: Annotated[str | None, typer.Option(help="The person an agent works for.")] = None,
-    only_project: Annotated[list[str] | None, typer.Option(help="Limit the token to this project.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Limit the token: read, ask, decide, run or admin.")] = None,
-    expires: Annotated[str | None, typer.Option(help="How long it lasts, such as 90d; for ever by default.")] = None,
-    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+    acts_for: Annotated[str | None, typer.Option(help="The person an agent acts for.")] = None,
+    only_project: Annotated[
+        list[str] | None, typer.Option(help="Limit the token to this project; may be repeated.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ABILITY", help="Limit the token to read, ask, decide, run or admin; may be repeated."),
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="How long it is valid, such as 90d; by default until revoked.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="A note on what it is for.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a token and print it: this once, for only its digest is kept. The account is made where it is new."""
-    from toolgate.interfaces.cli.age import seconds_of
+    """Create a token and print it, this one time.
+
+    Only its digest is stored. The account is created if it is new.
+    """
+    from toolgate.interfaces.cli.duration import seconds_of
     from toolgate.interfaces.server.tokens import new_token
     from toolgate.ports.directory import Ability
 
     try:
         abilities = None if not only else frozenset(Ability(word) for word in only)
     except ValueError:
-        raise UsageError(f"A token is limited to some of: {', '.join(Ability)}.") from None
+        raise typer.BadParameter(f"A token is limited to some of: {', '.join(Ability)}.") from None
     text, made = new_token(
         account,
         now=datetime.now(UTC),
@@ -102,7 +116,7 @@ def _account(name: str, known: Account | None, kind: str | None, projects: list[
     except ValueError:
         wanted = None
     if wanted is None or wanted is PrincipalKind.POLICY:
-        raise UsageError("An account is a person, an agent, a runner or an admin.")
+        raise typer.BadParameter("An account is a person, an agent, a runner or an admin.")
     if known is not None and known.kind is not wanted:
         raise UsageError(f"{name} is a {known.kind}; make another account for a {wanted}.")
     if not 0 < len(name) <= 128 or not name.isprintable():
@@ -118,18 +132,28 @@ def _account(name: str, known: Account | None, kind: str | None, projects: list[
     )
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["token link"])
 def link(
     database: Database,
-    account: Annotated[str, typer.Argument(help="Who is to be signed in; the account must exist.")],
+    account: Annotated[str, typer.Argument(help="The account to sign in; it must exist.")],
     url: Annotated[
-        str, typer.Option("--server", "--url", envvar=SERVER, help="The server's address, as browsers see it.")
+        str,
+        typer.Option(
+            "--server",
+            "--url",
+            envvar=SERVER,
+            show_envvar=False,
+            help=f"Address of the server, as browsers see it; or set {SERVER}.",
+        ),
     ] = "http://127.0.0.1:8642",
-    expires: Annotated[str, typer.Option(help="How long the session lasts at most, such as 12h.")] = "12h",
+    expires: Annotated[str, typer.Option(help="How long the session lasts at most, such as 8h.")] = "12h",
     json: Json = False,
 ) -> None:
-    """Print a link that signs a browser in to the console: once, within ten minutes."""
-    from toolgate.interfaces.cli.age import seconds_of
+    """Print a link that signs a browser in to the console.
+
+    It works once, within ten minutes.
+    """
+    from toolgate.interfaces.cli.duration import seconds_of
     from toolgate.interfaces.server.sessions import login_link
 
     async def make(directory: Directory) -> str:
@@ -145,13 +169,13 @@ def link(
         typer.echo("It works once, within ten minutes.", err=True)
 
 
-@app.command("list", cls=OnDatabase)
+@app.command("list", cls=OnDatabase, epilog=EXAMPLES["token list"])
 def list_tokens(
     database: Database,
-    account: Annotated[str | None, typer.Option(help="Only this account's.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only this account and its tokens.")] = None,
     json: Json = False,
 ) -> None:
-    """List accounts and tokens; never a token's text, which nobody knows."""
+    """List accounts and tokens, never a token's text."""
 
     async def look(directory: Directory) -> Any:
         accounts = [one for one in await directory.accounts() if account in (None, one.name)]
@@ -191,13 +215,13 @@ def list_tokens(
     table(("token", "account", "state", "label"), [(r["id"], r["account"], r["state"], r["label"]) for r in rows])
 
 
-@app.command(cls=OnDatabase)
+@app.command(cls=OnDatabase, epilog=EXAMPLES["token revoke"])
 def revoke(
     database: Database,
     token_id: Annotated[str, typer.Argument(help="The id of the token, from `toolgate token list`.")],
     json: Json = False,
 ) -> None:
-    """End a token, and every session made with it, at once."""
+    """Revoke a token and end its sessions, at once."""
 
     async def end(directory: Directory) -> bool:
         return await directory.revoke(token_id, now=datetime.now(UTC))

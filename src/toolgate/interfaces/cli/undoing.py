@@ -7,24 +7,26 @@ from typing import Annotated
 import typer
 
 from toolgate.interfaces.cli.backend import backend_on
-from toolgate.interfaces.cli.session import By, Database, Json, Tools
+from toolgate.interfaces.cli.session import By, Database, InProject, Json, Tools
 from toolgate.interfaces.cli.show import as_json, printable, table
 from toolgate.kernel.context import DEFAULT_PROJECT
 
-Force = Annotated[bool, typer.Option("--force", help="Undo although the state has changed since.")]
-InProject = Annotated[str, typer.Option("--project", help="The project of the call.")]
+Force = Annotated[bool, typer.Option("--force", help="Undo even if the state has changed since.")]
 
 
 def undo(
     database: Database,
-    call_id: Annotated[str, typer.Argument(help="The call to undo.")],
+    call_id: Annotated[str, typer.Argument(help="Id of the call, from `toolgate history`.")],
     tools: Tools = None,
     by: By = None,
     force: Force = False,
     project: InProject = DEFAULT_PROJECT,
     json: Json = False,
 ) -> None:
-    """Take one call's effect back. Exit code 1 where it was not undone."""
+    """Undo one call.
+
+    The tool's own code does it: on a database, name its module with --tools. Exit code 1 if it was not undone.
+    """
     with backend_on(database, project=project, by=by, tools=tools) as backend:
         result = backend.undo(call_id, force=force)
     if json:
@@ -38,16 +40,19 @@ def undo(
 
 def undo_run(
     database: Database,
-    run_id: Annotated[str, typer.Argument(help="The run to undo.")],
+    run_id: Annotated[str, typer.Argument(help="Id of the run.")],
     tools: Tools = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Change nothing; say what would happen.")] = False,
-    skip: Annotated[bool, typer.Option("--skip", help="Go on past what cannot be undone.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Change nothing; show what would be undone.")] = False,
+    skip: Annotated[bool, typer.Option("--skip", help="Continue where a call cannot be undone.")] = False,
     by: By = None,
     force: Force = False,
     project: InProject = DEFAULT_PROJECT,
     json: Json = False,
 ) -> None:
-    """Take back what a run did, last effect first. Exit code 1 where an effect is left or there is no such run."""
+    """Undo every call of a run, the last one first.
+
+    Exit code 1 if an effect is left, or there is no such run.
+    """
     with backend_on(database, project=project, by=by, tools=tools) as backend:
         report = backend.undo_run(run_id, force=force, skip_failures=skip, preview=preview)
     steps = [

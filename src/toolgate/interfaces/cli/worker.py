@@ -13,25 +13,35 @@ from toolgate.interfaces.cli.on_server import DATABASE_HELP
 
 def worker(
     database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
-    queue: Annotated[list[str] | None, typer.Option(help="A queue to work on; may be repeated.")] = None,
-    tools: Annotated[list[str] | None, typer.Option(help="Where tools are, such as my_app.tools:TOOLS.")] = None,
-    policy: Annotated[
-        Path | None, typer.Option(help="Policy file or folder; toolgate.yaml in this folder by default.")
+    queue: Annotated[
+        list[str] | None, typer.Option(help="A queue to work on; `default` by default; may be repeated.")
     ] = None,
-    workspace: Annotated[str | None, typer.Option(help="The folder relative paths begin in.")] = None,
-    redis: Annotated[str | None, typer.Option(help="URL of the Redis the servers share, if they do.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many calls at a time.")] = 8,
+    tools: Annotated[
+        list[str] | None, typer.Option(help="Your tools, such as my_app.tools:TOOLS; may be repeated.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy file or folder; by default toolgate.yaml in this folder.")
+    ] = None,
+    workspace: Annotated[
+        str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
+    ] = None,
+    redis: Annotated[str | None, typer.Option(help="URL of the Redis that the servers use, if they use one.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many calls to run at the same time.")] = 8,
     lease_s: Annotated[
-        float, typer.Option("--lease", min=1.0, help="Seconds without a sign of life after which others take over.")
+        float,
+        typer.Option("--lease", min=1.0, help="Seconds without a heartbeat after which another worker takes over."),
     ] = 10.0,
-    drain_s: Annotated[float, typer.Option("--drain", min=0.0, help="Seconds calls get to end on SIGTERM.")] = 30.0,
+    drain_s: Annotated[
+        float, typer.Option("--drain", min=0.0, help="Seconds that running calls get to finish on SIGTERM.")
+    ] = 30.0,
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a live table.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Run calls that wait for a worker, until SIGTERM or Ctrl-C. Give it the same tools and policy as the servers.
+    """Run calls of tools with the placement `worker`.
 
-    Each call is run by one worker and once: what a killed worker left is offered again where that is harmless, and
-    is UNKNOWN otherwise.
+    Give it the same database, tools and policy as the servers. Each call runs once, on one worker; if that worker is
+    killed, the call is run again where that is harmless, and is UNKNOWN otherwise. Ctrl-C or SIGTERM ends it when
+    the running calls are done.
     """
     import asyncio
 
@@ -59,8 +69,8 @@ def worker(
     wanted = set(queue or ["default"])
     if not any(tool.runs_in == "worker" and tool.queue in wanted for tool in found.values()):
         raise UsageError(
-            f"None of the tools runs at a worker of {', '.join(sorted(wanted))}: give --tools whose placement is "
-            "`worker` and whose queue is one of these."
+            f"No tool has the placement `worker` and a queue of {', '.join(sorted(wanted))}: name such tools with "
+            "--tools."
         )
     gate = bootstrap.open(
         settings.database,
