@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from tests.docs.pages import read
 from typer.testing import CliRunner
 
 from toolgate.interfaces.cli.app import EXIT_CODES, app
@@ -135,6 +136,11 @@ def test_examples_that_need_no_more_than_a_new_folder_run_in_one(
         assert f"toolgate {line}" in SHOWN
         ended = CliRunner().invoke(app, shlex.split(line))
         assert ended.exit_code == 0, (line, ended.output, ended.exception)
+
+
+def test_the_page_has_the_same_headings() -> None:
+    page = read("docs/reference/cli.md")
+    assert [panel for panel in Panel if f"| {panel} | [" not in page] == []
 
 
 def test_the_first_screen_says_what_exit_codes_mean() -> None:
