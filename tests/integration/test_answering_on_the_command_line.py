@@ -267,7 +267,7 @@ def test_the_inbox_is_live_and_answers_by_keys(database: Path, screen: Any) -> N
         inbox.press("who is this?\n")
         inbox.sees("Comment added", "bob: who is this?")
         inbox.press("+")
-        inbox.sees("Ten minutes")
+        inbox.sees("ten minutes from now")
         inbox.press("a")
         inbox.sees("Reason")
         inbox.press("fine\n")

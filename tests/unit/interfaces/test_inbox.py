@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from toolgate.interfaces.cli.inbox import MARGIN, Inbox, Wish, wrap
+from toolgate.interfaces.cli.inbox import LIST_KEYS, LOOK_KEYS, MARGIN, Inbox, Wish, wrap
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import an_approval
 
@@ -108,3 +108,8 @@ def test_no_row_is_wider_than_the_terminal() -> None:
     state = inbox("界" * 60, "b" * 200, "short", user="somebody-with-a-long-name@example.org")
     for line in state.lines(width=80, height=24, now=NOON):
         assert cell_len(Text.from_ansi(line).plain) <= 80
+
+
+@pytest.mark.parametrize("keys", [LIST_KEYS, LOOK_KEYS])
+def test_the_keys_fit_a_terminal_of_eighty_columns(keys: str) -> None:
+    assert len(f" {keys} ") <= 80

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.approval import Approval
 
 LIST_KEYS = "up/down move   enter open   q quit"
-LOOK_KEYS = "a approve  d deny  e edit  r respond  c comment  + more time  x expand  esc back"
+LOOK_KEYS = "a approve  d deny  e edit  r respond  c comment  + extend  x expand  esc back"
 MARGIN = "\x1b[2m  | \x1b[0m"
 
 

@@ -159,7 +159,7 @@ def test_the_command_refuses_what_cannot_work(tmp_path: Path, monkeypatch: pytes
     assert "policy" in str(run(app, ["worker", "--tools", f"{__name__}:TOOLS"]).exception).lower()
     (tmp_path / "toolgate.yaml").write_text("version: 1\ndefault: by_risk\n", encoding="utf-8")
     refused = run(app, ["worker", "--queue", "mail", "--tools", f"{__name__}:TOOLS"])
-    assert "None of the tools runs at a worker of mail" in str(refused.exception)
+    assert "No tool has the placement `worker` and a queue of mail" in str(refused.exception)
     refused = run(app, ["worker", "--database", "memory://", "--tools", f"{__name__}:TOOLS"])
     assert "cannot share" in str(refused.exception)
 
