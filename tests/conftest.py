@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
-from tests.postgres import KEY, Cluster, program
+from tests.postgres import KEY, Cluster
 from tests.redis_server import RedisServer
 from tests.soak import Figures, kept, times
 
@@ -151,8 +151,6 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
 @pytest.fixture(scope="session")
 def postgres_cluster() -> Iterator[Cluster]:
     """A PostgreSQL server of this test process, made when the first test asks for it."""
-    if program("initdb") is None:
-        pytest.skip("PostgreSQL is not installed here")
     cluster = Cluster()
     yield cluster
     cluster.close()

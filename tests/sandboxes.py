@@ -10,4 +10,6 @@ from toolgate.adapters.runners.sandbox.keeper import landlock_version
 from toolgate.adapters.runners.sandbox.landlock import OLDEST
 
 CAN_CONFINE = shutil.which("bwrap") is not None or landlock_version() >= OLDEST
+needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+"""For what landlock alone cannot do: a root of its own, protected files that are empty, new files beside them."""
 needs_sandbox = pytest.mark.skipif(not CAN_CONFINE, reason="neither bubblewrap nor landlock can be used here")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.sandboxes import needs_sandbox
+from tests.sandboxes import needs_bubblewrap, needs_sandbox
 
 import toolgate
 from toolgate.adapters.runners.sandbox import Sandbox, SandboxRunner
@@ -90,16 +90,19 @@ async def test_what_the_policy_does_not_know_does_not_run(gate: toolgate.Gate, c
     assert "canary" not in str(result)
 
 
+@needs_bubblewrap
 async def test_a_search_does_not_find_what_is_hidden(gate: toolgate.Gate) -> None:
     data = (await run(gate, "grep", "-r", "canary", ".")).unwrap()
     assert (data["stdout"], data["exit_code"]) == ("", 1)
 
 
+@needs_bubblewrap
 async def test_only_commands_that_write_write(gate: toolgate.Gate, workspace: Path) -> None:
     assert (await run(gate, "touch", "made")).unwrap()["exit_code"] == 0
     assert (workspace / "made").exists()
 
 
+@needs_bubblewrap
 async def test_what_steers_programs_stays_as_it_is_whatever_runs(gate: toolgate.Gate, workspace: Path) -> None:
     git(workspace, "init", "-q")
     (workspace / "toolgate.yaml").write_text("version: 1\n")
@@ -182,6 +185,7 @@ def test_a_status_is_read() -> None:
     assert [entry["path"] for entry in found["files"]] == ["name with blank", "ignored"]
 
 
+@needs_bubblewrap
 async def test_linters_tell_what_they_find(gate: toolgate.Gate, workspace: Path) -> None:
     (workspace / "bad.py").write_text("import os\n\nx: int = 'text'\n")
     ruff = (await gate.call("run_linter", {"path": "bad.py"})).unwrap()

@@ -50,7 +50,8 @@ def test_many_threads_close_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
         for done in [pool.submit(close_all) for _ in range(4)]:
             done.result()
     monkeypatch.undo()
-    assert sorted(closed) == [10_000 + number for number in range(500)]
+    ours = [number for number in closed if number >= 10_000]  # something else may be closed meanwhile
+    assert sorted(ours) == [10_000 + number for number in range(500)]
 
 
 def test_a_number_is_forgotten_even_where_closing_fails() -> None:

@@ -135,7 +135,7 @@ async def test_orders_that_are_nobodys_or_cannot_be_kept_now_end_quietly(
         worker._told.add("c1")
         raise StoreError("away")
 
-    monkeypatch.setattr(host, "work", away)
+    monkeypatch.setattr(host.remote, "work", away)
     await worker._take(Order("default", "c1", "default"))
     assert "could not be taken or recorded now" in caplog.text
     assert "in doubt" in said[0]

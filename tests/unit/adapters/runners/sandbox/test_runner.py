@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.sandboxes import needs_sandbox
+from tests.sandboxes import needs_bubblewrap, needs_sandbox
 from tests.unit.adapters.runners.sandbox import handlers
 
 import toolgate
@@ -31,6 +31,7 @@ async def gate(workspace: Path) -> AsyncIterator[toolgate.Gate]:
         yield opened
 
 
+@needs_bubblewrap
 async def test_a_handler_runs_confined(gate: toolgate.Gate) -> None:
     result = await gate.call("whoami")
     assert result.data["home"] == "/tmp"
@@ -78,17 +79,20 @@ async def _started(gate: toolgate.Gate) -> bool:
     return any(event.type == "tool.started" for event in await gate.events())
 
 
+@needs_bubblewrap
 async def test_the_workspace_is_readable_without_its_secrets(gate: toolgate.Gate, workspace: Path) -> None:
     assert (await gate.call("read", {"path": str(workspace / "file.txt")})).data == "inside"
     assert (await gate.call("read", {"path": str(workspace / ".env")})).data == ""
     assert (await gate.call("read", {"path": "/etc/shadow"})).status == "FAILED"
 
 
+@needs_bubblewrap
 async def test_an_undo_handler_runs_there_too(gate: toolgate.Gate) -> None:
     done = await gate.call("change")
     assert (await gate.undo(done.call_id)).success
 
 
+@needs_bubblewrap
 async def test_the_test_of_the_sandbox_is_in_the_log(gate: toolgate.Gate) -> None:
     await gate.call("whoami")
     await until(lambda: _tested(gate))
