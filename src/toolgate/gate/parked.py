@@ -25,6 +25,8 @@ from toolgate.ports.store import ApprovalQuery
 _APPROVED = Status.APPROVED
 LOOK_AFTER_S = 0.25
 """How often the gate looks whether the loop of a call nobody waits for is still there."""
+IDLE_LOOKS = 8
+"""How often it looks in vain before it stops, until there is another: starting it wakes a thread."""
 
 
 class Parked:
@@ -38,6 +40,9 @@ class Parked:
         self._waiters = Waiters()
         self._onlookers = Waiters()
         self._homes: dict[Key, asyncio.AbstractEventLoop] = {}
+        self._minded: dict[Key, asyncio.AbstractEventLoop] = {}
+        """The loops on which calls nobody waits for run; looked at in the background."""
+        self._is_minding = False
         self._resuming: set[Key] = set()
         self._strays: set[asyncio.Task[None]] = set()
         self.is_closed = False
@@ -109,8 +114,9 @@ class Parked:
             self._driver.on_due(self._driver.now())  # a sweep reads the mode, and enforces it
             return
         self._onlookers.wake(hint)
-        if self._homes and hint.status.is_final:
+        if hint.status.is_final and (self._homes or self._minded):
             self._homes.pop((hint.project, hint.call_id), None)
+            self._minded.pop((hint.project, hint.call_id), None)
         if not self._waiters.wake(hint) and hint.status is _APPROVED and self._holds(hint):
             self._dispatch((hint.project, hint.call_id))
 
@@ -130,27 +136,39 @@ class Parked:
         if self.is_closed:
             return
         home = self._homes.pop(key, None)
-        if home is not None and home.is_running():
-            with contextlib.suppress(RuntimeError):  # it was closed just now
-                home.call_soon_threadsafe(self._start_at_home, home, key)
-            self._background.spawn(self._look_after(home, key))
-        else:
+        if home is None or not home.is_running():
             self._background.spawn(self._take_up(key))
+            return
+        with contextlib.suppress(RuntimeError):  # it was closed just now
+            is_here = asyncio._get_running_loop() is home
+            (home.call_soon if is_here else home.call_soon_threadsafe)(self._start_at_home, home, key)
+        self._minded[key] = home
+        if not self._is_minding:
+            self._is_minding = True
+            self._background.spawn(self._look_after())
 
     def _start_at_home(self, home: asyncio.AbstractEventLoop, key: Key) -> None:
         task = home.create_task(self._take_up(key), name=f"toolgate-call-{key[1]}")
         self._strays.add(task)
         task.add_done_callback(self._strays.discard)
 
-    async def _look_after(self, home: asyncio.AbstractEventLoop, key: Key) -> None:
-        """Take over from a loop that is closed before its call is through: one that is ending still looks alive."""
-        while not home.is_closed():
-            call = await self._driver.read(*key)
-            if call.status not in (_APPROVED, Status.EXECUTING):
-                return
+    async def _look_after(self) -> None:
+        """Take over from loops that are closed before their calls are through: one that is ending still looks alive."""
+        idle = 0
+        while idle < IDLE_LOOKS and not self.is_closed:
             await asyncio.sleep(LOOK_AFTER_S)
-        if not await self._flights.bury(*key):
-            await self._take_up(key)
+            for key, home in tuple(self._minded.items()):
+                if (await self._driver.read(*key)).status not in (_APPROVED, Status.EXECUTING):
+                    self._minded.pop(key, None)
+                elif home.is_closed():
+                    self._minded.pop(key, None)
+                    if not await self._flights.bury(*key):
+                        await self._take_up(key)
+            idle = 0 if self._minded else idle + 1
+            if idle == IDLE_LOOKS:
+                self._is_minding = False  # whoever comes from here on starts it again
+                if self._minded:
+                    self._is_minding, idle = True, 0
 
     async def _take_up(self, key: Key) -> None:
         if key in self._resuming:

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import orjson
+
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
 from toolgate.kernel.record import evolve, record
@@ -133,4 +135,8 @@ def digest_of(call: Call, *, nonce: str) -> str:
         "undo_of": call.undo_of,
         "user": call.context.user,
     }
-    return hashlib.sha256(canonical(content)).hexdigest()
+    try:
+        encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)  # text and flags alone: this is its canonical form
+    except TypeError:
+        encoded = canonical(content)  # which says what is wrong with it
+    return hashlib.sha256(encoded).hexdigest()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -37,6 +38,14 @@ class PrincipalKind(StrEnum):
 _KINDS = {"agent": PrincipalKind.AGENT, "runner": PrincipalKind.RUNNER, "policy": PrincipalKind.POLICY}
 
 
+@lru_cache(maxsize=1024)
+def _id_of(name: str) -> UUID:
+    try:
+        return UUID(name)
+    except ValueError:
+        return uuid5(NAMESPACE_URL, f"toolgate:principal:{name}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
     """Somebody who can ask, decide or run. Only persons and admins decide."""
@@ -48,10 +57,7 @@ class Principal:
     @property
     def id(self) -> UUID:
         """The stable UUID of this name: the name itself where it is one, else derived from it."""
-        try:
-            return UUID(self.name)
-        except ValueError:
-            return uuid5(NAMESPACE_URL, f"toolgate:principal:{self.name}")
+        return _id_of(self.name)
 
     @classmethod
     def of(cls, who: str | UUID | Principal) -> Principal:

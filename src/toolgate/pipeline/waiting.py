@@ -59,8 +59,10 @@ class Waiters:
 
 
 def _wake(future: asyncio.Future[None]) -> bool:
+    loop = future.get_loop()
+    is_here = asyncio._get_running_loop() is loop  # then nobody sleeps who had to be woken by a write to a socket
     try:
-        future.get_loop().call_soon_threadsafe(_set, future)
+        (loop.call_soon if is_here else loop.call_soon_threadsafe)(_set, future)
     except RuntimeError:  # the loop of this waiter is closed: it waits no more
         return False
     return True

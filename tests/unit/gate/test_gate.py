@@ -17,6 +17,7 @@ from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.errors import UsageError
 from toolgate.gate import messenger
+from toolgate.gate import parked as parked_calls
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -191,7 +192,8 @@ def test_a_call_whose_loop_was_closed_under_it_can_be_ended(effects: str | None,
         gc.collect()  # asyncio complains about the abandoned task here rather than in some other test
 
 
-async def test_a_call_left_by_a_loop_that_is_gone_is_looked_after() -> None:
+async def test_a_call_left_by_a_loop_that_is_gone_is_looked_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parked_calls, "LOOK_AFTER_S", 0.01)
     async with toolgate.open(tools=[ASKING]) as gate:
         parked = await gate.call("write", wait=False)
         gate.registry.discard("write")
@@ -199,7 +201,8 @@ async def test_a_call_left_by_a_loop_that_is_gone_is_looked_after() -> None:
         gate.register(ASKING)
         gone = asyncio.new_event_loop()
         gone.close()
-        await gate._parked._look_after(gone, ("default", parked.call_id))
+        gate._parked._minded["default", parked.call_id] = gone
+        await gate._parked._look_after()
         assert (await gate.get(parked.call_id)).data == "written"
 
 
