@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from toolgate.errors import ToolInputError, UsageError
@@ -10,8 +9,6 @@ from toolgate.governance.definitions import ToolResult
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result
-
-_DENIED = re.compile(r"Tool `[^`]*` was denied: (.*) \(rule `[^`]*`\)\.\Z", re.DOTALL)
 
 
 class NoModeError(Exception):
@@ -34,15 +31,6 @@ def not_run(tool_name: object, error: Exception, text: str) -> ToolResult:
     )
 
 
-_CATEGORIES: dict[str, str] = {
-    "tool_not_found": "not_found",
-    "invalid_arguments": "validation",
-    "timeout": "timeout",
-    "resource_exhausted": "resources",
-    "unknown": "unknown",
-}
-
-
 def told(result: Result, context: Context) -> ToolResult:
     """Return a result in document 003's words; `metadata` tells its category and ids."""
     about: dict[str, Any] = {
@@ -59,7 +47,7 @@ def told(result: Result, context: Context) -> ToolResult:
             latency_ms=result.duration_ms or 0.0,
             metadata=about,
         )
-    about["category"] = category_of(result)
+    about["category"] = result.category
     if about["category"] == "validation":
         about["suggestion"] = "Correct the arguments that are named and call again."
     return ToolResult(
@@ -72,29 +60,18 @@ def told(result: Result, context: Context) -> ToolResult:
     )
 
 
-def category_of(result: Result) -> str:
-    """Which kind of failure this is: permission, validation, timeout, exception, resources, and some rarer ones."""
-    known = "timeout" if result.timed_out else _CATEGORIES.get(result.error_code or "")
-    if known is not None:
-        return known
-    ran = result.status in (Status.FAILED, Status.UNKNOWN) and result.duration_ms is not None
-    return "exception" if ran else "permission"
-
-
 def error_of(result: Result) -> str:
     """Say why a call did not succeed."""
     if result.error_code == "tool_not_found":
         return f"Tool {result.tool_name} not found"
-    if category_of(result) not in ("permission", "validation"):
+    if result.category not in ("permission", "validation"):
         return result.error or "the tool failed"
     return f"Permission denied: {_reason(result)}"
 
 
 def _reason(result: Result) -> str:
     if result.status is Status.REJECTED:
-        said = (result.error or "").partition(": ")[2]
-        return "Approval denied by user" + (f": {said}" if said else "")
+        return "Approval denied by user" + (f": {result.reason}" if result.reason else "")
     if result.status is Status.TIMEOUT:
         return "Approval denied by user: nobody answered in time"
-    found = _DENIED.match(result.error or "")
-    return found[1] if found else result.error or "refused"
+    return result.reason or result.error or "refused"

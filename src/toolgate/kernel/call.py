@@ -62,6 +62,7 @@ class Call:
     `facts` is the masked record of what the policy's inspectors found out about what the arguments point at.
     `recalled` is why whoever runs it elsewhere was asked to stop, masked. `approved_for_s` is how long it stays
     approved for its caller to run it. `first_asked` names the arguments it was made with, where a person changed them.
+    `rule` and `reason` are the rule that refused it, or the word of the person who did, masked.
     """
 
     id: str
@@ -114,6 +115,8 @@ class Call:
     error: str | None = None
     error_code: str | None = None
     timed_out: bool = False
+    rule: str | None = None
+    reason: str | None = None
 
     @property
     def is_final(self) -> bool:

@@ -65,6 +65,10 @@ class Result:
     undo_of: str | None = None
     timed_out: bool = False
     """Whether time ended it, also where its outcome is UNKNOWN."""
+    rule: str | None = None
+    """The rule that refused it, where one did."""
+    reason: str | None = None
+    """Why it was refused: what the rule says, or the person who said no."""
     joined: bool = False
     """Whether the call had been made before, by somebody else or earlier: nothing ran because of this one."""
     output: ToolOutput | None = field(default=None, compare=False, repr=False)
@@ -82,6 +86,17 @@ class Result:
     @property
     def is_pending(self) -> bool:
         return not self.status.is_final
+
+    @property
+    def category(self) -> str | None:
+        """Which kind of failure this is, for who must tell them apart; None where it is none."""
+        if self.status is Status.COMPLETED or not self.status.is_final:
+            return None
+        known = "timeout" if self.timed_out else _CATEGORIES.get(self.error_code or "")
+        if known is not None:
+            return known
+        ran = self.status in (Status.FAILED, Status.UNKNOWN) and self.duration_ms is not None
+        return "exception" if ran else "permission"
 
     def unwrap(self) -> Any:
         """Return the data of a completed call; raise the documented error for any other end."""
@@ -102,6 +117,14 @@ class Result:
         error.__cause__ = self.cause
         return error
 
+
+_CATEGORIES: dict[str, str] = {
+    "tool_not_found": "not_found",
+    "invalid_arguments": "validation",
+    "timeout": "timeout",
+    "resource_exhausted": "resources",
+    "unknown": "unknown",
+}
 
 _BY_STATUS: dict[Status, type[errors.ToolError]] = {
     Status.DENIED: errors.ToolDeniedError,
@@ -144,6 +167,8 @@ def result_of(
         fields["timed_out"] = call.timed_out
         fields["artifacts"] = copy.deepcopy(call.artifacts)
         fields["undo_of"] = call.undo_of
+        fields["rule"] = call.rule
+        fields["reason"] = call.reason
         fields["cause"] = cause
     if output is not None:
         fields["output"] = output

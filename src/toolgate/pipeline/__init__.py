@@ -331,7 +331,8 @@ class Pipeline:
     async def _deny(self, call: Call, ruling: Ruling) -> Result:
         denial = ruling.denial
         assert denial is not None
-        denied = evolve(call, reasons=tuple(map(self._driver.masker.text, ruling.reasons)))
+        mask = self._driver.masker.text
+        denied = evolve(call, reasons=tuple(map(mask, ruling.reasons)), rule=denial.rule, reason=mask(denial.reason))
         text = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`)."
         return await self._end(denied, Status.DENIED, "denied", text, reason=denial.code or denial.rule)
 

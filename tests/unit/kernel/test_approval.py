@@ -71,6 +71,8 @@ NOT_COVERED: dict[str, Any] = {
     "artifacts": (1,),
     "error": "no",
     "error_code": "x",
+    "rule": "r",
+    "reason": "why",
 }
 SAMPLE = a_call(arguments=b'{"a":1}', definition_hash="h", context=Context(principal="agent:a", user="ann"))
 

@@ -18,8 +18,8 @@ from toolgate.errors import ConflictError, ServerError, StaleFenceError, text_of
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given, is_uncertain
 from toolgate.interfaces.client.watch import LOOK_S, Watch
+from toolgate.wire.claims import ClaimAnswer
 from toolgate.wire.schemas import (
-    ClaimAnswer,
     Execution,
     ExecutionList,
     ExecutionRecord,

@@ -175,7 +175,14 @@ def _vote(call: Call, voted: Approval, *, now: datetime) -> Change:
 def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime) -> Change:
     closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason=reason)
     error = f"Approval was denied by {by}" + (f": {reason}" if reason else ".")
-    ended = evolve(call.to(Status.REJECTED), due_at=None, completed_at=now, error=error, error_code="approval_denied")
+    ended = evolve(
+        call.to(Status.REJECTED),
+        due_at=None,
+        completed_at=now,
+        error=error,
+        error_code="approval_denied",
+        reason=reason,
+    )
     return _step(ended, call.version, closed, now, (_decided(closed), _refusal(ended, "approval_denied", error)))
 
 
