@@ -8,6 +8,7 @@ import pytest
 
 import toolgate
 from toolgate import ToolDefinition, ToolInput, ToolOutput
+from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Policy, Verdict, Word
 
 
@@ -17,12 +18,15 @@ async def fine(given: ToolInput) -> ToolOutput:
     return ToolOutput.ok()
 
 
-def never(_call: Any, _tool: Any, _facts: Facts, /) -> Verdict:
-    return Verdict(Word.DENY, "not on Sundays (rule of the house)", "sundays")
+class Never:
+    name = "sundays"
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, _facts: Facts, /) -> Verdict:
+        return Verdict(Word.DENY, "not on Sundays (rule of the house)", self.name)
 
 
 async def test_a_denial_names_its_rule_and_reason() -> None:
-    policy = Policy(rules=(never,), revision="r")
+    policy = Policy(rules=(Never(),), revision="r")
     async with toolgate.open("memory://", tools=[ToolDefinition("do", {}, fine)], policy=policy) as gate:
         result = await gate.call("do")
         assert (result.category, result.rule) == ("permission", "sundays")
