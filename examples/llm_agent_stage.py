@@ -11,11 +11,16 @@ import json
 from typing import Any
 
 import toolgate
-from toolgate import StageContext, StageKind, StageOutput
-from toolgate.gate import Gate
-from toolgate.kernel.text.formats import parse_calls
-from toolgate.kernel.text.formats.results import render_message, render_result
-from toolgate.kernel.text.formats.schemas import export_tools
+from toolgate import (
+    Gate,
+    StageContext,
+    StageKind,
+    StageOutput,
+    export_tools,
+    parse_calls,
+    render_message,
+    render_result,
+)
 
 
 @toolgate.tool(effects="read")

@@ -12,11 +12,7 @@ import tempfile
 from pathlib import Path
 
 import toolgate
-from toolgate.adapters.channels.callback import CallbackChannel
-from toolgate.kernel.approval import Approval
-from toolgate.kernel.event import verify
-from toolgate.kernel.tool import Prepared
-from toolgate.kernel.undo import UndoMetadata
+from toolgate import Approval, CallbackChannel, Prepared, UndoMetadata, verify
 
 WORKSPACE = Path(tempfile.mkdtemp(prefix="toolgate-walk-"))
 

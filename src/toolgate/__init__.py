@@ -15,21 +15,31 @@ if TYPE_CHECKING:
     from toolgate.adapters.channels.callback import CallbackChannel
     from toolgate.adapters.channels.terminal import TerminalChannel
     from toolgate.adapters.channels.webhook import WebhookChannel
+    from toolgate.adapters.runners.client import ClientRunner
+    from toolgate.adapters.runners.inline import InlineRunner
     from toolgate.bootstrap import open
     from toolgate.gate import Gate
-    from toolgate.kernel.approval import Approval
+    from toolgate.kernel.approval import Approval, ApprovalStatus
+    from toolgate.kernel.call import Call, Status
     from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
-    from toolgate.kernel.event import verify
+    from toolgate.kernel.event import Event, verify
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.input import ToolInput
     from toolgate.kernel.output import Result, ToolOutput
-    from toolgate.kernel.policy import Policy
+    from toolgate.kernel.policy import Default, Facts, Policy, Verdict, Word
     from toolgate.kernel.signature import tool
+    from toolgate.kernel.surfaces import to_plain
     from toolgate.kernel.terms import ApprovalTerms
-    from toolgate.kernel.tool import Prepared, ToolDefinition
+    from toolgate.kernel.text.canonical import Limits
+    from toolgate.kernel.text.diff import diff_json, diff_structured, diff_text
+    from toolgate.kernel.text.formats import parse_calls
+    from toolgate.kernel.text.formats.results import render_message, render_result
+    from toolgate.kernel.text.formats.schemas import export_tools
+    from toolgate.kernel.text.masking import Masker
+    from toolgate.kernel.tool import Effects, Placement, Prepared, RiskLevel, Thresholds, ToolDefinition
     from toolgate.kernel.undo import UndoMetadata
     from toolgate.ports.channel import Answer, Decision
-    from toolgate.ports.store import GrantQuery
+    from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
     from toolgate.stages import StageContext, StageKind, StageOutput
 
 __version__ = "0.1.0"
@@ -37,29 +47,55 @@ __version__ = "0.1.0"
 _HOMES = {
     "Answer": "toolgate.ports.channel",
     "Approval": "toolgate.kernel.approval",
+    "ApprovalQuery": "toolgate.ports.store",
+    "ApprovalStatus": "toolgate.kernel.approval",
     "ApprovalTerms": "toolgate.kernel.terms",
+    "Call": "toolgate.kernel.call",
+    "CallQuery": "toolgate.ports.store",
     "CallbackChannel": "toolgate.adapters.channels.callback",
+    "ClientRunner": "toolgate.adapters.runners.client",
     "Context": "toolgate.kernel.context",
     "Decision": "toolgate.ports.channel",
+    "Default": "toolgate.kernel.policy",
+    "Effects": "toolgate.kernel.tool",
+    "Event": "toolgate.kernel.event",
+    "Facts": "toolgate.kernel.policy",
     "Gate": "toolgate.gate",
     "GrantQuery": "toolgate.ports.store",
+    "InlineRunner": "toolgate.adapters.runners.inline",
+    "Limits": "toolgate.kernel.text.canonical",
+    "Masker": "toolgate.kernel.text.masking",
     "Mode": "toolgate.kernel.context",
+    "Placement": "toolgate.kernel.tool",
     "Policy": "toolgate.kernel.policy",
     "Prepared": "toolgate.kernel.tool",
     "Principal": "toolgate.kernel.context",
     "PrincipalKind": "toolgate.kernel.context",
     "Remember": "toolgate.kernel.grant",
     "Result": "toolgate.kernel.output",
+    "RiskLevel": "toolgate.kernel.tool",
     "StageContext": "toolgate.stages",
     "StageKind": "toolgate.stages",
     "StageOutput": "toolgate.stages",
+    "Status": "toolgate.kernel.call",
     "TerminalChannel": "toolgate.adapters.channels.terminal",
+    "Thresholds": "toolgate.kernel.tool",
     "ToolDefinition": "toolgate.kernel.tool",
     "ToolInput": "toolgate.kernel.input",
     "ToolOutput": "toolgate.kernel.output",
     "UndoMetadata": "toolgate.kernel.undo",
+    "Verdict": "toolgate.kernel.policy",
     "WebhookChannel": "toolgate.adapters.channels.webhook",
+    "Word": "toolgate.kernel.policy",
+    "diff_json": "toolgate.kernel.text.diff",
+    "diff_structured": "toolgate.kernel.text.diff",
+    "diff_text": "toolgate.kernel.text.diff",
+    "export_tools": "toolgate.kernel.text.formats.schemas",
     "open": "toolgate.bootstrap",
+    "parse_calls": "toolgate.kernel.text.formats",
+    "render_message": "toolgate.kernel.text.formats.results",
+    "render_result": "toolgate.kernel.text.formats.results",
+    "to_plain": "toolgate.kernel.surfaces",
     "tool": "toolgate.kernel.signature",
     "verify": "toolgate.kernel.event",
 }
@@ -67,29 +103,55 @@ _HOMES = {
 __all__ = [
     "Answer",
     "Approval",
+    "ApprovalQuery",
+    "ApprovalStatus",
     "ApprovalTerms",
+    "Call",
+    "CallQuery",
     "CallbackChannel",
+    "ClientRunner",
     "Context",
     "Decision",
+    "Default",
+    "Effects",
+    "Event",
+    "Facts",
     "Gate",
     "GrantQuery",
+    "InlineRunner",
+    "Limits",
+    "Masker",
     "Mode",
+    "Placement",
     "Policy",
     "Prepared",
     "Principal",
     "PrincipalKind",
     "Remember",
     "Result",
+    "RiskLevel",
     "StageContext",
     "StageKind",
     "StageOutput",
+    "Status",
     "TerminalChannel",
+    "Thresholds",
     "ToolDefinition",
     "ToolInput",
     "ToolOutput",
     "UndoMetadata",
+    "Verdict",
     "WebhookChannel",
+    "Word",
+    "diff_json",
+    "diff_structured",
+    "diff_text",
+    "export_tools",
     "open",
+    "parse_calls",
+    "render_message",
+    "render_result",
+    "to_plain",
     "tool",
     "verify",
 ]
