@@ -65,7 +65,8 @@ class Rule(Protocol):
 
 
 class Inspector(Protocol):
-    """Finds out what arguments point at: a path, a command, a host. It changes nothing and never waits.
+    """Finds out what arguments point at: a path, a command, a host. It changes nothing. It may open
+    files, and is called off the event loop.
 
     What it raises leaves its name out of `Facts.found`, so the rules that need it fail, and deny.
     `shown` gives a finding as JSON, for the record, with every text of a caller's masked.

@@ -125,7 +125,8 @@ class Pipeline:
             plan, now = driver.current(trip.plan, trip.call.project), driver.now()
             trip.plan = plan
             values = trip.values if trip.values is not None or not plan.reads else await self._values(trip)
-            trip.call, ruling = plan.judge(trip.call, values or NOTHING, now)
+            judging = (trip.call, values or NOTHING, now)
+            trip.call, ruling = await plan.judge_aside(*judging) if plan.inspects else plan.judge(*judging)
             if ruling.assessment is None:
                 return await self._deny(trip.call, ruling)
             try:
@@ -318,7 +319,7 @@ class Pipeline:
             preview=None,
             preconditions=None,
         )
-        revised, ruling = plan.judge(revised, arguments.value, now)
+        revised, ruling = await plan.judge_aside(revised, arguments.value, now)
         if ruling.assessment is None:
             raise ToolDeniedError("; ".join(ruling.reasons), tool=plan.tool.name)
         if plan.tool.prepare is not None:

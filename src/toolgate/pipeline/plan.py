@@ -6,6 +6,7 @@ runs, how safe a claim must be, and what every call of the tool begins with. It 
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -50,7 +51,8 @@ NO_OPTIONS = Options()
 class Plan:
     """`fixed` is the ruling on every call of this tool in this mode, where nothing about a call can change it.
 
-    `template` are the fields every call begins with. `reads` says that a rule, inspector or meter looks at arguments.
+    `template` are the fields every call begins with. `reads` says that a rule, inspector or meter looks at arguments,
+    `inspects` that finding out what they point at opens files.
     `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at.
     """
 
@@ -65,6 +67,7 @@ class Plan:
     is_remote: bool
     durability: Durability
     reads: bool
+    inspects: bool
     rates: tuple[Reservation, ...]
     offer_s: float
     mask: Callable[[str], str]
@@ -105,6 +108,12 @@ class Plan:
         if assessment is None or call.status is not Status.PENDING or assessment == UNREMARKABLE:
             return call, ruling
         return assessed(call, assessment, self.mask), ruling
+
+    async def judge_aside(self, call: Call, arguments: Mapping[str, Any], now: datetime) -> tuple[Call, Ruling]:
+        """Judge off the loop where an inspector opens files: a slow disk holds up nobody else."""
+        if self.inspects:
+            return await to_thread(self.judge, call, arguments, now)
+        return self.judge(call, arguments, now)
 
     def reservations(self, call: Call, arguments: Mapping[str, Any]) -> tuple[Reservation, ...]:
         """What a call uses of rates and budgets; an undo uses none."""
@@ -151,6 +160,7 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
         is_remote=placement.value in REMOTE,
         durability=Durability.COMMITTED if tool.can_retry else Durability.FSYNCED,
         reads=bool(stance.reads_arguments or stance.inspectors),
+        inspects=bool(stance.inspectors),
         rates=rates,
         offer_s=OFFER_AGAIN_S if placement is Placement.WORKER else tool.timeout_seconds,
         mask=mask,

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.unit.pipeline.rig import Rig
 from toolgate import Context, Policy, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.call import Status
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.policy import Default
@@ -288,3 +289,22 @@ async def test_events_quote_the_context_whatever_its_script(rig: Rig, run_id: st
     events = await rig.store.events("default", call_id=result.call_id)
     assert [event.type for event in events] == ["tool.invoked", "tool.started", "tool.completed"]
     assert {event.data["pipeline_run_id"] for event in events} == {run_id}
+
+
+async def test_what_opens_files_to_judge_a_call_runs_off_the_loop_and_as_often_as_rules_are_judged(rig: Rig) -> None:
+    threads: list[int] = []
+
+    class Looks:
+        name = "looks"
+
+        def __call__(self, _call: Call, _tool: ToolDefinition, _arguments: Mapping[str, Any], /) -> dict[str, Any]:
+            threads.append(threading.get_ident())
+            return {}
+
+        def shown(self, finding: Any, _mask: Callable[[str], str], /) -> Any:
+            return finding
+
+    rig.driver.policy = Policy(revision="looks", inspectors=(Looks(),))
+    assert (await rig.pipeline.run("write", {}, DEFAULT_CONTEXT)).success
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads

@@ -105,7 +105,7 @@ class Leases:
         driver, subject = self._driver, call
         if call.undo_of is not None:
             subject = await driver.read(call.project, call.undo_of)
-        _, ruling = plan.judge(call, decode(subject.arguments), now)
+        _, ruling = await plan.judge_aside(call, decode(subject.arguments), now)
         if ruling.denial is not None:
             return ruling.denial.reason
         assert ruling.assessment is not None

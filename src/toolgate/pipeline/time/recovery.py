@@ -134,7 +134,7 @@ class Recovery:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
         plan, now = driver.plan_of(tool, call.project), driver.now()
-        denial = plan.judge(call, decode(call.arguments), now)[1].denial
+        denial = (await plan.judge_aside(call, decode(call.arguments), now))[1].denial
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
             return
