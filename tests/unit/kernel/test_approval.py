@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.kernel.samples import NOW, a_call, an_approval
 
-from toolgate.errors import DecisionConflictError
+from toolgate.errors import DecisionConflictError, ToolInputError
 from toolgate.kernel.approval import ApprovalStatus, digest_of
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Context
 from toolgate.kernel.record import evolve
+from toolgate.kernel.text.canonical import canonical
 
 LATER = NOW + timedelta(seconds=1)
 ANSWERS = [ApprovalStatus.APPROVED, ApprovalStatus.DENIED]
@@ -183,3 +185,25 @@ def test_the_last_moment_before_expiry_counts() -> None:
     approval = an_approval()
     last = approval.expires_at - timedelta(microseconds=1)
     assert approval.close(ApprovalStatus.APPROVED, at=last, by="ann").status is ApprovalStatus.APPROVED
+
+
+def test_a_digest_of_what_is_no_text_is_refused_as_arguments_are() -> None:
+    with pytest.raises(ToolInputError, match="surrogate"):
+        digest_of(a_call(tool_name="\ud800"), nonce="n")
+
+
+def test_a_digest_is_that_of_the_canonical_form() -> None:
+    call = a_call(arguments='{"a":"ä\\n \u2028"}'.encode(), tool_name="wörk", context=Context(user="ann\x07"))
+    content = {
+        "arguments": call.arguments.decode(),
+        "definition": call.definition_hash,
+        "forced": False,
+        "nonce": "n",
+        "preconditions": None,
+        "project": call.project,
+        "requester": call.context.principal,
+        "tool": call.tool_name,
+        "undo_of": None,
+        "user": call.context.user,
+    }
+    assert digest_of(call, nonce="n") == hashlib.sha256(canonical(content)).hexdigest()

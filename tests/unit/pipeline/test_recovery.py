@@ -9,7 +9,10 @@ from tests.unit.pipeline.rig import Rig
 from toolgate import ToolDefinition, ToolOutput
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
+from toolgate.kernel.record import evolve
+from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.remote.leasing import MOST_BETWEEN_S
 from toolgate.pipeline.steps import asking
 from toolgate.ports.store import ApprovalQuery
@@ -119,3 +122,33 @@ async def test_who_took_a_question_over_without_the_tool_gives_its_call_up_once_
     assert not rig.driver.is_free(call)
     rig.driver.registry.add(ToolDefinition(name="ask", handler=lambda _given: ToolOutput.ok()))
     assert rig.driver.is_free(call)
+
+
+@pytest.mark.parametrize(
+    ("effects", "fence", "status", "code"),
+    [
+        (None, None, Status.UNKNOWN, "unknown"),
+        ("read", None, Status.FAILED, "execution_failed"),
+        (None, "f" * 16, Status.EXECUTING, None),
+    ],
+)
+async def test_a_call_its_caller_was_running_when_it_died_is_not_run_by_anybody_else(
+    rig: Rig, effects: str | None, fence: str | None, status: Status, code: str | None
+) -> None:
+    rig.driver.registry.add(ToolDefinition("own", placement="caller", effects=effects))
+    parked = await rig.pipeline.run("own", {}, DEFAULT_CONTEXT, call_id="c1")
+    assert parked.status is Status.APPROVED
+    call = await rig.driver.read("default", "c1")
+    running = evolve(call.to(Status.EXECUTING), owner="dead", fence=fence, runner=None if fence is None else "agent:x")
+    await rig.driver.commit(Change(project="default", at=rig.clock.now(), call=running, expect=call.version))
+    await rig.recovery.recover()
+    found = await rig.driver.read("default", "c1")
+    assert (found.status, found.error_code) == (status, code)
+
+
+async def test_who_comes_to_run_a_call_that_ended_is_told_how(rig: Rig) -> None:
+    rig.driver.registry.add(ToolDefinition("own", placement="caller"))
+    await rig.pipeline.run("own", {}, DEFAULT_CONTEXT, call_id="c1")
+    first = await rig.pipeline.take("default", "c1", Taker(lambda _given: 1))
+    second = await rig.pipeline.take("default", "c1", Taker(lambda _given: 2))
+    assert (first.data, second.data, second.status) == (1, 1, Status.COMPLETED)
