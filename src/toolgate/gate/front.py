@@ -214,7 +214,7 @@ class Gate:
         await self._parked.settle_in(key)
         if not wait:
             return result
-        del result  # thousands may wait here for hours
+        del result, submitting  # thousands may wait here for hours
         return await self._parked.follow(key)
 
     @explained

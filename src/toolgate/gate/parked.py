@@ -74,6 +74,7 @@ class Parked:
                         return result
                 if self.is_closed:
                     raise GateClosedError(f"The gate was closed; call {key[1]} stays {call.status}.")
+                del call  # thousands may wait here for hours
                 await future
             except asyncio.CancelledError:
                 if not self._waiters.discard(key, future):

@@ -35,6 +35,13 @@ def build(kind: type[R], fields: dict[str, Any]) -> R:
     return new
 
 
+def slim(record: R) -> R:
+    """Return a record without what its class says anyway, for many of them may be kept for hours."""
+    kind = record.__class__
+    fields = {name: value for name, value in record.__dict__.items() if getattr(kind, name, record) is not value}
+    return build(kind, fields)
+
+
 if TYPE_CHECKING:
     from dataclasses import replace as evolve
 else:
@@ -46,4 +53,4 @@ else:
         return new
 
 
-__all__ = ["build", "evolve", "record"]
+__all__ = ["build", "evolve", "record", "slim"]

@@ -19,7 +19,7 @@ from toolgate.kernel.context import Context
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
 from toolgate.kernel.policy import Policy, Stance
-from toolgate.kernel.record import build, evolve
+from toolgate.kernel.record import build, evolve, slim
 from toolgate.kernel.undo import UndoRecord
 
 SAMPLES: list[Any] = [
@@ -126,3 +126,12 @@ def test_two_records_made_of_the_same_mapping_share_no_state() -> None:
     fields["principal"] = "agent:b"
     assert vars(first) is not vars(second)
     assert first.principal == second.principal == "agent:a"
+
+
+def test_a_slim_record_equals_the_one_it_was_made_of() -> None:
+    call = evolve(a_call(undo_of="c0"), approved_by=None, artifacts=(), error=None)
+    kept = slim(call)
+    assert kept == call
+    assert "error" in vars(call)
+    assert {"error", "approved_by", "artifacts"}.isdisjoint(vars(kept))
+    assert vars(kept)["undo_of"] == "c0"

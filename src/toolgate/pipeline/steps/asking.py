@@ -15,7 +15,7 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import tell, tell_approval
 from toolgate.kernel.payload import summarize
 from toolgate.kernel.policy import Stance
-from toolgate.kernel.record import evolve
+from toolgate.kernel.record import evolve, slim
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.steps.running import first
@@ -58,10 +58,10 @@ def ask(
     return Change(
         project=call.project,
         at=now,
-        call=evolve(asked, due_at=approval.due_at),
+        call=slim(evolve(asked, due_at=approval.due_at)),
         expect=call.version or None,
         mode_seen=mode,
-        approvals=(approval,),
+        approvals=(slim(approval),),
         events=(*first(call), requested(approval, len(call.arguments))),
     )
 
