@@ -260,7 +260,7 @@ async def test_every_view_is_accessible_and_fits(scene: Scene, dark: bool, phone
 
 
 async def test_a_view_goes_on_after_the_server_was_killed(scene: Scene) -> None:
-    scene.tolerated = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET")
+    scene.tolerated = ("net::ERR_",)  # a killed server breaks off whatever it was sending
     await stories.execute(scene, "look_up", {"key": "before"})
     page = await scene.page("ann", view="#/activity")
     rows = page.get_by_role("list", name="Calls").get_by_role("listitem")
