@@ -22,9 +22,10 @@ const TICK = "\u0060";
 const FENCE = TICK.repeat(3);
 const OVER = new Set(["completed", "failed", "denied", "rejected", "timeout", "cancelled", "unknown"]);
 
-/** @param {any} one @returns {Entry} */
+/** What the agent said has one key, whether it was read or heard. @param {any} one @returns {Entry} */
 function entryOf(one) {
-  return { key: one.message_id, role: one.role, text: one.content ?? "", at: one.created_at, isNotice: Boolean(one.notice),
+  const key = one.role === "agent" ? `said-${one.run_id}-${one.position ?? one.timestamp}` : one.message_id;
+  return { key, role: one.role, text: one.content ?? "", at: one.created_at, isNotice: Boolean(one.notice),
     tools: (one.tool_calls ?? []).map((/** @type {any} */ call) => ({ ...call, status: "" })) };
 }
 
@@ -148,7 +149,7 @@ export function view() {
   /** A whole message takes the place of the pieces it came in. @param {any} data */
   function hearMessage(data) {
     for (const one of data.tool_results ?? []) put(one.tool_id, one.status);
-    const said = entryOf({ ...data, role: "agent", created_at: data.timestamp, message_id: `said-${data.run_id}-${data.position ?? data.timestamp}` });
+    const said = entryOf({ ...data, role: "agent", created_at: data.timestamp });
     const rest = entries.peek().filter((one) => !one.isOpen && one.key !== said.key);
     entries.value = said.text || said.tools.length ? [...rest, said] : rest;
     if (data.final !== false) [running.value, waitingFor.value] = [null, []];
