@@ -60,6 +60,7 @@ async def bench() -> AsyncIterator[Bench]:
     bench.go_on.set()
     while bench.rig.spawned:
         await asyncio.gather(*bench.rig.spawned)
+        await asyncio.sleep(0)  # gathering what is done already does not let the loop forget it
     await bench.rig.close()
 
 
