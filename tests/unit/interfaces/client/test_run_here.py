@@ -83,6 +83,16 @@ async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Cl
     assert (await ann.call(made.tool_id)).result == 7
 
 
+async def test_an_agent_that_is_called_like_somebodys_own_runs_nothing_of_theirs(house: House, ann: Client) -> None:
+    made = await ann.execute("send", {"n": 1})
+    assert (await ann.call(made.tool_id)).requester == "agent:ann"
+    await house.add("agent:ann", "agent")
+    path = f"/my/projects/demo/tools/{made.tool_id}/claim"
+    stolen = await house.client("agent:ann").post(path, json={"claim_id": secrets.token_urlsafe(24)})
+    assert stolen.status_code == 403
+    assert (await ann.run_here(made.tool_id, lambda given: given["n"])).result == 1
+
+
 async def test_one_who_goes_away_leaves_it_unknown(ann: Client) -> None:
     go = asyncio.Event()
 

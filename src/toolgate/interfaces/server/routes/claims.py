@@ -16,8 +16,10 @@ _BASE = "/my/projects/{project_id}/tools/{tool_id}"
 
 async def claim(ask: Ask) -> ClaimAnswer:
     gate, tool_id = ask.services.gate, ask.params["tool_id"]
-    maker = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None).principal
-    call = await gate.remote.claim(tool_id, by=maker, fence=ask.body.claim_id, project=ask.project)
+    maker = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
+    if (await gate.calls.get(tool_id, project=ask.project)).context.user != maker.user:
+        raise ProblemError(403, "not_allowed", "This call was made for somebody else; only who made it runs it.")
+    call = await gate.remote.claim(tool_id, by=maker.principal, fence=ask.body.claim_id, project=ask.project)
     assert call.due_at is not None
     assert call.started_at is not None
     return ClaimAnswer(
