@@ -1,1 +1,1 @@
-"""What the ports look like in practice: one folder per family, one file per adapter."""
+"""What the ports look like in practice: a folder for each technology, what they share, runners, channels, telemetry."""

@@ -64,7 +64,6 @@ class Plan:
     fixed: Ruling | None
     template: dict[str, Any]
     placement: str
-    is_remote: bool
     durability: Durability
     reads: bool
     inspects: bool
@@ -157,7 +156,6 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
         fixed=fixed,
         template=template,
         placement=placement.value,
-        is_remote=placement.value in REMOTE,
         durability=Durability.COMMITTED if tool.can_retry else Durability.FSYNCED,
         reads=bool(stance.reads_arguments or stance.inspectors),
         inspects=bool(stance.inspectors),

@@ -1,4 +1,4 @@
-"""What a project goes by where that is its own: tools, wishes about the policy, who is told and who is asked.
+"""What a project goes by where that is its own: tools, policy, who is told and who is asked.
 
 Doors whose users never see a gate make one for each executor or registry, so that unrelated ones on one gate
 share no tools, ids, rates or events.
