@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 from tests.journeys.scene import Open, names, saying
 
-from toolgate import Gate, Result, ToolDefinition, ToolOutput
-from toolgate.errors import ConflictError, DefinitionError, NotFoundError, ToolDeniedError, UsageError
+from toolgate import Context, Gate, Result, ToolDefinition, ToolOutput
+from toolgate.errors import (
+    ConflictError,
+    DefinitionError,
+    NotAllowedError,
+    NotFoundError,
+    ToolDeniedError,
+    UsageError,
+)
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.grant import Remember
@@ -68,6 +75,15 @@ async def test_it_runs_with_what_a_person_made_of_it_and_joins_who_asks_again(op
         assert (again.data, again.joined, caller.given) == ({"sent": 7}, True, [{"n": 7}])
         with pytest.raises(ConflictError, match="taken by another call"):
             await gate.call("send", {"n": 2}, call_id="c1")
+
+
+async def test_another_agent_cannot_take_it(open_gate: Open) -> None:
+    async with open_gate(tools=[plain()]) as gate:
+        parked = await gate.call("send", {"n": 1}, context=Context(principal="agent:billing"))
+        with pytest.raises(NotAllowedError, match="not made by agent:support"):
+            await gate.remote.claim(parked.call_id, by="agent:support", fence="f1")
+        taken = await gate.remote.claim(parked.call_id, by="agent:billing", fence="f2")
+        assert (taken.status, taken.arguments) == (Status.EXECUTING, b'{"n":1}')
 
 
 async def test_a_no_means_that_it_never_runs(open_gate: Open) -> None:
