@@ -21,7 +21,7 @@ test: check ## everything that must hold before a commit: check, tests, coverage
 	$(BIN)/coverage run -m pytest -n 3 --dist worksteal
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage json --quiet
-	$(BIN)/python tools/check_coverage.py coverage.json
+	$(BIN)/python tools/check_coverage.py coverage.json $$($(PYTHON) tools/components.py --missing)
 
 test-real: bootstrap ## what needs environments of its own: installs of the wheel, pages as printed (a missing program fails)
 	@$(PYTHON) tools/components.py

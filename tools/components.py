@@ -45,8 +45,11 @@ def install(packages: list[str]) -> bool:
     return all(subprocess.run(step, env=environment, check=False).returncode == 0 for step in steps)
 
 
-def main() -> int:
+def main(*wanted: str) -> int:
     packages = missing()
+    if "--missing" in wanted:
+        print(*packages)
+        return 0
     if not packages:
         return 0
     names = " ".join(packages)
@@ -63,4 +66,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -24,7 +24,7 @@ from benchmarks.sqlite_recording import two_changes
 from toolgate import bootstrap
 from toolgate.adapters.sql.rows import moment
 from toolgate.adapters.sqlite.file import prepare
-from toolgate.kernel.event import HASH_BYTES, Draft, genesis, link_all, verify
+from toolgate.kernel.event import Draft, genesis, link_all, verify
 from toolgate.ports.store import Store
 
 PROJECT = "default"
@@ -32,7 +32,7 @@ CHUNK = 30_000
 TASKS = 256
 SAMPLES = 60
 VERIFIED = 10_000
-_COLUMNS = ("project_id", "seq", "type", "at", "call_id", "body", "prev", "hash")
+_COLUMNS = ("project_id", "seq", "type", "at", "call_id", "frame", "content", "prev", "hash")
 _HEAD = """
 INSERT INTO chain_heads (project_id, seq, hash) VALUES ('default', {0}, {1})
 ON CONFLICT (project_id) DO UPDATE SET seq=excluded.seq, hash=excluded.hash
@@ -53,12 +53,16 @@ class Long(NamedTuple):
 def _drafts(count: int) -> Iterator[tuple[datetime, list[Draft]]]:
     """Three events for each call, as long as those of a small call are."""
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    shown = {"payload_summary": PAYLOAD, "behavior": None}
+    shown = {"payload_summary": PAYLOAD}
     claimed = {"approved_by": "policy:auto", "approval_id": None, "attempt": 1}
-    done = {"duration_ms": 0.2, "success": True, "output_summary": PAYLOAD}
+    done = {"duration_ms": 0.2, "success": True}
     for number in range(-(-count // 3)):
         id = str(uuid_utils.uuid7())
-        told: list[Draft] = [("tool.invoked", id, shown), ("tool.started", id, claimed), ("tool.completed", id, done)]
+        told: list[Draft] = [
+            ("tool.invoked", id, {"behavior": None}, shown),
+            ("tool.started", id, claimed, None),
+            ("tool.completed", id, done, {"output_summary": PAYLOAD}),
+        ]
         yield at + timedelta(milliseconds=number), told[: count - 3 * number]
 
 
@@ -67,11 +71,8 @@ def _rows(count: int, seq: int, last: bytes) -> Iterator[list[tuple[Any, ...]]]:
     drafts = _drafts(count)
     while chunk := list(itertools.islice(drafts, CHUNK // 3)):
         links = link_all(chunk, PROJECT, seq, last)
-        seq, last = links[-1][0], links[-1][5]
-        yield [
-            (PROJECT, number, name, at, call_id, hashed[HASH_BYTES:], hashed[:HASH_BYTES], digest)
-            for number, name, at, call_id, hashed, digest in links
-        ]
+        seq, last = links[-1][0], links[-1][7]
+        yield [(PROJECT, *linked) for linked in links]
 
 
 async def _fill_postgres(places: Places, url: str, size: int) -> int:
@@ -85,7 +86,7 @@ async def _fill_postgres(places: Places, url: str, size: int) -> int:
         for rows in _rows(size - seq, seq, last):
             await connection.copy_records_to_table("events", records=rows, columns=_COLUMNS)
         if rows:
-            await connection.execute(_HEAD.format("$1", "$2"), rows[-1][1], rows[-1][7])
+            await connection.execute(_HEAD.format("$1", "$2"), rows[-1][1], rows[-1][8])
         await connection.execute("VACUUM ANALYZE events")
         await connection.execute("CHECKPOINT")
         return max(size - int(seq), 0)
@@ -104,7 +105,7 @@ def _fill_sqlite(path: Path, size: int) -> int:
             kept = [(*row[:3], moment(row[3]), *row[4:]) for row in rows]
             connection.execute("BEGIN")
             connection.executemany(f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({marks})", kept)
-            connection.execute(_HEAD.format("?", "?"), (rows[-1][1], rows[-1][7]))
+            connection.execute(_HEAD.format("?", "?"), (rows[-1][1], rows[-1][8]))
             connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return max(size - int(seq), 0)

@@ -167,7 +167,7 @@ async def test_the_chain_is_verified_and_a_change_behind_it_is_found(scene: Scen
     connection = sqlite3.connect(scene.server.database, timeout=PATIENCE_S)
     with connection:
         connection.execute(
-            "UPDATE events SET body=CAST(replace(body, 'ann', 'eve') AS BLOB) WHERE project_id=? AND type=?",
+            "UPDATE events SET frame=CAST(replace(frame, 'ann', 'eve') AS BLOB) WHERE project_id=? AND type=?",
             (scene.project, "approval.decided"),
         )
     connection.close()

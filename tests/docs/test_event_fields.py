@@ -130,6 +130,21 @@ async def test_every_event_can_be_seen(events: list[Event]) -> None:
     assert {event.type for event in events} == set(EVENTS)
 
 
+CONTENT = frozenset(
+    "payload_summary output_summary response pattern difference message error error_message reason reasons factors "
+    "comment problems progress data".split()
+)
+
+
+async def test_what_was_given_returned_or_said_is_content_and_nothing_else_is(events: list[Event]) -> None:
+    kept = {event.type: set(event._replace(content=None).data) for event in events}
+    told = {event.type: set(event.data) for event in events}
+    assert {name: fields & CONTENT for name, fields in kept.items() if fields & CONTENT} == {}
+    assert {name: told[name] - fields - CONTENT for name, fields in kept.items() if told[name] - fields - CONTENT} == {}
+    text = sections(PAGE, 2)["Event"]
+    assert missing_words(CONTENT, text) == []
+
+
 async def test_every_field_of_every_event_is_documented(events: list[Event]) -> None:
     common = sections(PAGE, 2)["Fields every event of a call carries"]
     said = sections(PAGE, 3)

@@ -92,7 +92,7 @@ def _chains(connection: sqlite3.Connection) -> dict[str, list[Event]]:
     """Every project's events: verified, without a gap, ending at the recorded head."""
     chains: dict[str, list[Event]] = defaultdict(list)
     for row in connection.execute(
-        "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events ORDER BY project_id, seq"
+        "SELECT project_id, seq, type, at, call_id, frame, content, prev, hash FROM events ORDER BY project_id, seq"
     ):
         at = datetime.fromisoformat(row[3]).replace(tzinfo=UTC)
         chains[row[0]].append(Event(row[0], row[1], row[2], at, *row[4:]))

@@ -22,26 +22,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from toolgate.errors import StoreError
 from toolgate.guards.files import sync_folder
+from toolgate.kernel.nonces import Nonces
 
 ENVIRONMENT = "TOOLGATE_KEY"
 FILE_ENVIRONMENT = "TOOLGATE_KEY_FILE"
 KEY_BYTES = 32
 ID_BYTES = 4
 _NONCE_BYTES = 12
-
-
-_nonces: list[bytes] = []
-"""Random and each used once, fetched many at a time. A child process must not use its parent's: see below."""
-
-
-def _more_nonces() -> bytes:
-    fetched = os.urandom(_NONCE_BYTES * 256)
-    made = [fetched[at : at + _NONCE_BYTES] for at in range(0, len(fetched), _NONCE_BYTES)]
-    _nonces.extend(made[1:])
-    return made[0]
-
-
-os.register_at_fork(after_in_child=_nonces.clear)
+_nonces = Nonces(_NONCE_BYTES)
 
 
 class Sealer:
@@ -67,10 +55,7 @@ class Sealer:
 
     def seal(self, data: bytes, row: bytes) -> bytes:
         """Return `data` sealed for this row."""
-        try:
-            nonce = _nonces.pop()
-        except IndexError:
-            nonce = _more_nonces()
+        nonce = _nonces.take()
         return self._head + nonce + self._first.encrypt(nonce, data, row)
 
     def open(self, box: bytes, row: bytes) -> bytes:

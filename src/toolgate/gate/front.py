@@ -360,15 +360,9 @@ class Gate:
             raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
         driver = self._driver
         who = somebody(by)
-        data = {
-            "from": self.mode.value,
-            "to": wanted.value,
-            "by": who.name,
-            "reason": driver.masker.text(reason),
-        }
-        change = Change(
-            project=SYSTEM_PROJECT, at=driver.now(), events=(("mode.changed", None, data),), set_mode=wanted
-        )
+        data = {"from": self.mode.value, "to": wanted.value, "by": who.name}
+        event = ("mode.changed", None, data, {"reason": driver.masker.text(reason)})
+        change = Change(project=SYSTEM_PROJECT, at=driver.now(), events=(event,), set_mode=wanted)
         await driver.commit(change)
         if wanted is Mode.LOCKDOWN:
             await self._lockdown.announce(who.name)

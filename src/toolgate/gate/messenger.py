@@ -90,10 +90,10 @@ class Messenger:
         log.error("channel %s gave up on approval %s; the call stays parked", type(channel).__name__, approval.id)
         told = {
             "channel": type(channel).__name__,
-            "error": self._driver.masker.text(str(error)),
             "attempts": error.attempts,
         }
-        event = tell_approval(approval, "approval.undelivered", told)
+        said = {"error": self._driver.masker.text(str(error))}
+        event = tell_approval(approval, "approval.undelivered", told, said)
         change = Change(project=approval.project, at=self._driver.now(), events=(event,))
         await self._driver.commit(change)
 

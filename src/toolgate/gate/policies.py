@@ -60,8 +60,8 @@ class Policies:
         try:
             policy = self._source.load()
         except PolicyError as error:
-            data = {"kept": self._driver.policy.revision, "by": by, "problems": str(error)[:2000]}
-            await self.tell(("policy.refused", None, data))
+            data = {"kept": self._driver.policy.revision, "by": by}
+            await self.tell(("policy.refused", None, data, {"problems": str(error)[:2000]}))
             raise
         if policy.revision != self._driver.policy.revision:
             await self.follow(policy, by=by)
@@ -70,7 +70,8 @@ class Policies:
     async def follow(self, policy: Policy, *, by: str) -> None:
         """Follow another policy from now on: recorded first, then in force."""
         driver = self._driver
-        await self.tell(("policy.changed", None, {"from": driver.policy.revision, "to": policy.revision, "by": by}))
+        data = {"from": driver.policy.revision, "to": policy.revision, "by": by}
+        await self.tell(("policy.changed", None, data, None))
         driver.policy = policy
 
     async def tell(self, event: Draft) -> None:

@@ -1,6 +1,7 @@
 """The append-only facts: every event name, how a fact is drafted, sealed into its chain and checked.
 
-An event's `body` is the exact bytes that were hashed; readers parse it and never re-encode it.
+An event is a leaf: a frame in the clear, whose exact bytes are hashed, and a commitment to its content in it. Content
+carries a salt of its own, so that it cannot be guessed from the commitment once both were destroyed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolgate.errors import ToolgateError
+from toolgate.kernel.nonces import Nonces
 
 EVENTS: dict[str, str] = {
     "tool.invoked": "A call was received and its tool was looked up. First event of every known tool's call.",
@@ -57,73 +59,107 @@ class ChainError(ToolgateError):
     code = "chain_broken"
 
 
-Draft = tuple[str, str | None, dict[str, Any]]
-"""An event before it has its place in the sequence: its name, its call and its masked data."""
+Draft = tuple[str, str | None, dict[str, Any], dict[str, Any] | None]
+"""An event before it has its place in the sequence: its name, its call, its facts, and its masked content.
+
+Facts are names, ids, times, numbers and digests: they stay for as long as the event does. Content is what people and
+programs said: arguments, results, reasons, error texts. It can be destroyed one day without breaking the chain.
+"""
+
+SALT_BYTES = 16
+_MARKED = b'{"content":"'
+_MARK = len(_MARKED) + 64 + len(b'",')
+"""How long the commitment is at the beginning of a frame."""
 
 
 class Event(NamedTuple):
-    """One fact in one project's sequence."""
+    """One fact in one project's sequence.
+
+    `frame` is the leaf: the exact bytes that were hashed, JSON in the clear, whose first field `content` is the SHA-256
+    of the event's content, if it has any. `content` is a salt of its own, `SALT_BYTES` long, and the content as JSON;
+    None where there is none, or where it was destroyed.
+    """
 
     project: str
     seq: int
     type: str
     at: datetime
     call_id: str | None
-    body: bytes
+    frame: bytes
+    content: bytes | None
     prev: bytes
     hash: bytes
 
     @property
+    def body(self) -> bytes:
+        """The event as readers get it: one JSON object, facts and content together in its `data`."""
+        if not self.frame.startswith(_MARKED):
+            return self.frame
+        clear = b"{" + self.frame[_MARK:]
+        if self.content is None:
+            return clear
+        comma = b"" if clear.endswith(b"{}}") else b","
+        return clear[:-2] + comma + self.content[SALT_BYTES + 1 :] + b"}"
+
+    @property
     def data(self) -> dict[str, Any]:
         """The event's data, parsed anew for each reader."""
-        data: dict[str, Any] = orjson.loads(self.body)["data"]
+        data: dict[str, Any] = _loads(self.body)["data"]
         return data
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether there was content that has been destroyed since."""
+        return self.content is None and self.frame.startswith(_MARKED)
 
 
 def genesis(project: str) -> bytes:
     """The hash before the first event of a project."""
-    return hashlib.sha256(b"toolgate-chain-1\x00" + project.encode()).digest()
+    return _sha256(b"toolgate-chain-2\x00" + project.encode()).digest()
 
 
-HASH_BYTES = 32
 _sha256 = hashlib.sha256
-_dumps = orjson.dumps
+_dumps, _loads = orjson.dumps, orjson.loads
 _OPTIONS = orjson.OPT_UTC_Z
+_salts = Nonces(SALT_BYTES)
 
 
-Link = tuple[int, str, datetime, str | None, bytes, bytes]
-"""A sealed event without its project: seq, type, at, call, exactly what was hashed, and the hash.
-
-What was hashed is the hash before, `HASH_BYTES` long, followed by the body. A plain tuple costs the
-garbage collector nothing, which matters to who keeps many.
-"""
+Link = tuple[int, str, datetime, str | None, bytes, bytes | None, bytes, bytes]
+"""An event without its project, in the order of its fields. A plain tuple costs the garbage collector nothing, which
+matters to who keeps many."""
 
 
 def link(drafts: Sequence[Draft], project: str, at: datetime, seq: int, last: bytes) -> list[Link]:
     """Return the drafts as the events after `seq`, whose hash is `last`; refuse a name that is not in `EVENTS`."""
-    for name, _, _ in drafts:
-        if name not in EVENTS:
-            raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
+    for draft in drafts:
+        if draft[0] not in EVENTS:
+            raise ChainError(f"'{draft[0]}' is not an event name; add it to EVENTS with its meaning.")
     return link_all(((at, drafts),), project, seq, last)
 
 
 def link_all(told: Iterable[tuple[datetime, Sequence[Draft]]], project: str, seq: int, last: bytes) -> list[Link]:
-    """Return drafts of several times as the events after `seq`, each hashed over its exact body."""
+    """Return drafts of several times as the events after `seq`.
+
+    Leaves are hashed as in RFC 6962, and so is the chain: each link is a node of the link before and the leaf.
+    """
     linked: list[Link] = []
     for at, drafts in told:
-        for name, call_id, data in drafts:
+        for name, call_id, facts, said in drafts:
             seq += 1
-            body = {"at": at, "call_id": call_id, "data": data, "project": project, "seq": seq, "type": name}
-            hashed = last + _dumps(body, None, _OPTIONS)
-            last = _sha256(hashed).digest()
-            linked.append((seq, name, at, call_id, hashed, last))
+            content = None
+            frame = {"at": at, "call_id": call_id, "project": project, "seq": seq, "type": name, "data": facts}
+            if said:
+                content = _salts.take() + _dumps(said, None, _OPTIONS)
+                frame = {"content": _sha256(content).hexdigest(), **frame}
+            leaf, prev = _dumps(frame, None, _OPTIONS), last
+            last = _sha256(b"\x01" + prev + _sha256(b"\x00" + leaf).digest()).digest()
+            linked.append((seq, name, at, call_id, leaf, content, prev, last))
     return linked
 
 
 def unlink(project: str, linked: Link) -> Event:
     """Return a link as the event it stands for."""
-    seq, name, at, call_id, hashed, digest = linked
-    return Event(project, seq, name, at, call_id, hashed[HASH_BYTES:], hashed[:HASH_BYTES], digest)
+    return Event(project, *linked)
 
 
 def seal(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> Event:
@@ -131,11 +167,17 @@ def seal(draft: Draft, project: str, seq: int, at: datetime, prev: bytes) -> Eve
     return unlink(project, link((draft,), project, at, seq - 1, prev)[0])
 
 
+def is_linked(event: Event) -> bool:
+    """Whether the event's hash is that of its frame after the hash before it."""
+    return _sha256(b"\x01" + event.prev + _sha256(b"\x00" + event.frame).digest()).digest() == event.hash
+
+
 def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -> int:
-    """Check sequence, links, hashes and columns; return how many events were checked.
+    """Check sequence, links, hashes, columns and content; return how many events were checked.
 
     `after` is the (seq, hash) of the event before the first one; without it the first event must be
-    the project's first. Raises ChainError naming the first event that does not fit.
+    the project's first. Content that was destroyed is no fault; see `Event.is_redacted`. Raises ChainError naming the
+    first event that does not fit.
     """
     seq, prev = after if after is not None else (0, None)
     project: str | None = None
@@ -144,12 +186,14 @@ def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -
         if project is not None and event.project != project:
             raise ChainError(f"Event {event.seq} belongs to project '{event.project}', not to '{project}'.")
         project = event.project
+        if not _is_readable(event):
+            raise ChainError(f"Event {event.seq} of project '{event.project}' was altered: it cannot be read.")
         expected_prev = genesis(event.project) if prev is None else prev
         if event.seq != seq + 1:
             raise ChainError(f"Event {seq + 1} of project '{event.project}' is missing: found {event.seq}.")
         if event.prev != expected_prev:
             raise ChainError(f"Event {event.seq} of project '{event.project}' does not link to the one before it.")
-        if hashlib.sha256(event.prev + event.body).digest() != event.hash:
+        if not is_linked(event):
             raise ChainError(f"Event {event.seq} of project '{event.project}' was altered: its hash differs.")
         _check_columns(event)
         seq, prev = event.seq, event.hash
@@ -157,11 +201,20 @@ def verify(events: Iterable[Event], *, after: tuple[int, bytes] | None = None) -
     return count
 
 
+def _is_readable(event: Event) -> bool:
+    """Whether the parts are bytes, as whoever wrote into the database by hand may not have left them."""
+    content = b"" if event.content is None else event.content
+    return all(isinstance(part, bytes) for part in (event.frame, content, event.prev, event.hash))
+
+
 def _check_columns(event: Event) -> None:
     try:
-        told = orjson.loads(event.body)
-        body = (told["project"], told["seq"], told["type"], told["call_id"], datetime.fromisoformat(told["at"]))
-    except (ValueError, KeyError, TypeError):
-        raise ChainError(f"Event {event.seq} of project '{event.project}' has a body that is not an event.") from None
-    if body != (event.project, event.seq, event.type, event.call_id, event.at):
-        raise ChainError(f"Event {event.seq} of project '{event.project}' shows columns that its body contradicts.")
+        told = _loads(event.frame)
+        clear = (told["project"], told["seq"], told["type"], told["call_id"], datetime.fromisoformat(told["at"]))
+        committed = told.get("content")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ChainError(f"Event {event.seq} of project '{event.project}' has a frame that is not an event.") from None
+    if clear != (event.project, event.seq, event.type, event.call_id, event.at):
+        raise ChainError(f"Event {event.seq} of project '{event.project}' shows columns that its frame contradicts.")
+    if event.content is not None and _sha256(event.content).hexdigest() != committed:
+        raise ChainError(f"Event {event.seq} of project '{event.project}' was altered: its content differs.")

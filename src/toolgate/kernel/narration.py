@@ -10,8 +10,11 @@ from toolgate.kernel.event import Draft
 from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 
 
-def tell(call: Call, name: str, data: dict[str, Any]) -> Draft:
-    """Draft an event about a call. An undo speaks of the call it undoes and names itself beside it."""
+def tell(call: Call, name: str, data: dict[str, Any], content: dict[str, Any] | None = None) -> Draft:
+    """Draft an event about a call. An undo speaks of the call it undoes and names itself beside it.
+
+    `data` are facts, which stay in the clear; `content` is what was given, returned or said.
+    """
     context, call_id = call.context, call.id
     data["tool_name"] = call.tool_name
     data["action_id"] = call_id
@@ -20,7 +23,7 @@ def tell(call: Call, name: str, data: dict[str, Any]) -> Draft:
     if call.undo_of is not None:
         data["action_id"] = call.undo_of
         data["undo_call_id"] = call_id
-    return (name, call_id, data)
+    return (name, call_id, data, content)
 
 
 def is_plainly_told(call: Call) -> bool:
@@ -34,58 +37,26 @@ def is_plainly_told(call: Call) -> bool:
 
 def invoked(call: Call) -> Draft:
     """Draft the first event of a call, which quotes its masked arguments."""
-    summary = summarize(call.shown, len(call.arguments))
-    data = {"payload_summary": summary, "behavior": call.context.behavior}
+    size = len(call.arguments)
+    summary = call.shown if size <= SUMMARY_BYTES else summarize(call.shown, size)
+    data: dict[str, Any] = {"behavior": call.context.behavior}
     if call.context.parent_call_id is not None:
         data["parent_call_id"] = call.context.parent_call_id
-    return tell(call, "tool.invoked", data)
+    return tell(call, "tool.invoked", data, {"payload_summary": summary})
 
 
-def tell_birth(call: Call) -> tuple[Draft, Draft]:
-    """Draft the two events of a call that starts as soon as it is made: what `invoked` and `tell` say, in one go."""
-    context, call_id, name = call.context, call.id, call.tool_name
-    run_id, request_id, size = context.run_id, context.request_id, len(call.arguments)
-    return (
-        (
-            "tool.invoked",
-            call_id,
-            {
-                "payload_summary": call.shown if size <= SUMMARY_BYTES else summarize(call.shown, size),
-                "behavior": context.behavior,
-                "tool_name": name,
-                "action_id": call_id,
-                "pipeline_run_id": run_id,
-                "request_id": request_id,
-            },
-        ),
-        (
-            "tool.started",
-            call_id,
-            {
-                "approved_by": call.approved_by,
-                "approval_id": None,
-                "attempt": 1,
-                "tool_name": name,
-                "action_id": call_id,
-                "pipeline_run_id": run_id,
-                "request_id": request_id,
-            },
-        ),
-    )
-
-
-def tell_approval(approval: Approval, name: str, data: dict[str, Any]) -> Draft:
+def tell_approval(approval: Approval, name: str, data: dict[str, Any], content: dict[str, Any] | None = None) -> Draft:
     """Draft an event about an approval; `request_id` is the approval's id."""
     data["request_id"] = approval.id
     data["correlation_request_id"] = approval.correlation_id
     data["pipeline_run_id"] = approval.run_id
     data["action_id"] = approval.call_id
     data["tool_name"] = approval.tool_name
-    return (name, approval.call_id, data)
+    return (name, approval.call_id, data, content)
 
 
 def fail_event(call: Call, code: str, message: str) -> Draft:
     """Draft the event of a call that ended without success."""
     if call.undo_of is not None:
-        return tell(call, "tool.undo_failed", {"error": message, "error_code": code})
-    return tell(call, "tool.failed", {"error_code": code, "error_message": message})
+        return tell(call, "tool.undo_failed", {"error_code": code}, {"error": message})
+    return tell(call, "tool.failed", {"error_code": code}, {"error_message": message})

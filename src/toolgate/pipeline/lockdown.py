@@ -64,7 +64,7 @@ class Lockdown:
             "still_running": list(frozen.still_running[:LISTED]),
             "still_running_count": len(frozen.still_running),
         }
-        event = ("mode.enforced", None, data)
+        event = ("mode.enforced", None, data, None)
         await driver.commit(Change(project=SYSTEM_PROJECT, at=driver.now(), events=(event,)))
 
     def _is_permitted(self, job: Flight) -> bool:

@@ -63,9 +63,15 @@ class TimelineAnswer(Answer):
 
 
 class ChainedEvent(EventRecord):
-    """An event as it stands in the chain: `hash` is SHA-256 over `prev` and `body`, and `is_sound` says whether."""
+    """An event as it stands in the chain, and whether it is what was chained.
 
-    body: str
+    With SHA-256, `frame` names the hash of `salt` and `content`; `hash` is that of a one, `prev`, and the hash of a
+    zero and `frame`. Salt and content are empty where there is no content, or where it was destroyed.
+    """
+
+    frame: str
+    salt: str
+    content: str
     prev: str
     hash: str
     is_sound: bool

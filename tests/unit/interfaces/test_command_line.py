@@ -59,7 +59,7 @@ async def test_a_whole_chain_verifies_and_an_altered_one_does_not(database: Path
     told = run(app, ["audit", "verify", str(database), "--json"])
     assert json.loads(told.stdout)["ok"] is True
     with sqlite3.connect(database) as connection:
-        connection.execute("UPDATE events SET body=replace(body, 'look', 'lurk') WHERE seq=2")
+        connection.execute("UPDATE events SET frame=replace(frame, 'look', 'lurk') WHERE seq=2")
     connection.close()
     broken = run(app, ["audit", "verify", str(database)])
     assert broken.exit_code == 1

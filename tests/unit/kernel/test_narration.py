@@ -7,14 +7,14 @@ from tests.unit.kernel.samples import a_call, an_approval
 
 from toolgate.kernel.context import Context
 from toolgate.kernel.event import EVENTS
-from toolgate.kernel.narration import fail_event, invoked, tell, tell_approval, tell_birth
+from toolgate.kernel.narration import fail_event, invoked, tell, tell_approval
 from toolgate.kernel.payload import SUMMARY_BYTES
 
 CONTEXT = Context(run_id="run", request_id="req")
 
 
 def test_an_event_of_a_call_names_tool_action_run_and_request() -> None:
-    name, call_id, data = tell(a_call(context=CONTEXT), "tool.started", {"attempt": 1})
+    name, call_id, data, _ = tell(a_call(context=CONTEXT), "tool.started", {"attempt": 1})
     assert (name, call_id) == ("tool.started", "c1")
     assert data == {
         "attempt": 1,
@@ -26,7 +26,7 @@ def test_an_event_of_a_call_names_tool_action_run_and_request() -> None:
 
 
 def test_an_event_of_an_undo_speaks_of_the_call_it_undoes() -> None:
-    _, call_id, data = tell(a_call(id="u1", undo_of="c1", context=CONTEXT), "tool.undone", {})
+    _, call_id, data, _ = tell(a_call(id="u1", undo_of="c1", context=CONTEXT), "tool.undone", {})
     assert call_id == "u1"
     assert (data["action_id"], data["undo_call_id"]) == ("c1", "u1")
 
@@ -44,6 +44,7 @@ def test_an_event_of_an_approval_has_the_approvals_id_as_its_request() -> None:
             "action_id": "c1",
             "tool_name": "edit",
         },
+        None,
     )
 
 
@@ -54,23 +55,22 @@ def test_what_an_event_is_about_cannot_be_overwritten_by_its_data() -> None:
 
 
 def test_a_failed_call_says_its_code_and_message() -> None:
-    name, _, data = fail_event(a_call(), "timeout", "too long")
+    name, _, data, said = fail_event(a_call(), "timeout", "too long")
     assert name == "tool.failed"
-    assert (data["error_code"], data["error_message"]) == ("timeout", "too long")
+    assert (data["error_code"], said) == ("timeout", {"error_message": "too long"})
 
 
 def test_a_failed_undo_has_its_own_event() -> None:
-    name, _, data = fail_event(a_call(id="u1", undo_of="c1"), "undo_failed", "gone")
+    name, _, data, said = fail_event(a_call(id="u1", undo_of="c1"), "undo_failed", "gone")
     assert name == "tool.undo_failed"
-    assert (data["error"], data["error_code"], data["action_id"]) == ("gone", "undo_failed", "c1")
+    assert (said, data["error_code"], data["action_id"]) == ({"error": "gone"}, "undo_failed", "c1")
     assert name in EVENTS
 
 
 @pytest.mark.parametrize("size", [10, SUMMARY_BYTES + 1])
-def test_a_birth_is_told_like_its_two_events_one_by_one(size: int) -> None:
-    context = Context(run_id="r", request_id="q", behavior="b")
-    call = a_call(context=context, arguments=b"1" * size, shown={"a": 1}, approved_by="policy:auto", attempt=1)
-    started = tell(call, "tool.started", {"approved_by": "policy:auto", "approval_id": None, "attempt": 1})
-    told = tell_birth(call)
-    assert told == (invoked(call), started)
-    assert [list(data) for _, _, data in told] == [list(invoked(call)[2]), list(started[2])]
+def test_a_call_is_told_with_what_it_was_given_as_content(size: int) -> None:
+    call = a_call(context=Context(behavior="b", parent_call_id="c0"), arguments=b"1" * size, shown={"a": 1})
+    _, _, facts, content = invoked(call)
+    assert (facts["behavior"], facts["parent_call_id"]) == ("b", "c0")
+    outline = {"truncated": True, "bytes": size, "keys": ["a"]}
+    assert content == {"payload_summary": {"a": 1} if size == 10 else outline}

@@ -66,7 +66,7 @@ def background() -> Iterator[Background]:
 
 
 def happen(store: MemoryStore, count: int = 1) -> None:
-    events: tuple[Draft, ...] = tuple(("tool.progress", "c", {}) for _ in range(count))
+    events: tuple[Draft, ...] = tuple(("tool.progress", "c", {}, None) for _ in range(count))
     store.commit(Change(project="p", at=AT, events=events))
 
 

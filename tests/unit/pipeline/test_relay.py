@@ -15,7 +15,7 @@ from toolgate.adapters.memory.bus import MemoryBus
 from toolgate.adapters.memory.store import EVENTS_PER_CALL, MemoryStore
 from toolgate.errors import StoreError, UsageError
 from toolgate.kernel.change import Change
-from toolgate.kernel.event import Event
+from toolgate.kernel.event import Draft, Event
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.sinks import relay as relays
 from toolgate.pipeline.sinks.minder import Minder
@@ -65,7 +65,7 @@ def background() -> Iterator[Background]:
 
 def happen(store: MemoryStore, relay: Relay, count: int = 1, **data: Any) -> None:
     """What the driver does: write, then stir."""
-    events = tuple(("tool.progress", "c", dict(data)) for _ in range(count))
+    events: tuple[Draft, ...] = tuple(("tool.progress", "c", {}, dict(data)) for _ in range(count))
     store.commit(Change(project="p", at=AT, events=events))
     relay.stir()
 
@@ -101,7 +101,7 @@ async def test_a_rendering_chooses_names_and_what_is_told() -> None:
 
 async def test_a_sink_begins_with_what_happens_after_it_came() -> None:
     sink, store = Sink(), MemoryStore()
-    store.commit(Change(project="p", at=AT, events=(("tool.progress", "c", {}),)))
+    store.commit(Change(project="p", at=AT, events=(("tool.progress", "c", {}, None),)))
     relay = await opened(sink, store)
     happen(store, relay)
     assert await relay.moment()
@@ -473,7 +473,7 @@ async def test_who_insists_takes_the_place_of_a_process_that_died() -> None:
 async def test_whoever_asks_for_a_named_sink_first_opens_it_and_tells_what_it_missed() -> None:
     sink, store = Sink(), MemoryStore()
     await store.open_cursor("p", "audit")
-    store.commit(Change(project="p", at=AT, events=(("tool.progress", "c", {}),)))
+    store.commit(Change(project="p", at=AT, events=(("tool.progress", "c", {}, None),)))
     relay = Relay(sink, store, "p", name="audit")
     assert await relay.insist()
     assert sink.numbers == [1]

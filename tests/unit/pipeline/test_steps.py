@@ -357,7 +357,7 @@ def test_the_last_word_of_a_call_that_did_not_succeed(status: Status, undo_of: s
 def test_a_denied_call_is_told_with_its_reason() -> None:
     change = steps.fail(a_call(), now=NOON, status=Status.DENIED, code="denied", error="no", reason="modes")
     assert change.events[-1][0] == "tool.denied"
-    assert change.events[-1][2]["reason"] == "modes"
+    assert change.events[-1][3] == {"reason": "modes", "message": "no"}
 
 
 def test_a_very_long_error_is_cut() -> None:

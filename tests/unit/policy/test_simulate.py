@@ -76,8 +76,8 @@ def test_what_cannot_be_judged_again_is_counted() -> None:
 
 def test_the_mode_of_then_counts() -> None:
     at = NOW - timedelta(hours=1)
-    told = seal(("mode.changed", None, {"to": "ALERT"}), "_system", 1, at, genesis("_system"))
-    other = seal(("policy.changed", None, {"to": "x"}), "_system", 2, at, told.hash)
+    told = seal(("mode.changed", None, {"to": "ALERT"}, None), "_system", 1, at, genesis("_system"))
+    other = seal(("policy.changed", None, {"to": "x"}, None), "_system", 2, at, told.hash)
     simulation = Simulation(policy("tools: {act: {requires_approval_in_modes: [ALERT]}}"), Timeline([told, other]))
     simulation.replay([recorded(), recorded(created_at=NOW - timedelta(hours=2))])
     assert simulation.changed == 1

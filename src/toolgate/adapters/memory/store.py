@@ -75,7 +75,7 @@ class _Chain:
 
     def _extend(self, linked: list[Link]) -> None:
         self.links.extend(linked)
-        self.seq, self.last = linked[-1][0], linked[-1][5]
+        self.seq, self.last = linked[-1][0], linked[-1][7]
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import EVENTS, HASH_BYTES, ChainError, genesis, link
+from toolgate.kernel.event import EVENTS, ChainError, genesis, link
 
 Key = tuple[str, str]
 Head = tuple[int, bytes]
@@ -49,7 +49,7 @@ class Standing:
             raise ConflictError(f"Call {undo.call_id} is not {state} for undo any more.")
         if change.grant is not None and self.grants.get(uuid_hex(change.grant.id)) != change.grant_expect:
             raise GrantChangedError(f"Grant {change.grant.id} was used or changed meanwhile.")
-        for name, _, _ in change.events:
+        for name, *_ in change.events:
             if name not in EVENTS:
                 raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
         call = change.call
@@ -170,10 +170,9 @@ class Batch:
                 continue
             project, at = change.project, moment(change.at)
             seq, last = ends.get(project) or heads.get(project) or (0, genesis(project))
-            for number, name, _, call_id, hashed, digest in link(change.events, project, change.at, seq, last):
-                rows.append((project, number, name, at, call_id, hashed[HASH_BYTES:], last, digest))
-                seq, last = number, digest
-            ends[project] = (seq, last)
+            linked = link(change.events, project, change.at, seq, last)
+            rows += [(project, number, name, at, *rest) for number, name, _, *rest in linked]
+            ends[project] = (linked[-1][0], linked[-1][7])
         if not rows:
             return None
         self.last_event = rows[-1]

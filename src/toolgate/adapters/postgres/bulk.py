@@ -13,6 +13,7 @@ from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
     CHANGING,
+    EVENT_COLUMNS,
     GRANT_COLUMNS,
     PARAMS,
     UNDO_COLUMNS,
@@ -30,7 +31,7 @@ _TEXT_CASTS = {
     "error_type": "left({}, 100)",
 }
 _KINDS = {
-    **dict.fromkeys(("sealed_params", "sealed_result", "sealed_data", "body", "prev", "hash"), "bytea"),
+    **dict.fromkeys(("sealed_params", "sealed_result", "sealed_data", "frame", "content", "prev", "hash"), "bytea"),
     **dict.fromkeys(("version", "expected", "uses_left"), "int"),
     **dict.fromkeys(("seq", "amount", "execution_time_ms"), "bigint"),
     **dict.fromkeys(("id", "user_id", "pipeline_run_id", "approval_id", "action_id", "decided_by"), "uuid"),
@@ -142,7 +143,6 @@ def columns_of(rows: Sequence[Row]) -> list[list[Any]]:
 
 
 _NEXT, _NULL = "\x1f", "\x1e"
-_EVENT_COLUMNS = ("project_id", "seq", "type", "at", "call_id", "body", "prev", "hash")
 _SAME_ROW = "t.project_id=v.project_id AND t.id=v.id"
 _WHO = " RETURNING {}project_id, {}call_id"
 
@@ -176,8 +176,8 @@ PUT_GRANTS = inserting(
 )
 INSERT_RUNS = inserting("runs", ("id", "project_id", "name", "created_at"), then=" ON CONFLICT DO NOTHING")
 INSERT_RATES = inserting("rate_uses", ("project_id", "key", "at", "amount"))
-INSERT_EVENTS = inserting("events", _EVENT_COLUMNS, packed=True)
-_PUT_HEADS = inserting("chain_heads", ("project_id", "seq", "hash"), first=len(_EVENT_COLUMNS) + 1)
+INSERT_EVENTS = inserting("events", EVENT_COLUMNS, packed=True)
+_PUT_HEADS = inserting("chain_heads", ("project_id", "seq", "hash"), first=len(EVENT_COLUMNS) + 1)
 PUT_EVENTS = (
     f"WITH told AS ({INSERT_EVENTS.sql}) {_PUT_HEADS.sql} "
     "ON CONFLICT (project_id) DO UPDATE SET seq=excluded.seq, hash=excluded.hash"

@@ -11,6 +11,7 @@ from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
+    EVENT_COLUMNS,
     GRANT_COLUMNS,
     UNDO_COLUMNS,
     approval_of,
@@ -32,7 +33,7 @@ _CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions AS t"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
-_EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
+_EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
 _PLACE = ("created_at", 'project_id COLLATE "C"', 'call_id COLLATE "C"')
 """Where a call stands among the others, oldest first."""
 _DEAD = (

@@ -14,7 +14,7 @@ from toolgate.adapters.postgres.link import EVERYTHING, LOST, Connection, Link, 
 from toolgate.adapters.postgres.schema import revision_of
 from toolgate.adapters.postgres.url import Address, read
 from toolgate.adapters.sql import versions
-from toolgate.adapters.sql.rows import event_of
+from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of
 from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.kernel.call import Status
@@ -22,8 +22,8 @@ from toolgate.kernel.event import ChainError, genesis, verify
 
 T = TypeVar("T")
 PAGE = 5000
-_EVENTS = """
-SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events
+_EVENTS = f"""
+SELECT {", ".join(EVENT_COLUMNS)} FROM events
 WHERE project_id=$1 AND seq>$2 ORDER BY seq LIMIT $3
 """
 _CLEAN = r"regexp_replace(detail::text, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g')"
@@ -101,12 +101,13 @@ async def verify_chain(connection: Connection, project: str) -> ChainReport:
     head = await connection.fetchrow(sql, project)
     seq, digest, base_seq, base_hash = head or (0, b"", 0, b"")
     last: tuple[int, bytes] = (base_seq, base_hash if base_seq else genesis(project))
-    count = 0
+    count = redacted = 0
     try:
         while page := await connection.fetch(_EVENTS, project, last[0], PAGE):
             events = [event_of(row) for row in page]
             verify(events, after=last)
             count += len(events)
+            redacted += sum(event.is_redacted for event in events)
             last = (events[-1].seq, events[-1].hash)
         sql = "SELECT min(seq) FROM events WHERE project_id=$1 AND seq<=$2"
         early = await connection.fetchval(sql, project, base_seq)
@@ -116,7 +117,7 @@ async def verify_chain(connection: Connection, project: str) -> ChainReport:
         return ChainReport(project, count, str(error))
     if head is None or last != (seq, digest):
         return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
-    return ChainReport(project, count, None)
+    return ChainReport(project, count, None, redacted)
 
 
 def status_of(url: str) -> dict[str, Any]:

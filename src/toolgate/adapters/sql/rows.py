@@ -340,12 +340,13 @@ def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
     )
 
 
+EVENT_COLUMNS = ("project_id", "seq", "type", "at", "call_id", "frame", "content", "prev", "hash")
+
+
 def event_of(row: Sequence[Any]) -> Event:
-    """The event of a row selected as project_id, seq, type, at, call_id, body, prev, hash."""
-    project, seq, name, at, call_id, body, prev, link = row
-    moment_of = time_of(at)
-    assert moment_of is not None
-    return Event(project, seq, name, moment_of, call_id, body, prev, link)
+    """The event of a row selected as EVENT_COLUMNS."""
+    project, seq, name, at, *rest = row
+    return Event(project, seq, name, _time(at), *rest)
 
 
 GRANT_COLUMNS = (

@@ -29,8 +29,12 @@ class Rekeyed(NamedTuple):
 
 
 class ChainReport(NamedTuple):
-    """What was found in one project's chain; `problem` is None where it verifies."""
+    """What was found in one project's chain; `problem` is None where it verifies.
+
+    `redacted` counts the events whose content was destroyed, which does not break a chain.
+    """
 
     project: str
     events: int
     problem: str | None
+    redacted: int = 0

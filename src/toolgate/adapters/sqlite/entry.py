@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from toolgate.adapters.sql.entry import Entry
-from toolgate.adapters.sql.rows import APPROVAL_COLUMNS, CALL_COLUMNS, CHANGING, GRANT_COLUMNS, PARAMS, UNDO_COLUMNS
+from toolgate.adapters.sql.rows import (
+    APPROVAL_COLUMNS,
+    CALL_COLUMNS,
+    CHANGING,
+    EVENT_COLUMNS,
+    GRANT_COLUMNS,
+    PARAMS,
+    UNDO_COLUMNS,
+)
 from toolgate.adapters.sqlite.bulk import inserting, updating
 
 INSERT_CALL = inserting("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
@@ -17,7 +25,7 @@ PUT_APPROVAL = inserting(
 PUT_UNDO = inserting("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
 PUT_GRANT = inserting("grants", GRANT_COLUMNS, verb="INSERT OR REPLACE")
 INSERT_RUN = inserting("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
-INSERT_EVENT = inserting("events", ("position", "project_id", "seq", "type", "at", "call_id", "body", "prev", "hash"))
+INSERT_EVENT = inserting("events", ("position", *EVENT_COLUMNS))
 INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at", "amount"))
 
 

@@ -11,6 +11,7 @@ from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
+    EVENT_COLUMNS,
     GRANT_COLUMNS,
     UNDO_COLUMNS,
     approval_of,
@@ -35,7 +36,7 @@ _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
 _VERSION = "SELECT version FROM tool_executions WHERE project_id=? AND id=?"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
-_EVENT = "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events"
+_EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
 
 
 class Reader:

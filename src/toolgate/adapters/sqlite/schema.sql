@@ -2,20 +2,6 @@ CREATE TABLE alembic_version (
   version_num VARCHAR(32) NOT NULL,
   CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-CREATE TABLE events (
-  position INTEGER NOT NULL,
-  project_id VARCHAR(128) NOT NULL,
-  seq BIGINT NOT NULL,
-  type VARCHAR(64) NOT NULL,
-  at DATETIME NOT NULL,
-  call_id TEXT,
-  body BLOB NOT NULL,
-  prev BLOB NOT NULL,
-  hash BLOB NOT NULL,
-  CONSTRAINT pk_events PRIMARY KEY (position),
-  CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
-);
-CREATE INDEX ix_events_call_id ON events (call_id);
 CREATE TABLE runs (
   project_id VARCHAR(128) NOT NULL,
   id CHAR(32) NOT NULL,
@@ -213,3 +199,18 @@ CREATE TABLE sink_cursors (
   owner TEXT,
   CONSTRAINT pk_sink_cursors PRIMARY KEY (project_id, sink)
 );
+CREATE TABLE "events" (
+  position INTEGER NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  seq BIGINT NOT NULL,
+  type VARCHAR(64) NOT NULL,
+  at DATETIME NOT NULL,
+  call_id TEXT,
+  frame BLOB NOT NULL,
+  prev BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  content BLOB,
+  CONSTRAINT pk_events PRIMARY KEY (position),
+  CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
+);
+CREATE INDEX ix_events_call_id ON events (call_id);

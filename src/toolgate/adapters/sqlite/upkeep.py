@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from toolgate.adapters.sql.rows import event_of, moment
+from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of, moment
 from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.adapters.sqlite.file import check_current, connect, is_fresh, prepare, revision_of
@@ -52,18 +52,20 @@ def projects_of(path: Path) -> list[str]:
 
 def _verify(connection: sqlite3.Connection, project: str, head: tuple[Any, ...] | None) -> ChainReport:
     last: list[Event] = []
+    redacted = 0
     base = head[2:] if head is not None and head[2] else None
     """The last event that retention removed, if any: the kept ones begin after it."""
 
     def events() -> Iterator[Event]:
+        nonlocal redacted
         rows = connection.execute(
-            "SELECT project_id, seq, type, at, call_id, body, prev, hash FROM events WHERE project_id=? ORDER BY seq",
-            (project,),
+            f"SELECT {', '.join(EVENT_COLUMNS)} FROM events WHERE project_id=? ORDER BY seq", (project,)
         )
         for row in rows:
             event = _readable(row)
             last[:] = [event]
             yield event
+            redacted += event.is_redacted
 
     count = connection.execute("SELECT count(*) FROM events WHERE project_id=?", (project,)).fetchone()[0]
     try:
@@ -73,18 +75,15 @@ def _verify(connection: sqlite3.Connection, project: str, head: tuple[Any, ...] 
     tail = (last[0].seq, last[0].hash) if last else base
     if (None if head is None else head[:2]) != tail:
         return ChainReport(project, count, "the newest events are missing: the chain ends before its recorded head")
-    return ChainReport(project, count, None)
+    return ChainReport(project, count, None, redacted)
 
 
 def _readable(row: tuple[Any, ...]) -> Event:
     """The event of a row; ChainError where somebody put something else into it than we did."""
     try:
-        event = event_of(row)
+        return event_of(row)
     except (TypeError, ValueError):
-        event = None
-    if event is None or not all(isinstance(part, bytes) for part in event[5:]):
-        raise ChainError(f"Event {row[1]} of project '{row[0]}' was altered: it cannot be read.")
-    return event
+        raise ChainError(f"Event {row[1]} of project '{row[0]}' was altered: it cannot be read.") from None
 
 
 def status_of(path: Path) -> dict[str, Any]:

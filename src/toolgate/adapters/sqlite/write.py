@@ -30,7 +30,7 @@ from toolgate.adapters.sqlite.file import LOG_BYTES, PUT_KEYS
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import HASH_BYTES, genesis, link
+from toolgate.kernel.event import genesis, link
 from toolgate.kernel.grant import Grant
 
 _INSERT_HEAD = "INSERT INTO chain_heads (seq, hash, project_id) VALUES (?,?,?)"
@@ -326,13 +326,12 @@ class Writer:
         seq, last = batch.heads.get(project) or self._heads.get(project) or self._head(project)
         assert self._position is not None
         position = self._position + len(batch.events)
-        rows = []
-        for number, name, _, call_id, hashed, digest in link(change.events, project, change.at, seq, last):
-            position += 1
-            rows.append((position, project, number, name, at, call_id, hashed[HASH_BYTES:], last, digest))
-            last = digest
-        batch.events += rows
-        batch.heads[project] = (rows[-1][2], last)
+        linked = link(change.events, project, change.at, seq, last)
+        batch.events += [
+            (position + step, project, number, name, at, *rest)
+            for step, (number, name, _, *rest) in enumerate(linked, 1)
+        ]
+        batch.heads[project] = (linked[-1][0], linked[-1][7])
 
     def _head(self, project: str) -> tuple[int, bytes]:
         row = self._connection.execute("SELECT seq, hash FROM chain_heads WHERE project_id=?", (project,)).fetchone()

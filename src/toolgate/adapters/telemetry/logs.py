@@ -21,7 +21,7 @@ def write_log(change: Change) -> None:
     if call is None or call.undo_of is not None:
         return
     if call.status is Status.EXECUTING:
-        if any(name == "tool.started" for name, _, _ in change.events):
+        if any(name == "tool.started" for name, *_ in change.events):
             log.info("tool_call_started", extra=_told(call, arguments=call.shown))
     elif call.status is Status.COMPLETED:
         log.info("tool_call_completed", extra=_told(call, success=True, latency_ms=call.duration_ms))

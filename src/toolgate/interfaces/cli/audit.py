@@ -37,12 +37,13 @@ def verify(
         reports = verify_chains(existing(database))
     broken = [report for report in reports if report.problem is not None]
     if json:
-        chains = [{"project": report.project, "events": report.events, "problem": report.problem} for report in reports]
+        chains = [report._asdict() for report in reports]
         as_json({"ok": not broken, "chains": chains})
     else:
         for report in reports:
             verdict = "chain verifies" if report.problem is None else f"BROKEN: {report.problem}"
-            typer.echo(printable(f"{report.project}: {report.events} events, {verdict}"))
+            gone = f", the content of {report.redacted} was destroyed" if report.redacted else ""
+            typer.echo(printable(f"{report.project}: {report.events} events, {verdict}{gone}"))
         if not reports:
             typer.echo("No events yet.")
     if broken:

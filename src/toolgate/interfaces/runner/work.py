@@ -232,9 +232,9 @@ class Worker:
 
     def _on_commit(self, change: Change) -> None:
         if change.project == self._local.project:
-            for name, _call_id, data in change.events:
+            for name, _call_id, facts, content in change.events:
                 if name in _HEARD:
-                    self._loop.call_soon_threadsafe(self._hear, name, data)
+                    self._loop.call_soon_threadsafe(self._hear, name, {**facts, **(content or {})})
 
     def _hear(self, name: str, data: dict[str, Any]) -> None:
         """What the journal says of a call at work: shown here, and its progress passed on."""

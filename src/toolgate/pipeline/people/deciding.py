@@ -164,8 +164,8 @@ class Deciding:
             grant, now = found[0], self._driver.now()
             shown = None if reason is None else self._driver.masker.text(reason)
             revoked = grant.revoke(by=by.name, reason=shown, now=now)
-            data = {"grant_id": grant.id, "tool_name": grant.tool_name, "revoked_by": by.name, "reason": shown}
-            event: Draft = ("grant.revoked", None, {**data, "uses": len(grant.used)})
+            data = {"grant_id": grant.id, "tool_name": grant.tool_name, "revoked_by": by.name, "uses": len(grant.used)}
+            event: Draft = ("grant.revoked", None, data, {"reason": shown})
             change = Change(project=grant.project, at=now, grant=revoked, grant_expect=grant.version, events=(event,))
             try:
                 await self._driver.commit(change)
@@ -356,8 +356,7 @@ def _granted(grant: Grant, call: Call) -> Draft:
         "granted_by": grant.granted_by,
         "request_id": grant.approval_id,
         "requester": grant.requester,
-        "pattern": grant.shown,
         "uses": grant.max_uses,
         "expires_at": grant.expires_at,
     }
-    return ("grant.created", call.id, data)
+    return ("grant.created", call.id, data, {"pattern": grant.shown})

@@ -244,7 +244,7 @@ class Undoing:
             "nothing": by_step[Step.NOTHING],
             "by": context.user or context.principal,
         }
-        event = ("run.undone", None, data)
+        event = ("run.undone", None, data, None)
         await self._driver.commit(Change(project=context.project, at=self._driver.now(), events=(event,)))
 
     async def _calls_of(self, project: str, run_id: str) -> list[Call]:

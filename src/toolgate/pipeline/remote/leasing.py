@@ -141,7 +141,7 @@ class Leases:
             if message is not None:
                 told["message"] = masker.text(message)
             renewed = evolve(call.stay(), due_at=now + self._term(call))
-            event = tell(renewed, "tool.progress", told)
+            event = tell(renewed, "tool.progress", {}, told)
             if await self._try(steps.moved(renewed, call, now=now, events=(event,))):
                 return result_of(renewed)
 

@@ -129,19 +129,21 @@ def _told(call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> dict[st
 
 def requested(approval: Approval, size: int) -> Draft:
     """Draft the event that tells of a question."""
-    data = {
+    content = {
         "message": approval.message,
         "payload_summary": summarize(approval.arguments, size),
+        "factors": list(approval.factors),
+        "reasons": list(approval.reasons),
+    }
+    data = {
         "level": approval.level,
         "risk_level": approval.risk,
         "confidence": approval.confidence,
-        "factors": list(approval.factors),
-        "reasons": list(approval.reasons),
         "digest": approval.digest,
         "expires_at": approval.expires_at,
         "quorum": approval.terms.quorum,
     }
-    return tell_approval(approval, "approval.requested", data)
+    return tell_approval(approval, "approval.requested", data, content)
 
 
 def _question(call: Call) -> str:
@@ -168,8 +170,9 @@ def decide(call: Call, approval: Approval, *, approve: bool, by: str, reason: st
 
 def _vote(call: Call, voted: Approval, *, now: datetime) -> Change:
     vote = voted.votes[-1]
-    data = {"voted_by": vote.by, "reason": vote.text, "votes": len(voted.votes), "quorum": voted.terms.quorum}
-    return _step(call.stay(), call.version, voted, now, (tell_approval(voted, "approval.voted", data),))
+    data = {"voted_by": vote.by, "votes": len(voted.votes), "quorum": voted.terms.quorum}
+    event = tell_approval(voted, "approval.voted", data, {"reason": vote.text})
+    return _step(call.stay(), call.version, voted, now, (event,))
 
 
 def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime) -> Change:
@@ -207,12 +210,10 @@ def _decided(closed: Approval, **more: Any) -> Draft:
     data = {
         "decision": closed.status.value,
         "decided_by": closed.decided_by,
-        "reason": closed.reason,
         "digest": closed.digest,
         "votes": [vote.by for vote in closed.votes],
-        **more,
     }
-    return tell_approval(closed, "approval.decided", data)
+    return tell_approval(closed, "approval.decided", data, {"reason": closed.reason, **more})
 
 
 def edit(
@@ -225,8 +226,13 @@ def edit(
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
     answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now)
-    told = {"edited_by": by, "superseded_by": fresh.id, "difference": fresh.difference, "reason": reason}
-    events = (tell_approval(closed, "approval.edited", told), requested(fresh, len(edited.arguments)), *answer.events)
+    told = {"edited_by": by, "superseded_by": fresh.id}
+    said = {"difference": fresh.difference, "reason": reason}
+    events = (
+        tell_approval(closed, "approval.edited", told, said),
+        requested(fresh, len(edited.arguments)),
+        *answer.events,
+    )
     return evolve(answer, approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
 
 
@@ -244,7 +250,7 @@ def comment(call: Call, approval: Approval, *, by: str, text: str, now: datetime
     """Put a person's words beside an undecided question."""
     approval.check_open(at=now)
     told = evolve(approval, comments=(*approval.comments, Note(by, now, text))[-MAX_COMMENTS:])
-    event = tell_approval(told, "approval.commented", {"comment": text, "comment_by": by})
+    event = tell_approval(told, "approval.commented", {"comment_by": by}, {"comment": text})
     return _step(call.stay(), call.version, told, now, (event,))
 
 
@@ -258,7 +264,7 @@ def expire(call: Call, approval: Approval, *, now: datetime) -> Change:
     error = f"Nobody decided before {approval.expires_at.isoformat(timespec='seconds')}; ask again if it still matters."
     ended = evolve(call.to(Status.TIMEOUT), due_at=None, completed_at=now, error=error, error_code="approval_timeout")
     events = (
-        tell_approval(closed, "approval.expired", {"reason": "timeout"}),
+        tell_approval(closed, "approval.expired", {}, {"reason": "timeout"}),
         _refusal(ended, "approval_timeout", error),
     )
     return Change(project=call.project, at=now, call=ended, expect=call.version, approvals=(closed,), events=events)
@@ -293,10 +299,10 @@ def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: date
 def close(approval: Approval, *, reason: str, now: datetime) -> tuple[Approval, Draft]:
     """Close an undecided approval without an answer, because its call ended or it was superseded."""
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=reason)
-    return closed, tell_approval(closed, "approval.expired", {"reason": reason})
+    return closed, tell_approval(closed, "approval.expired", {}, {"reason": reason})
 
 
 def _refusal(call: Call, code: str, message: str) -> Draft:
     if call.undo_of is not None:
-        return tell(call, "tool.undo_failed", {"error": message, "error_code": code})
-    return tell(call, "tool.denied", {"reason": code, "message": message})
+        return tell(call, "tool.undo_failed", {"error_code": code}, {"error": message})
+    return tell(call, "tool.denied", {}, {"reason": code, "message": message})

@@ -38,12 +38,13 @@ def complete(
         artifacts=artifacts,
     )
     data: dict[str, Any] = {"duration_ms": duration_ms, "success": True}
+    content = None
     if call.undo_of is None:
-        data["output_summary"] = summary
+        content = {"output_summary": summary}
         if artifacts or artifact_type is not None:
             data["artifacts_count"] = len(artifacts)
             data["artifact_type"] = artifact_type
-    event = tell(ended, "tool.completed" if call.undo_of is None else "tool.undone", data)
+    event = tell(ended, "tool.completed" if call.undo_of is None else "tool.undone", data, content)
     return Change(
         project=call.project,
         at=now,
@@ -102,7 +103,7 @@ def _last_word(call: Call, code: str, error: str, reason: str | None, duration_m
             draft[2]["duration_ms"] = duration_ms
         return draft
     name = "tool.denied" if call.status is Status.DENIED else "tool.cancelled"
-    return tell(call, name, {"reason": reason or code, "message": error})
+    return tell(call, name, {}, {"reason": reason or code, "message": error})
 
 
 def settle(
@@ -126,7 +127,7 @@ def settle(
         result=result,
         shown_result=shown,
     )
-    event = tell(ended, "tool.settled", {"outcome": status.value, "settled_by": by, "reason": reason})
+    event = tell(ended, "tool.settled", {"outcome": status.value, "settled_by": by}, {"reason": reason})
     return Change(project=call.project, at=now, call=ended, expect=call.version, events=(event,))
 
 
@@ -138,7 +139,7 @@ def late(call: Call, *, now: datetime, summary: dict[str, Any]) -> Change:
 
 def progress(call: Call, *, now: datetime, data: dict[str, Any]) -> Change:
     """A handler reported progress."""
-    event = tell(call, "tool.progress", data)
+    event = tell(call, "tool.progress", {}, data)
     return Change(project=call.project, at=now, events=(event,), durability=Durability.BEHIND)
 
 

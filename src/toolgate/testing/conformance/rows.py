@@ -67,7 +67,7 @@ def an_undo(call_id: str = "c1", **fields: Any) -> UndoRecord:
 
 
 def a_fact(call_id: str | None = "c1", **data: Any) -> Draft:
-    return ("tool.progress", call_id, dict(data))
+    return ("tool.progress", call_id, {}, dict(data))
 
 
 def insert(call: Call, **fields: Any) -> Change:

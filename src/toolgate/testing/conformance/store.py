@@ -135,7 +135,7 @@ class StoreConformance(CursorLaws, EventLaws, GrantLaws, LimitLaws):
         await commit(store, insert(a_call(), events=(a_fact(),)))
         change = insert(
             a_call("c2"),
-            events=(a_fact("c2"), ("tool.sneezed", "c2", {})),
+            events=(a_fact("c2"), ("tool.sneezed", "c2", {}, None)),
             approvals=(an_approval(call_id="c2"),),
             undo=an_undo(),
             reservations=(Reservation(key="k", limit=1, window_s=60),),

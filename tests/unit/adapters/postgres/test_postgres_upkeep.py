@@ -72,7 +72,7 @@ def test_status_and_audit_are_told(postgres_url: str) -> None:
     assert status["calls"] == {"COMPLETED": 3, "AWAITING_APPROVAL": 1}
     assert run("audit", "verify", postgres_url) == {
         "ok": True,
-        "chains": [{"project": "p0", "events": 6, "problem": None}, {"project": "p1", "events": 2, "problem": None}],
+        "chains": [{"project": "p0", "events": 6, "problem": None, "redacted": 0}, {"project": "p1", "events": 2, "problem": None, "redacted": 0}],
     }
     assert run("db", "upgrade", postgres_url)["from"] == status["revision"]
 
@@ -80,7 +80,7 @@ def test_status_and_audit_are_told(postgres_url: str) -> None:
 @pytest.mark.parametrize(
     ("tamper", "problem"),
     [
-        ("UPDATE events SET body=body || ' '::bytea WHERE project_id='p1'", "altered"),
+        ("UPDATE events SET frame=frame || ' '::bytea WHERE project_id='p1'", "altered"),
         ("DELETE FROM events WHERE project_id='p1' AND seq=1", "missing"),
         ("DELETE FROM events WHERE project_id='p1' AND seq=2", "newest events are missing"),
         ("DELETE FROM chain_heads WHERE project_id='p1'", "newest events are missing"),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect
 
 from toolgate.adapters.sql import migrate
+from toolgate.adapters.sql.migrations.versions import r0008_leaves
+from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of
 from toolgate.adapters.sql.tables import metadata
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import ApprovalStatus
+from toolgate.kernel.event import Event, verify
 
 REVISIONS = migrate.revisions()
 
@@ -82,6 +87,68 @@ def test_every_revision_can_be_gone_back_from_and_forward_again(blank: Connectio
     assert migrate.current(blank) == HEAD
     migrate.upgrade(blank)
     assert set(metadata.tables) <= tables(blank)
+
+
+def put_old_events(connection: Connection, count: int, *, base: int = 0) -> list[bytes]:
+    """Events as revision 0007 kept them, after those that retention removed; returns their hashes."""
+    prev = hashlib.sha256(b"toolgate-chain-1\x00p").digest() if not base else b"b" * 32
+    base_hash, hashes = prev if base else None, []
+    for seq in range(base + 1, base + count + 1):
+        data = {"tool_name": "pay", "attempt": 1, "payload_summary": {"iban": f"DE{seq}"}, "reason": None}
+        told = {"at": "2026-01-01T00:00:00Z", "call_id": "c", "data": data, "project": "p", "seq": seq}
+        body = orjson.dumps({**told, "type": "tool.started"})
+        digest = hashlib.sha256(prev + body).digest()
+        row = (seq, "p", seq, "tool.started", "2026-01-01 00:00:00.000000", "c", body, prev, digest)
+        connection.exec_driver_sql("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?)", row)
+        prev = digest
+        hashes.append(digest)
+    head = ("p", base + count, prev, base, base_hash)
+    connection.exec_driver_sql("INSERT INTO chain_heads VALUES (?,?,?,?,?)", head)
+    connection.commit()
+    return hashes
+
+
+def found(connection: Connection) -> list[Event]:
+    rows = connection.exec_driver_sql(f"SELECT {', '.join(EVENT_COLUMNS)} FROM events ORDER BY seq").fetchall()
+    return [event_of(row) for row in rows]
+
+
+@pytest.mark.parametrize("base", [0, 7])
+def test_events_become_leaves_and_can_go_back(blank: Connection, base: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(r0008_leaves, "_PAGE", 2)
+    migrate.upgrade(blank, "0007")
+    hashes = put_old_events(blank, 5, base=base)
+    migrate.upgrade(blank)
+    events = found(blank)
+    assert verify(events, after=(base, b"b" * 32) if base else None) == 5
+    assert events[-1].hash == blank.exec_driver_sql("SELECT hash FROM chain_heads").scalar()
+    assert events[0].data["payload_summary"] == {"iban": f"DE{base + 1}"}
+    assert b"iban" not in events[0].frame
+    assert (events[0].data["attempt"], b"attempt" in events[0].frame) == (1, True)
+    migrate.downgrade(blank, "0007")
+    assert blank.exec_driver_sql("SELECT count(*) FROM events").scalar() == 5
+    migrate.upgrade(blank)
+    assert verify(found(blank), after=(base, b"b" * 32) if base else None) == 5
+    assert len({*hashes, *(event.hash for event in found(blank))}) == 10
+
+
+@pytest.mark.parametrize("revision", ["0007", "0008"])
+def test_a_broken_chain_is_not_made_anew(blank: Connection, revision: str) -> None:
+    migrate.upgrade(blank, "0007")
+    put_old_events(blank, 3)
+    migrate.upgrade(blank, revision)
+    column = "body" if revision == "0007" else "frame"
+    blank.exec_driver_sql(f"UPDATE events SET {column}=CAST(replace({column}, 'pay', 'buy') AS BLOB) WHERE seq=2")
+    with pytest.raises(StoreError, match="event 2 of 'p'"):
+        migrate.upgrade(blank) if revision == "0007" else migrate.downgrade(blank, "0007")
+
+
+def test_a_gap_in_the_events_is_found_before_they_become_leaves(blank: Connection) -> None:
+    migrate.upgrade(blank, "0007")
+    put_old_events(blank, 3)
+    blank.exec_driver_sql("DELETE FROM events WHERE seq=2")
+    with pytest.raises(StoreError, match="Event 2 of project 'p' is missing"):
+        migrate.upgrade(blank)
 
 
 def test_a_revision_of_a_newer_version_is_refused(blank: Connection) -> None:

@@ -319,7 +319,7 @@ def test_a_call_whose_arguments_were_forgotten_can_still_be_read(tables: sqlite3
 
 
 def test_an_event_comes_back_as_it_was_sealed() -> None:
-    event = seal(("tool.progress", "c1", {"x": 1}), "p", 1, NOON, genesis("p"))
+    event = seal(("tool.progress", "c1", {"x": 1}, {"y": 2}), "p", 1, NOON, genesis("p"))
     assert rows.event_of((*event[:3], rows.moment(event.at), *event[4:])) == event
 
 

@@ -82,7 +82,7 @@ def test_a_change_the_database_cannot_hold_is_refused_alone(writer: Writer, path
 
 
 def test_an_event_that_cannot_be_encoded_refuses_its_change_alone(writer: Writer, path: Path) -> None:
-    bad = Change(project="p", at=NOW, events=(("tool.started", None, {"x": object()}),))
+    bad = Change(project="p", at=NOW, events=(("tool.started", None, {"x": object()}, None),))
     group = Group([entry_of(bad, SEALER), new_call("a")])
     writer.write(group)
     assert group.outcomes[0] is not None

@@ -84,7 +84,7 @@ def test_a_database_without_events_has_no_chains(database: Path) -> None:
 ALTERED = "Event 2 of project 'two' was altered"
 BREAKS = {
     "an altered body": (
-        "UPDATE events SET body=CAST(replace(body, '1', '2') AS BLOB) WHERE {}2",
+        "UPDATE events SET frame=CAST(replace(frame, '1', '2') AS BLOB) WHERE {}2",
         "Event 2 of project 'two' was altered",
     ),
     "a removed event": ("DELETE FROM events WHERE {}2", "Event 2"),
@@ -99,8 +99,8 @@ BREAKS = {
         "Event 2 of project 'two' was altered: it cannot be read",
     ),
     "text for bytes": ("UPDATE events SET prev='x' WHERE {}1", "Event 1"),
-    "a number for bytes": ("UPDATE events SET body=7 WHERE {}1", "Event 1"),
-    "no JSON": ("UPDATE events SET body=x'00' WHERE {}1", "Event 1"),
+    "a number for bytes": ("UPDATE events SET frame=7 WHERE {}1", "Event 1"),
+    "no JSON": ("UPDATE events SET frame=x'00' WHERE {}1", "Event 1"),
     "another number": ("UPDATE events SET seq=9 WHERE {}2", "Event 2"),
 }
 
@@ -111,6 +111,12 @@ def test_a_broken_chain_is_named_with_where_it_breaks(used: Path, sql: str, says
     one, two = verify_chains(used)
     assert one == ChainReport("one", 3, None)
     assert says in str(two.problem)
+
+
+def test_destroyed_content_is_counted_and_breaks_nothing(used: Path) -> None:
+    change(used, "UPDATE events SET content=NULL WHERE project_id='two' AND seq=1")
+    (report,) = (report for report in verify_chains(used) if report.project == "two")
+    assert (report.problem, report.redacted) == (None, 1)
 
 
 def test_a_cut_head_is_noticed_although_the_events_are_whole(used: Path) -> None:

@@ -124,8 +124,12 @@ async def test_a_record_can_be_checked_by_whoever_holds_it(house: House) -> None
     assert kept["decided"]["claim"] == "the agent says so"
     assert [one["approval_id"] for one in kept["approvals"]] == [approval]
     for event in kept["events"]:
-        digest = hashlib.sha256(bytes.fromhex(event["prev"]) + event["body"].encode()).hexdigest()
+        leaf = hashlib.sha256(b"\x00" + event["frame"].encode()).digest()
+        digest = hashlib.sha256(b"\x01" + bytes.fromhex(event["prev"]) + leaf).hexdigest()
         assert (digest, event["is_sound"]) == (event["hash"], True)
+        content = bytes.fromhex(event["salt"]) + event["content"].encode()
+        committed = json.loads(event["frame"]).get("content")
+        assert committed == (hashlib.sha256(content).hexdigest() if content else None)
     assert (await house.client("eve").get(f"{P}/tools/p1/record")).status_code == 404
     assert (await house.client("ann").get(f"{P}/tools/other/record")).status_code == 404
 
@@ -154,7 +158,7 @@ async def test_a_chain_that_was_tampered_with_is_noticed(tmp_path: Path) -> None
         for number in range(3):
             await ann.post(f"{P}/tools/execute", json=execute("add", {"left": number, "right": 1}))
         assert (await ann.post(f"{P}/audit/verify")).json()["is_whole"] is True
-        tamper(file, "UPDATE events SET body=replace(body, 'tool.started', 'tool.stopped') WHERE seq=5")
+        tamper(file, "UPDATE events SET frame=replace(frame, 'tool.started', 'tool.stopped') WHERE seq=5")
         assert (await ann.post(f"{P}/audit/verify")).json()["problem"] is None  # behind the mark
         whole = (await ann.post(f"{P}/audit/verify", json={"restart": True})).json()
         assert (whole["verified"], whole["is_whole"]) == (4, False)
@@ -162,7 +166,7 @@ async def test_a_chain_that_was_tampered_with_is_noticed(tmp_path: Path) -> None
         altered = (await house.gate.events(project="demo", after=4, limit=1))[0].call_id
         kept = (await ann.get(f"{P}/tools/{altered}/record")).json()
         assert [event["is_sound"] for event in kept["events"]] == [True, False, True]
-        tamper(file, "UPDATE events SET body=CAST(body AS BLOB) WHERE seq=5")
+        tamper(file, "UPDATE events SET frame=CAST(frame AS BLOB) WHERE seq=5")
         typed = (await ann.post(f"{P}/audit/verify")).json()
         assert "Event 5 of project 'demo' was altered" in typed["problem"]
         tamper(file, "UPDATE events SET at='yesterday' WHERE seq=5")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.chains import Checked
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.timelines import timeline
 from toolgate.kernel.call import Call
-from toolgate.kernel.event import Event
+from toolgate.kernel.event import SALT_BYTES, ChainError, Event, verify
 from toolgate.ports.store import ApprovalQuery
 from toolgate.wire.history import (
     AuditAnswer,
@@ -64,16 +62,21 @@ async def record(ask: Ask) -> CallRecord:
 
 
 def _chained(event: Event) -> ChainedEvent:
-    parts = [part if isinstance(part, bytes) else str(part).encode() for part in (event.prev, event.body, event.hash)]
-    prev, body, hash = parts
-    is_sound = hashlib.sha256(prev + body).digest() == hash
+    try:
+        is_sound = verify([event], after=(event.seq - 1, event.prev)) == 1
+    except ChainError:
+        is_sound = False
+    parts = (event.frame, event.content or b"", event.prev, event.hash)
+    frame, content, prev, hash = (part if isinstance(part, bytes) else str(part).encode() for part in parts)
     return ChainedEvent(
         seq=event.seq,
         type=event.type,
         at=event.at,
         tool_id=event.call_id,
         data=event.data if is_sound else {},  # what somebody else wrote there need not be JSON
-        body=body.decode(errors="replace"),
+        frame=frame.decode(errors="replace"),
+        salt=content[:SALT_BYTES].hex(),
+        content=content[SALT_BYTES:].decode(errors="replace"),
         prev=prev.hex(),
         hash=hash.hex(),
         is_sound=is_sound,
@@ -84,7 +87,7 @@ async def audit(ask: Ask) -> AuditAnswer:
     return _answer(await ask.services.chains.status(ask.services.gate, ask.project))
 
 
-async def verify(ask: Ask) -> AuditAnswer:
+async def check(ask: Ask) -> AuditAnswer:
     services, body = ask.services, ask.body
     return _answer(await services.chains.advance(services.gate, ask.project, now=services.now(), restart=body.restart))
 
@@ -129,7 +132,7 @@ OPERATIONS = (
         method="POST",
         path=_BASE + "/audit/verify",
         summary="Check the next events of the chain",
-        handler=verify,
+        handler=check,
         body=VerifyBody,
         returns=AuditAnswer,
         tag="audit",
