@@ -22,6 +22,7 @@ from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline import steps
@@ -29,6 +30,7 @@ from toolgate.pipeline import steps
 TASKS = 256
 ARG = {"order": "A-1", "amount": 12}
 _mask = Masker()
+_MARKS = Marks.fresh()
 
 
 @toolgate.tool(effects="read", requires_approval=True)
@@ -75,7 +77,7 @@ def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[
     yield asked
     assert asked.call is not None
     approved = steps.decide(
-        asked.call, asked.approvals[0], approve=True, by="alice", reason=None, now=datetime.now(UTC)
+        asked.call, asked.approvals[0], approve=True, by="alice", reason=None, now=datetime.now(UTC), marks=_MARKS
     )
     yield approved
     assert approved.call is not None

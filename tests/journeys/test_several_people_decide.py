@@ -10,10 +10,14 @@ from tests.journeys.scene import Open, names, park
 
 from toolgate import Context, Gate, Policy, Principal, ToolDefinition, ToolOutput
 from toolgate.errors import DecisionConflictError, NotAllowedError, UsageError
+from toolgate.kernel.approval import Note
 from toolgate.kernel.call import Status
+from toolgate.kernel.change import Change
 from toolgate.kernel.context import PrincipalKind
 from toolgate.kernel.event import Event
+from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import ApprovalLevel, ApprovalTerms
+from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.patience import until
 
 RAN: list[Any] = []
@@ -223,3 +227,47 @@ async def test_stricter_terms_after_a_yes_ask_again(open_gate: Open) -> None:
         (second,) = await gate.pending()
         assert (second.id == approval.id, second.terms.quorum) == (False, 2)
         assert RAN == []
+
+
+async def forge(gate: Gate, approval_id: str, **fields: Any) -> None:
+    """What somebody does who can write to the database, and has no key."""
+    store = gate._driver.store
+    (kept,) = await store.approvals(ApprovalQuery(id=approval_id))
+    call = await store.call(kept.project, kept.call_id)
+    assert call is not None
+    altered = (evolve(kept, **fields),)
+    change = Change(project=kept.project, at=kept.created_at, call=call.stay(), expect=call.version, approvals=altered)
+    writing = store.commit(change)
+    if writing is not None:
+        await writing
+
+
+async def test_a_vote_that_nobody_gave_does_not_count(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(quorum=2)) as gate:
+        approval = await park(gate, "pay")
+        await forge(gate, approval.id, votes=(Note("ann", approval.created_at),))
+        with pytest.raises(DecisionConflictError, match="do not carry the mark"):
+            await gate.decide(approval.id, "approve", by="bob")
+        with pytest.raises(DecisionConflictError, match="do not carry the mark"):
+            await gate.approvals.extend(approval.id, 60, by="bob")
+        await gate.decide(approval.id, "reject", by="bob")
+        assert ((await gate.wait(approval.call_id)).status, RAN) == (Status.REJECTED, [])
+
+
+async def test_votes_count_after_more_time_was_given(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()], policy=under(quorum=2)) as gate:
+        approval = await park(gate, "pay")
+        await gate.decide(approval.id, "approve", by="ann")
+        await gate.approvals.extend(approval.id, 600, by="cid")
+        await gate.decide(approval.id, "approve", by="bob")
+        assert ((await gate.wait(approval.call_id)).status, len(RAN)) == (Status.COMPLETED, 1)
+
+
+async def test_a_yes_that_nobody_gave_runs_nothing(open_gate: Open) -> None:
+    async with open_gate(tools=[tool(placement="caller")], policy=under(quorum=1)) as gate:
+        approval = await park(gate, "pay")
+        await gate.decide(approval.id, "approve", by="ann")
+        await forge(gate, approval.id, decided_by="eve", votes=(Note("eve", approval.created_at),))
+        result = await gate.run_here(approval.call_id, RAN.append)
+        assert (result.status, result.error_code, RAN) == (Status.DENIED, "approval_unmarked", [])
+        assert (await told(gate, "approval.decided")).data["mark"]

@@ -12,6 +12,7 @@ import base64
 import binascii
 import contextlib
 import hashlib
+import hmac
 import os
 import stat
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from toolgate.errors import StoreError
 from toolgate.guards.files import sync_folder
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.nonces import Nonces
 
 ENVIRONMENT = "TOOLGATE_KEY"
@@ -40,6 +42,7 @@ class Sealer:
             raise StoreError(f"A sealing key is {KEY_BYTES} bytes, and there must be one.")
         self._ids = [key_id(key) for key in keys]
         self._boxes = {id: AESGCM(key) for id, key in zip(self._ids, keys, strict=True)}
+        self._keys = dict(zip(self._ids, keys, strict=True))
         self._head = self._ids[0]
         self._first = self._boxes[self._head]
         self._more = more
@@ -48,6 +51,21 @@ class Sealer:
     def current(self) -> str:
         """The id of the key that seals, as text."""
         return self._ids[0].hex()
+
+    @property
+    def marks(self) -> Marks:
+        """What marks people's decisions, under keys made from these: a rotated one still checks what it marked."""
+        return Marks(self.current, self._mark_key)
+
+    def _mark_key(self, id: str) -> bytes | None:
+        try:
+            head = bytes.fromhex(id)
+        except ValueError:
+            return None
+        if head not in self._boxes:
+            self._find(head)
+        key = self._keys.get(head)
+        return None if key is None else hmac.digest(key, b"toolgate-mark-1", "sha256")
 
     def knows(self, id: str) -> bool:
         """Whether a key of this id is at hand."""
@@ -72,6 +90,7 @@ class Sealer:
     def _find(self, head: bytes) -> AESGCM | None:
         """A key that was added since: other processes may seal with it already."""
         for key in self._more():
+            self._keys.setdefault(key_id(key), key)
             self._boxes.setdefault(key_id(key), AESGCM(key))
         return self._boxes.get(head)
 

@@ -40,7 +40,8 @@ class Approval:
     """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
 
     What is asked never changes. Who is asked, how long, and what has been said so far may. A `silent` one
-    was not put to anybody by a channel: it waits for people who look.
+    was not put to anybody by a channel: it waits for people who look. `mark` binds votes and answer to a key that is
+    not in the database.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Approval:
     decided_by: str | None = None
     decided_at: datetime | None = None
     reason: str | None = None
+    mark: str | None = None
 
     @property
     def is_pending(self) -> bool:

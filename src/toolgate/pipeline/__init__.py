@@ -169,6 +169,9 @@ class Pipeline:
         if not is_ours and (approval is None or not approval.allows(digest_of(call, nonce=approval.nonce))):
             reason = "what would run is not what was approved"
             return await self._end(call, Status.DENIED, "approval_mismatch", reason)
+        if approval is not None and not driver.store.marks.hold(approval):
+            reason = "its approval does not carry the mark of this gate, so nobody is known to have given it"
+            return await self._end(call, Status.DENIED, "approval_unmarked", reason)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
                 revalidate(tool, call.arguments)

@@ -13,6 +13,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursors
 
@@ -98,6 +99,11 @@ class Store(Cursors, Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether other processes may use the same truth, so that their deaths must be looked for."""
+        ...
+
+    @property
+    def marks(self) -> Marks:
+        """What marks people's decisions, under a key that is not in the database."""
         ...
 
     @property

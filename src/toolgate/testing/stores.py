@@ -12,6 +12,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Store
@@ -36,6 +37,10 @@ class RemoteStore:
     @property
     def is_shared(self) -> bool:
         return self._inner.is_shared
+
+    @property
+    def marks(self) -> Marks:
+        return self._inner.marks
 
     @property
     def mode(self) -> Mode:

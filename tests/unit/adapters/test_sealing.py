@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.kernel.samples import NOW, an_approval
 
 from toolgate.adapters.sealing import ENVIRONMENT, KEY_BYTES, Sealer, key_id, load, new_key
 from toolgate.errors import StoreError
+from toolgate.kernel.approval import ApprovalStatus
+from toolgate.kernel.marks import Marks
+from toolgate.kernel.record import evolve
 
 OLD, NEW = bytes(KEY_BYTES), bytes(range(KEY_BYTES))
 ROW = b"params\x00default\x00c1"
@@ -205,3 +209,25 @@ def test_new_keys_are_keys() -> None:
     made = {new_key() for _ in range(20)}
     assert len(made) == 20
     assert {len(base64.b64decode(key)) for key in made} == {KEY_BYTES}
+
+
+def test_a_decision_marked_under_a_rotated_key_still_holds(key_file: Path) -> None:
+    approval = an_approval().close(ApprovalStatus.APPROVED, at=NOW, by="ann")
+    old = load(put(key_file, text(OLD)), create=False).marks
+    marked = old.put(approval)
+    put(key_file, text(NEW, OLD))
+    new = load(key_file, create=False).marks
+    assert new.hold(marked)
+    remarked = new.put(approval)
+    assert remarked.mark != marked.mark
+    assert old.hold(remarked), "a process that has been open for longer looks into the file again"
+    put(key_file, text(NEW))
+    assert not load(key_file, create=False).marks.hold(marked)
+
+
+def test_the_key_that_marks_is_not_the_one_that_seals() -> None:
+    approval = an_approval().close(ApprovalStatus.APPROVED, at=NOW, by="ann")
+    sealer = Sealer([OLD])
+    forged = Marks(sealer.current, {sealer.current: OLD}.get).put(approval)
+    assert not sealer.marks.hold(forged)
+    assert not sealer.marks.hold(evolve(approval, mark="no hex:00"))

@@ -21,6 +21,7 @@ from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Durability
 from toolgate.kernel.context import Mode
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.policy import SILENCE, Facts, Judgement, Score, Verdict, Word
 from toolgate.kernel.ruling import assess, permit
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS
@@ -32,6 +33,8 @@ from toolgate.pipeline.plan import compile_plan
 from toolgate.pipeline.validate import revalidate, validate
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call, an_approval, an_undo
+
+MARKS = Marks.fresh()
 
 
 def a_tool(**options: Any) -> ToolDefinition:
@@ -198,8 +201,8 @@ def test_a_tools_own_question_is_asked() -> None:
 
 def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
     call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()
-    yes = steps.decide(call, approval, approve=True, by="ann", reason=None, now=NOON)
-    no = steps.decide(call, approval, approve=False, by="ann", reason="bad", now=NOON)
+    yes = steps.decide(call, approval, approve=True, by="ann", reason=None, now=NOON, marks=MARKS)
+    no = steps.decide(call, approval, approve=False, by="ann", reason="bad", now=NOON, marks=MARKS)
     assert yes.call is not None
     assert no.call is not None
     assert (yes.call.status, yes.call.approved_by, yes.approvals[0].status) == (
@@ -217,9 +220,9 @@ def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
 def test_a_decision_after_the_expiry_is_refused() -> None:
     call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()
     with pytest.raises(DecisionConflictError):
-        steps.decide(call, approval, approve=True, by="ann", reason=None, now=approval.expires_at)
+        steps.decide(call, approval, approve=True, by="ann", reason=None, now=approval.expires_at, marks=MARKS)
     with pytest.raises(DecisionConflictError):
-        steps.extend(call, approval, seconds=60, by="ann", now=approval.expires_at)
+        steps.extend(call, approval, seconds=60, by="ann", now=approval.expires_at, marks=MARKS)
 
 
 def test_an_expired_undo_request_is_told_as_a_failed_undo() -> None:

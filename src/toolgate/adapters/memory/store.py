@@ -27,6 +27,7 @@ from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import PRIVATE, Mode
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
@@ -103,6 +104,7 @@ class MemoryStore:
         self.owner = owner
         self._lock = threading.Lock()
         self.mode = Mode.NORMAL
+        self.marks = Marks.fresh()
         self._closed = False
         self._retain = retain
         self._calls: dict[Key, Call] = {}

@@ -59,6 +59,7 @@ class PostgresStore:
         self.mode = Mode.NORMAL
         address = read(url)
         self._sealer = sealing.load_shared(address.key)
+        self.marks = self._sealer.marks
         self.link = Link(address)
         self._clock = clock
         self._lease = Lease(self.link, owner, clock)

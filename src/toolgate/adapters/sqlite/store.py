@@ -71,6 +71,7 @@ class SqliteStore:
             sealed_with = keys_of(reading)
             self._sealer = sealing.load(key_file, create=not sealed_with)
             check_keys(sealed_with, self._sealer)
+            self.marks = self._sealer.marks
             self._reader = Reader(reading, self._sealer)
         except BaseException:
             reading.close()

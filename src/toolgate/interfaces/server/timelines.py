@@ -14,7 +14,7 @@ from toolgate.wire.history import TimelineStep
 
 _UNJUDGED = frozenset({"tool_not_found", "invalid_arguments"})
 _COMMON = frozenset({"tool_name", "action_id", "pipeline_run_id", "request_id", "correlation_request_id"})
-_REFUSED_BY_PEOPLE = frozenset({"approval_denied", "approval_timeout", "approval_mismatch"})
+_REFUSED_BY_PEOPLE = frozenset({"approval_denied", "approval_timeout", "approval_mismatch", "approval_unmarked"})
 _POLICY = "policy:auto"
 Data = dict[str, Any]
 

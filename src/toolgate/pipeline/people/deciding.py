@@ -85,7 +85,8 @@ class Deciding:
             call, approval = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=approve_it)
             now = self._driver.now()
-            change = steps.decide(call, approval, approve=approve_it, by=said.by.name, reason=reason, now=now)
+            marks, by = self._driver.store.marks, said.by.name
+            change = steps.decide(call, approval, approve=approve_it, by=by, reason=reason, now=now, marks=marks)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
@@ -114,8 +115,8 @@ class Deciding:
         shown = self._driver.masker(orjson.loads(encoded))
         while True:
             call, approval = await self._answerable(said)
-            now, by = self._driver.now(), said.by.name
-            change = steps.respond(call, approval, by=by, response=encoded, shown=shown, now=now)
+            now, by, marks = self._driver.now(), said.by.name, self._driver.store.marks
+            change = steps.respond(call, approval, by=by, response=encoded, shown=shown, now=now, marks=marks)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
             if done is not None:
                 return result_of(done, data=orjson.loads(encoded))
@@ -124,10 +125,11 @@ class Deciding:
         """Give people `seconds` from now to decide; raise DecisionConflictError where it is too late."""
         if not 0 < seconds < float("inf"):
             raise UsageError("An approval is extended by a positive number of seconds.")
+        by, marks = said.by.name, self._driver.store.marks
         return await self._change(
             said,
             lambda call, approval: steps.extend(
-                call, approval, seconds=seconds, by=said.by.name, now=self._driver.now()
+                call, approval, seconds=seconds, by=by, now=self._driver.now(), marks=marks
             ),
         )
 
@@ -223,7 +225,8 @@ class Deciding:
             edited_from=approval.id,
             difference=difference(real, restored, driver.mask),
         )
-        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=driver.now())
+        now, marks = driver.now(), driver.store.marks
+        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
 
     async def _revise(self, call: Call, approval: Approval, arguments: Mapping[str, Any]) -> tuple[Call, Approval]:
         """Return the call with other arguments, and its new question.

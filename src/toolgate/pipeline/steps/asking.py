@@ -6,12 +6,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from toolgate.errors import DecisionConflictError
 from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of, plain_question
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
+from toolgate.kernel.marks import Marks
 from toolgate.kernel.narration import tell, tell_approval
 from toolgate.kernel.payload import summarize
 from toolgate.kernel.policy import Stance
@@ -150,33 +152,45 @@ def _question(call: Call) -> str:
     return f"Undo {call.tool_name} ({call.undo_of})?" if call.undo_of else plain_question(call.tool_name)
 
 
-def decide(call: Call, approval: Approval, *, approve: bool, by: str, reason: str | None, now: datetime) -> Change:
+def decide(
+    call: Call, approval: Approval, *, approve: bool, by: str, reason: str | None, now: datetime, marks: Marks
+) -> Change:
     """Record a person's answer; raise DecisionConflictError where it comes second or too late.
 
     A yes counts as one of the votes the terms ask for; the last of them decides. One no ends it.
     """
     approval.check_open(at=now)
     if not approve:
-        return _reject(call, approval, by=by, reason=reason, now=now)
+        return _reject(call, approval, by=by, reason=reason, now=now, marks=marks)
+    _check_votes(approval, marks)
     voted = evolve(approval, votes=(*approval.votes, Note(by, now, reason)))
     if len(voted.votes) < approval.terms.quorum:
-        return _vote(call, voted, now=now)
-    closed = voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason)
+        return _vote(call, marks.put(voted), now=now)
+    closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason))
     due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
     approvers = ", ".join(dict.fromkeys(vote.by for vote in closed.votes))
     decided = evolve(call.to(Status.APPROVED), approved_by=approvers, approved_at=now, due_at=due)
     return _step(decided, call.version, closed, now, (_decided(closed),))
 
 
+def _check_votes(approval: Approval, marks: Marks) -> None:
+    """Count no vote that nobody here took."""
+    if approval.votes and not marks.hold(approval):
+        raise DecisionConflictError(
+            f"The votes on approval {approval.id} do not carry the mark of this gate: they were changed, or given "
+            "under a key that is not here. Nothing is decided on them; cancel the call and ask again."
+        )
+
+
 def _vote(call: Call, voted: Approval, *, now: datetime) -> Change:
     vote = voted.votes[-1]
-    data = {"voted_by": vote.by, "votes": len(voted.votes), "quorum": voted.terms.quorum}
+    data = {"voted_by": vote.by, "votes": len(voted.votes), "quorum": voted.terms.quorum, "mark": voted.mark}
     event = tell_approval(voted, "approval.voted", data, {"reason": vote.text})
     return _step(call.stay(), call.version, voted, now, (event,))
 
 
-def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime) -> Change:
-    closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason=reason)
+def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime, marks: Marks) -> Change:
+    closed = marks.put(approval.close(ApprovalStatus.DENIED, at=now, by=by, reason=reason))
     error = f"Approval was denied by {by}" + (f": {reason}" if reason else ".")
     ended = evolve(
         call.to(Status.REJECTED),
@@ -189,9 +203,11 @@ def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now:
     return _step(ended, call.version, closed, now, (_decided(closed), _refusal(ended, "approval_denied", error)))
 
 
-def respond(call: Call, approval: Approval, *, by: str, response: bytes, shown: Any, now: datetime) -> Change:
+def respond(
+    call: Call, approval: Approval, *, by: str, response: bytes, shown: Any, now: datetime, marks: Marks
+) -> Change:
     """Answer the agent instead of running the call: it ends REJECTED, and its result is the answer."""
-    closed = approval.close(ApprovalStatus.DENIED, at=now, by=by, reason="answered instead of running")
+    closed = marks.put(approval.close(ApprovalStatus.DENIED, at=now, by=by, reason="answered instead of running"))
     error = f"{by} answered instead of letting it run."
     ended = evolve(
         call.to(Status.REJECTED),
@@ -212,12 +228,21 @@ def _decided(closed: Approval, **more: Any) -> Draft:
         "decided_by": closed.decided_by,
         "digest": closed.digest,
         "votes": [vote.by for vote in closed.votes],
+        "mark": closed.mark,
     }
     return tell_approval(closed, "approval.decided", data, {"reason": closed.reason, **more})
 
 
 def edit(
-    call: Call, approval: Approval, edited: Call, fresh: Approval, *, by: str, reason: str | None, now: datetime
+    call: Call,
+    approval: Approval,
+    edited: Call,
+    fresh: Approval,
+    *,
+    by: str,
+    reason: str | None,
+    now: datetime,
+    marks: Marks,
 ) -> Change:
     """Let another question, about the arguments a person changed, take the place of this one, and answer it yes.
 
@@ -225,7 +250,7 @@ def edit(
     """
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
-    answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now)
+    answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks)
     told = {"edited_by": by, "superseded_by": fresh.id}
     said = {"difference": fresh.difference, "reason": reason}
     events = (
@@ -285,13 +310,16 @@ def warn(call: Call, approval: Approval, *, now: datetime) -> Change:
     return _step(evolve(call.stay(), due_at=told.due_at), call.version, told, now, (event,))
 
 
-def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: datetime) -> Change:
+def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: datetime, marks: Marks) -> Change:
     """Move the expiry of an undecided approval to `seconds` from now."""
     approval.check_open(at=now)
+    _check_votes(approval, marks)
     expires_at = now + timedelta(seconds=seconds)
     longer = evolve(
         approval, expires_at=expires_at, warn_at=expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
     )
+    if longer.votes:
+        longer = marks.put(longer)
     event = tell_approval(approval, "approval.extended", {"expires_at": expires_at, "extended_by": by})
     return _step(evolve(call.stay(), due_at=longer.due_at), call.version, longer, now, (event,))
 

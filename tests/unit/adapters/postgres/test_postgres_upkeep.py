@@ -72,7 +72,10 @@ def test_status_and_audit_are_told(postgres_url: str) -> None:
     assert status["calls"] == {"COMPLETED": 3, "AWAITING_APPROVAL": 1}
     assert run("audit", "verify", postgres_url) == {
         "ok": True,
-        "chains": [{"project": "p0", "events": 6, "problem": None, "redacted": 0}, {"project": "p1", "events": 2, "problem": None, "redacted": 0}],
+        "chains": [
+            {"project": "p0", "events": 6, "problem": None, "redacted": 0},
+            {"project": "p1", "events": 2, "problem": None, "redacted": 0},
+        ],
     }
     assert run("db", "upgrade", postgres_url)["from"] == status["revision"]
 

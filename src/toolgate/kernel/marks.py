@@ -1,0 +1,64 @@
+"""Keyed marks on people's decisions: who can write to the database, but has no key, cannot make one.
+
+A mark is the id of a key and an HMAC-SHA256 over everything a yes stands for. Whoever claims a call checks it on the
+approval they have read anyway. The keys are given by the store, which does not keep them in the database.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable
+
+import orjson
+
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.record import evolve
+
+Find = Callable[[str], bytes | None]
+"""Returns the mark key with this id, if it is at hand."""
+
+
+class Marks:
+    """Marks decisions with one key, and checks them with any that is at hand."""
+
+    def __init__(self, current: str, find: Find) -> None:
+        self._current = current
+        self._find = find
+
+    @classmethod
+    def fresh(cls) -> Marks:
+        """Marks under a key that nobody else has and that ends with this process."""
+        key = secrets.token_bytes(32)
+        return cls("process", {"process": key}.get)
+
+    def put(self, approval: Approval) -> Approval:
+        """Return an approval that was voted on or decided with its mark."""
+        key = self._find(self._current)
+        assert key is not None
+        return evolve(approval, mark=_mark(self._current, key, approval))
+
+    def hold(self, approval: Approval) -> bool:
+        """Whether an approval's votes and decision are what was marked, by somebody who has the key."""
+        if approval.mark is None:
+            return False
+        id = approval.mark.partition(":")[0]
+        key = self._find(id)
+        return key is not None and hmac.compare_digest(_mark(id, key, approval), approval.mark)
+
+
+def _mark(id: str, key: bytes, approval: Approval) -> str:
+    covered = (
+        id,
+        approval.id,
+        approval.status,
+        approval.project,
+        approval.call_id,
+        approval.digest,
+        [vote.by for vote in approval.votes],
+        approval.terms.quorum,
+        approval.decided_by,
+        approval.decided_at,
+        approval.expires_at,
+    )
+    return f"{id}:{hmac.digest(key, orjson.dumps(covered), 'sha256').hex()}"

@@ -1,0 +1,61 @@
+"""A mark holds for exactly the decision it was put on, under the key it was put with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.unit.kernel.samples import NOW, an_approval
+
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note
+from toolgate.kernel.marks import Marks
+from toolgate.kernel.record import evolve
+from toolgate.kernel.terms import ApprovalTerms
+
+
+def decided() -> Approval:
+    voted = an_approval(votes=(Note("ann", NOW), Note("bob", NOW)), terms=ApprovalTerms(quorum=2))
+    return voted.close(ApprovalStatus.APPROVED, at=NOW, by="bob", reason="fine")
+
+
+def test_a_mark_holds_for_what_it_was_put_on() -> None:
+    marks = Marks.fresh()
+    assert marks.hold(marks.put(decided()))
+    assert not marks.hold(decided())
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "another approval": {"id": "a2"},
+    "another verdict": {"status": ApprovalStatus.DENIED},
+    "another project": {"project": "q"},
+    "another call": {"call_id": "c2"},
+    "other arguments": {"digest": "e"},
+    "another approver": {"decided_by": "eve"},
+    "another voter": {"votes": (Note("eve", NOW), Note("bob", NOW))},
+    "a vote less": {"votes": (Note("bob", NOW),), "terms": ApprovalTerms(quorum=1)},
+    "a lower quorum": {"terms": ApprovalTerms(quorum=1)},
+    "the voters in another order": {"votes": (Note("bob", NOW), Note("ann", NOW))},
+    "a later end": {"expires_at": NOW + timedelta(days=9)},
+    "an earlier answer": {"decided_at": NOW - timedelta(days=9)},
+    "no mark": {"mark": None},
+    "a mark of nothing": {"mark": ""},
+    "an unknown key": {"mark": "deadbeef:" + "0" * 64},
+    "half a mark": {"mark": "process:"},
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_mark_does_not_hold_for_anything_else(change: dict[str, Any]) -> None:
+    marks = Marks.fresh()
+    assert not marks.hold(evolve(marks.put(decided()), **change))
+
+
+def test_what_a_yes_does_not_stand_for_may_change() -> None:
+    marks = Marks.fresh()
+    marked = marks.put(decided())
+    assert marks.hold(evolve(marked, comments=(Note("cid", NOW, "hm"),), reason="no words", warn_at=None))
+
+
+def test_a_mark_of_another_key_does_not_hold() -> None:
+    assert not Marks.fresh().hold(Marks.fresh().put(decided()))
