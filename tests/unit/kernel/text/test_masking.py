@@ -557,3 +557,26 @@ def test_repeated_texts_are_masked_alike_and_only_some_are_remembered(monkeypatc
 def test_a_key_block_without_a_key_stays(body: str) -> None:
     text = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
     assert Masker().text(text) == text
+
+
+BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"{BEGIN}\nkey: a-b <x>\n{END}", f"{BEGIN}\n***{END}"),
+        (f"{BEGIN}\\nMIIE+/=x\\n{END}", f"{BEGIN}\\n***{END}"),
+        (f"{BEGIN}\nProc-Type: 4,ENCRYPTED\nDEK-Info: A\n\nMIIEvQIBADANBgkqhk\nabc", f"{BEGIN}\n***"),
+        (f"{BEGIN}\nMIIEvQIBADANBgkqhk\\nabc, and on", f"{BEGIN}\n***, and on"),
+        (f"{BEGIN} is how it begins", f"{BEGIN} is how it begins"),
+        (f"{BEGIN}{END}", f"{BEGIN}{END}"),
+    ],
+)
+def test_a_key_block_is_masked_whole_or_as_far_as_it_goes(before: str, after: str) -> None:
+    assert Masker().text(before) == after
+
+
+def test_many_beginnings_of_key_blocks_are_read_once() -> None:
+    text = f"{BEGIN}\n" + "Version: " * 20_000 + "\n" * 20_000 + BEGIN * 20_000
+    assert Masker().text(text) == text

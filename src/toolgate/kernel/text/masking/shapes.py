@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
+from toolgate.kernel.text.masking.key_blocks import mask_key_blocks
 from toolgate.kernel.text.masking.keys import (
     MASK,
     Style,
@@ -87,18 +88,13 @@ _RUN: Final = b"a" * 20
 _RUNS: Final = bytes(97 if code < 128 and (chr(code).isalnum() or chr(code) in "_-") else 32 for code in range(256))
 _BEFORE_RUN: Final = 64
 
-_PEM: Final = lazy_pattern(
-    r"(?P<head>-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\+[nr])*+)"
-    r"(?:(?P<whole>(?:(?!-----)[\s\S])++)(?=-----END )"
-    r"|(?P<cut>(?:(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}\s*+)*+[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*+))"
-)
 _PPK: Final = lazy_pattern(r"(Private-Lines: [0-9]{1,4}\s{1,2})((?:[A-Za-z0-9+/=]{1,76}\s{1,2})+)")
 
 
 def mask_shapes(text: str) -> str:
     """Replace every well-known token and private key block in the text."""
     if "PRIVATE KEY" in text:
-        text = _PEM.sub(_mask_pem, text)
+        text = mask_key_blocks(text)
     near = near_runs(text)
     if not near:
         return text
@@ -122,13 +118,6 @@ def near_runs(text: str) -> str:
         near.append(raw[max(0, at - _BEFORE_RUN) : stop])
         at = runs.find(_RUN, stop)
     return b" ".join(near).decode()
-
-
-def _mask_pem(match: re.Match[str]) -> str:
-    body = match["whole"]
-    if body is not None and (not any(map(str.isalnum, body)) or is_placeholder(body)):
-        return match.group()
-    return f"{match['head']}{MASK}"
 
 
 # Read backwards, a key is the word after an operator: the search can then skip from operator to operator.

@@ -10,7 +10,7 @@ from typing import Final
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
 from toolgate.kernel.text.masking.keys import MASK, is_placeholder
 
-_URL: Final = lazy_pattern(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*+")
+_URL: Final = lazy_pattern(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*")
 _SPILLED: Final = lazy_pattern(
     r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
 )
