@@ -33,7 +33,6 @@ from toolgate.ports.threads import Threads
 REDIS = ("redis://", "rediss://")
 EXTRAS = {
     "asyncpg": "postgres",
-    "fastapi": "server",
     "jinja2": "server",
     "jwt": "server",
     "limits": "server",
@@ -41,6 +40,7 @@ EXTRAS = {
     "pydantic_ai": "agent",
     "pydantic_settings": "server",
     "redis": "redis",
+    "starlette": "server",
     "uvicorn": "server",
     "websockets": "server",
 }
