@@ -12,7 +12,7 @@ from toolgate.errors import ConflictError, NotFoundError, ToolgateError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.delivery import Courier
 from toolgate.interfaces.runner.holding import Hold
-from toolgate.interfaces.runner.ledger import Delivery, Entry, Ledger, Taken
+from toolgate.interfaces.runner.ledger import Delivery, Ledger, SignalRecord, Taken
 from toolgate.interfaces.runner.local import LocalGate
 from toolgate.interfaces.runner.notices import Kind, Notice, Tell
 from toolgate.interfaces.runner.signals import Recall, Signal, printable
@@ -97,9 +97,9 @@ class Worker:
             result = await self._outcome(job, doing)
             await asyncio.sleep(0)  # so that its beginning is told before its end
         except ConflictError as error:  # the id is another call's: reporting would end that one
-            entry = self._ledger.entry(tool_id)
-            if entry is not None:
-                self._ledger.close_entry(entry, Delivery.REFUSED, "another call's id")
+            record = self._ledger.open_signal(tool_id)
+            if record is not None:
+                self._ledger.close_signal(record, Delivery.REFUSED, "another call's id")
             self._ignore(job.hold.signal, printable(str(error)))
             return
         finally:
@@ -191,17 +191,17 @@ class Worker:
     async def recover(self) -> int:
         """Look after what an earlier runner left: deliver what ended, go on with what can. Returns how many."""
         await self._local.gate.recover()
-        left = self._ledger.open_entries()
-        for entry in left:
-            await self._recover(entry)
+        left = self._ledger.open_signals()
+        for record in left:
+            await self._recover(record)
         return len(left)
 
-    async def _recover(self, entry: Entry) -> None:
-        made = await self.courier.made_here(entry.tool_id, entry.undo_of)
+    async def _recover(self, record: SignalRecord) -> None:
+        made = await self.courier.made_here(record.tool_id, record.undo_of)
         if made is None or made.is_final:
-            self.courier.bring(entry.tool_id)
+            self.courier.bring(record.tool_id)
             return
-        signal = entry.signal
+        signal = record.signal
         self._begin(signal, self._local.gate.wait(made.id, project=self._local.project))
         job = self._jobs[signal.tool_id]
         job.hold.until = 0.0  # it is ours again when the server says so, and not before
