@@ -43,7 +43,7 @@ from toolgate.pipeline.people.undoing import Undoing, UndoReport
 from toolgate.pipeline.plan import NO_OPTIONS, Options
 from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.remote.leasing import Leases
-from toolgate.pipeline.remote.working import Work
+from toolgate.pipeline.remote.orders import Orders
 from toolgate.pipeline.sinks.relay import Tally
 from toolgate.pipeline.time.clockwork import Clockwork
 from toolgate.pipeline.time.recovery import Recovery
@@ -113,7 +113,7 @@ class Gate:
         self.calls = Calls(self._driver)
         self.approvals = Approvals(self._driver, self._deciding, self._parked, self._check_open)
         self.grants = Grants(self._driver, self._deciding, self._check_open)
-        self.remote = Remote(self._leases, Work(self._driver, self._flights, self._leases), self._check_open)
+        self.remote = Remote(self._leases, Orders(self._driver, self._flights, self._leases), self._check_open)
         self.host = Host(self._driver, self._policies, self._undoing, self._messenger, self._check_open)
         self._lockdown = Lockdown(self._driver, self._flights)
         sweeper = Sweeper(self._driver, self._parked.offer, self._recovery, self._leases, self._lockdown)
