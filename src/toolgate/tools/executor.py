@@ -37,10 +37,10 @@ from toolgate.ports.sink import Sink
 from toolgate.tools.approval import ApprovalService, get_approval_service
 from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action, ToolDefinition, ToolOutput, action_of
-from toolgate.tools.desk import ServiceChannel
 from toolgate.tools.events import render, render_all
 from toolgate.tools.keeping import Keeping
 from toolgate.tools.registry import ToolRegistry, get_tool_registry
+from toolgate.tools.service_channel import ServiceChannel
 from toolgate.tools.undo import UndoKeeper
 
 log = logging.getLogger("toolgate.tools")
