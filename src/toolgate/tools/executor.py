@@ -41,7 +41,7 @@ from toolgate.tools.events import render, render_all
 from toolgate.tools.keeping import Keeping
 from toolgate.tools.registry import ToolRegistry, get_tool_registry
 from toolgate.tools.service_channel import ServiceChannel
-from toolgate.tools.undo import UndoKeeper
+from toolgate.tools.undo import AnyUndoStore
 
 log = logging.getLogger("toolgate.tools")
 
@@ -101,7 +101,7 @@ class ToolExecutor:
         *,
         config: ToolExecutorConfig | None = None,
         event_sink: Sink | None = None,
-        undo_store: UndoKeeper | None = None,
+        undo_store: AnyUndoStore | None = None,
         approval_service: Any = None,
         gate: Gate | None = None,
         project: str | None = None,

@@ -299,7 +299,7 @@ class SqliteStore:
             connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
-        others = self._reading.owners_elsewhere(self.owner, status)
+        others = self._reading.other_owners(self.owner, status)
         if status is Status.AWAITING_APPROVAL:
             others = [owner for owner in others if owner is not None]
         dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]
