@@ -109,8 +109,8 @@ def open(  # `toolgate.open` is the name users type
         masker=Masker(secrets),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
-        tally=metrics.hear,
-        sink_tally=metrics.hear_sink,
+        tally=metrics.count,
+        sink_tally=metrics.count_sink,
     )
     edges.gate = sandbox.gate = worker.gate = gate
     return gate

@@ -71,7 +71,7 @@ class Resident:
         self._again: set[Key] = set()
         self._accepting: set[Key] = set()
         self._sweeping: asyncio.Task[None] | None = None
-        self._stop_hearing: Callable[[], None] | None = None
+        self._leave: Callable[[], None] | None = None
 
     @property
     def at_work(self) -> int:
@@ -81,7 +81,7 @@ class Resident:
     async def begin(self, host: Host) -> None:
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self._stop_hearing = self._gate.host.on_hint(self._on_hint)
+        self._leave = self._gate.host.on_hint(self._on_hint)
         self._sweeping = self._loop.create_task(self._sweep(), name="toolgate-agent")
 
     async def accept(self, turn: Turn) -> Run:
@@ -149,8 +149,8 @@ class Resident:
                 continue  # never made, or running elsewhere: it ends by itself
 
     async def close(self) -> None:
-        if self._stop_hearing is not None:
-            self._stop_hearing()
+        if self._leave is not None:
+            self._leave()
         tasks = [*self._tasks.values(), *([] if self._sweeping is None else [self._sweeping])]
         for task in tasks:
             task.cancel()

@@ -180,7 +180,7 @@ class Connection:
         return b"".join(parts)
 
     @asynccontextmanager
-    async def listen(
+    async def open_stream(
         self, path: str, query: Mapping[str, Any], *, last_id: int | None, silence_s: float
     ) -> AsyncIterator[httpx2.EventSource]:
         """Open an event stream; its events as they come. Raises when nothing comes for `silence_s`."""

@@ -114,7 +114,7 @@ class EventStream:
             await asyncio.sleep(pause_s)
 
     async def _connected(self) -> AsyncGenerator[StreamEvent, None]:
-        async with self._connection.listen(
+        async with self._connection.open_stream(
             self._path, self._query, last_id=self.last_id, silence_s=self._silence_s
         ) as source:
             self.is_connected = True

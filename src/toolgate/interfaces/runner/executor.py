@@ -50,7 +50,7 @@ class SignalExecutor:
         self._tell = tell
         self._running: dict[str, RunningSignal] = {}
         self._loop = asyncio.get_running_loop()
-        self._unwatch = local.gate.host.on_change(self._on_commit)
+        self._leave = local.gate.host.on_change(self._on_commit)
         self.courier = Courier(local, ledger, server, tell)
         self.is_stopping = False
 
@@ -224,7 +224,7 @@ class SignalExecutor:
 
     async def close(self) -> None:
         """Let go of what is left; the journal knows it."""
-        self._unwatch()
+        self._leave()
         tasks = [running.task for running in self._running.values() if running.task is not None]
         for task in tasks:
             task.cancel()

@@ -103,7 +103,7 @@ class Stream:
         self._letters.append(letter)
         self._listener.wake()
 
-    def hear(self, session_id: str, frame: bytes) -> None:
+    def note_message(self, session_id: str, frame: bytes) -> None:
         if self._session_id in (None, session_id):
             self.post(lambda: _ready(frame))
 
