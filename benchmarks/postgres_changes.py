@@ -20,8 +20,8 @@ from tests.postgres import KEY, Cluster
 from toolgate.adapters.postgres.bus import PostgresBus
 from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.adapters.sealing import load_shared
-from toolgate.adapters.sql.entry import entry_of
 from toolgate.adapters.sql.rows import CALL_COLUMNS, Row, time_of, uuid_hex
+from toolgate.adapters.sql.write_set import write_set_of
 from toolgate.ports.bus import Hint
 
 TASKS = 256
@@ -54,12 +54,12 @@ async def run_store(url: str, *, calls: int, notify: bool) -> float:
 
 def ready_made(count: int) -> list[Row]:
     """Rows of calls that differ in their ids alone."""
-    entry = entry_of(next(iter(two_changes())), load_shared(None))
-    assert entry.insert is not None
+    write_set = write_set_of(next(iter(two_changes())), load_shared(None))
+    assert write_set.insert is not None
     rows = []
     for _ in range(count):
         id = str(uuid_utils.uuid7())
-        row = dict(zip(CALL_COLUMNS, entry.insert, strict=True)) | {"id": uuid_hex(id), "call_id": id}
+        row = dict(zip(CALL_COLUMNS, write_set.insert, strict=True)) | {"id": uuid_hex(id), "call_id": id}
         rows.append(tuple(time_of(value) if name.endswith("_at") else value for name, value in row.items()))
     return rows
 

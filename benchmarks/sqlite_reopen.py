@@ -17,9 +17,9 @@ import uuid_utils
 
 import toolgate
 from toolgate.adapters import sealing
-from toolgate.adapters.sql.entry import entry_of
-from toolgate.adapters.sqlite.entry import INSERT_CALL, INSERT_EVENT
+from toolgate.adapters.sql.write_set import write_set_of
 from toolgate.adapters.sqlite.file import connect
+from toolgate.adapters.sqlite.statements import INSERT_CALL, INSERT_EVENT
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
@@ -51,7 +51,7 @@ def make(path: Path, *, finished: int, pending: int) -> None:
             due_at=now + timedelta(hours=1) if waits else None,
             completed_at=None if waits else now,
         )
-        row = entry_of(Change(project="default", at=now, call=call), sealer).insert
+        row = write_set_of(Change(project="default", at=now, call=call), sealer).insert
         INSERT_CALL.write(connection, [row or ()])
         for seq in (number * 2 + 1, number * 2 + 2):
             event = (seq, "default", seq, "tool.invoked", now.isoformat(" ")[:26], call.id, b"{}" * 170, b"p" * 32)

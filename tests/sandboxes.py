@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from toolgate.adapters.runners.sandbox.keeper import landlock_version
 from toolgate.adapters.runners.sandbox.landlock import OLDEST
+from toolgate.adapters.runners.sandbox.supervisor import landlock_version
 
 CAN_CONFINE = shutil.which("bwrap") is not None or landlock_version() >= OLDEST
 needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

@@ -1,4 +1,4 @@
-"""Refuse source files that are too long, file names that hide what they hold, and merges left half done."""
+"""Refuse source files that are too long, names that hide what they hold, and merges left half done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 LONGEST = 500
 VAGUE = re.compile(r"^_*(utils?|helpers?|common|misc)_*$|_v\d+$")
+COMMON = re.compile(r"^class (Entry|Report|Work|Worker|Job|Desk)\b", re.MULTILINE)
 UNMERGED = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
 FOLDERS = ("src", "tests", "tools", "benchmarks", "examples")
 
@@ -28,6 +29,17 @@ def complaints(root: Path) -> Iterator[str]:
                 yield f"{name}: {length} lines, the limit is {LONGEST}; split it by noun."
 
 
+def shared_names(root: Path) -> Iterator[str]:
+    """Yield one line for each common word that names a class in more than one file."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((root / "src").rglob("*.py")):
+        for name in COMMON.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(name, []).append(str(path.relative_to(root)))
+    for name, places in sorted(found.items()):
+        if len(places) > 1:
+            yield f"{', '.join(places)}: each has a class `{name}`; give each a name of its own."
+
+
 def unmerged(root: Path) -> Iterator[str]:
     """Yield one line for each page or program that still has the marks of a merge."""
     for pattern in ("*.md", "docs/**/*.md", *(f"{folder}/**/*.py" for folder in FOLDERS)):
@@ -38,7 +50,7 @@ def unmerged(root: Path) -> Iterator[str]:
 
 def main() -> int:
     root = Path(__file__).resolve().parent.parent
-    found = [*complaints(root), *unmerged(root)]
+    found = [*complaints(root), *shared_names(root), *unmerged(root)]
     print("\n".join(found) or f"File names and lengths hold (limit {LONGEST} lines).")
     return 1 if found else 0
 

@@ -33,7 +33,6 @@ from toolgate.ports.threads import Threads
 REDIS = ("redis://", "rediss://")
 EXTRAS = {
     "asyncpg": "postgres",
-    "fastapi": "server",
     "jinja2": "server",
     "jwt": "server",
     "limits": "server",
@@ -41,6 +40,7 @@ EXTRAS = {
     "pydantic_ai": "agent",
     "pydantic_settings": "server",
     "redis": "redis",
+    "starlette": "server",
     "uvicorn": "server",
     "websockets": "server",
 }
@@ -96,8 +96,8 @@ def open(  # `toolgate.open` is the name users type
     if built_in_tools:
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
     store, bus = connect(url, redis=redis)
-    crew = _Crew(url, store, bus)
-    away: dict[str, Runner] = {Placement.WORKER.value: crew} if _has_workers(url, workers) else {}
+    worker = _WorkerRunner(url, store, bus)
+    away: dict[str, Runner] = {Placement.WORKER.value: worker} if _has_workers(url, workers) else {}
     gate = Gate(
         store=store,
         bus=bus,
@@ -109,10 +109,10 @@ def open(  # `toolgate.open` is the name users type
         masker=Masker(secrets),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
-        tally=metrics.hear,
-        sink_tally=metrics.hear_sink,
+        tally=metrics.count,
+        sink_tally=metrics.count_sink,
     )
-    edges.gate = sandbox.gate = crew.gate = gate
+    edges.gate = sandbox.gate = worker.gate = gate
     return gate
 
 
@@ -169,7 +169,7 @@ class _Sandbox:
             await self._runner.close()
 
 
-class _Crew:
+class _WorkerRunner:
     """The worker runner, made when something is to run at a worker: most gates never need one."""
 
     def __init__(self, url: str, store: Store, bus: Bus) -> None:

@@ -96,7 +96,7 @@ async def test_a_run_of_an_open_gate_is_no_orphan(file: Path, threads: Threads) 
     assert [run.id for run in await threads.orphans()] == ["r1"]
 
 
-async def test_a_closed_keeper_says_so(file: Path, threads: Threads) -> None:
+async def test_closed_threads_say_so(file: Path, threads: Threads) -> None:
     await threads.save(a_run())
     await threads.close()
     with pytest.raises(StoreError, match="cannot be read"):

@@ -19,7 +19,7 @@ from toolgate.kernel.event import EVENTS
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import Placement, Thresholds
 from toolgate.pipeline import flight, plan
-from toolgate.pipeline.remote import leasing, working
+from toolgate.pipeline.remote import leasing, orders
 
 RETAINED: int = inspect.signature(memory.MemoryStore).parameters["retain"].default
 PAGES = sorted((ROOT / "docs" / "explanation").glob("*.md"))
@@ -71,7 +71,7 @@ def test_numbers_are_those_of_the_code(page: str, sentence: str) -> None:
 
 
 def test_a_lease_is_renewed_as_often_as_the_drawing_says() -> None:
-    assert working.RENEWALS == 3
+    assert orders.RENEWALS == 3
     assert "loop every third of the lease" in read("docs/explanation/workers.md")
 
 

@@ -250,12 +250,12 @@ async def run_at_a_worker(url: str) -> None:
         return "done"
 
     async with toolgate.open(url, tools=[remote]) as asking, toolgate.open(url, tools=[remote], workers=True) as there:
-        crew: Any = there.host.runner("worker")
+        runner: Any = there.host.runner("worker")
 
         async def take(order: Order) -> None:
             await there.remote.work(order.call_id, by="w", project=order.project, lease_s=5)
 
-        working = asyncio.create_task(crew.dispatcher.deliver({"default"}, take, concurrency=2))
+        working = asyncio.create_task(runner.dispatcher.deliver({"default"}, take, concurrency=2))
         async with asyncio.timeout(PATIENCE_S):
             assert (await asking.call("remote", {})).unwrap() == "done"
         working.cancel()

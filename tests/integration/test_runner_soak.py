@@ -23,7 +23,7 @@ KILLS = times(30)
 FINAL = ("COMPLETED", "FAILED", "UNKNOWN", "CANCELLED", "DENIED")
 
 
-class Work:
+class Load:
     """Asks for marks and peeks all the time, whether somebody is there or not, and remembers what it asked for."""
 
     def __init__(self, server: HatchedServer) -> None:
@@ -56,29 +56,29 @@ async def test_whoever_is_killed_nothing_runs_twice_and_every_end_is_true(tmp_pa
     runners = [RunnerProcess(server, tmp_path / name) for name in ("one", "two")]
     for runner in runners:
         await runner.start()
-    work = Work(server)
-    asking = asyncio.ensure_future(work.run())
+    load = Load(server)
+    asking = asyncio.ensure_future(load.run())
     for _ in range(KILLS):
         await asyncio.sleep(random.uniform(0.05, 1.5))
         victim: Any = random.choice([*runners, server])
         await victim.kill()
         await asyncio.sleep(random.choice([0, 0.3]))
         await victim.start()
-    work.is_over = True
+    load.is_over = True
     await asking
-    ends = await _ends(server, work)
+    ends = await _ends(server, load)
     for runner in runners:
         await runner.stop()
     await server.stop()
     tally["kills"] += KILLS
     tally["calls"] += len(ends)
-    tally["effects"] += _judge(work, runners, ends)
+    tally["effects"] += _judge(load, runners, ends)
 
 
-async def _ends(server: HatchedServer, work: Work) -> dict[str, str]:
+async def _ends(server: HatchedServer, load: Load) -> dict[str, str]:
     ends: dict[str, str] = {}
     async with server.client("ann") as ann:
-        for name in work.asked:
+        for name in load.asked:
 
             async def is_over(name: str = name) -> bool:
                 ends[name] = (await ann.get(f"{P}/tools/{name}")).json()["internal_status"]
@@ -88,14 +88,14 @@ async def _ends(server: HatchedServer, work: Work) -> dict[str, str]:
     return ends
 
 
-def _judge(work: Work, runners: list[RunnerProcess], ends: dict[str, str]) -> int:
+def _judge(load: Load, runners: list[RunnerProcess], ends: dict[str, str]) -> int:
     """Hold the ends against what ran; return how many effects there were."""
     ran: Counter[str] = Counter()
     for runner in runners:
         ran.update(runner.effects.read_text(encoding="utf-8").split())
     twice = [name for name, count in ran.items() if name.startswith("mark") and count > 1]
     assert twice == [], "ran more than once"
-    for name, tool in work.asked.items():
+    for name, tool in load.asked.items():
         if tool == "mark":
             if ends[name] == "COMPLETED":
                 assert ran[name] == 1, f"{name} completed and never ran"

@@ -74,9 +74,9 @@ async def test_a_yes_given_while_no_server_was_alive_counts_once_one_is(server: 
     async with server.client("ann") as ann:
         asked = await started(ann, "ask")
     await getattr(server, end)()
-    async with toolgate.open(f"sqlite:///{server.database}") as desk:
-        await desk.decide(asked["approval_id"], "approve", by="bob")
-        assert (await desk.get(asked["tool_id"], project="demo")).status == "APPROVED"
+    async with toolgate.open(f"sqlite:///{server.database}") as other:
+        await other.decide(asked["approval_id"], "approve", by="bob")
+        assert (await other.get(asked["tool_id"], project="demo")).status == "APPROVED"
     await server.start()
     async with server.client("ann") as ann, listen(ann) as stream:
         offered = await stream.next("tool.execution_signal")

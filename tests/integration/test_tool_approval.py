@@ -274,7 +274,7 @@ async def test_the_process_wide_service_can_be_replaced() -> None:
     assert shelf.runs == 2
 
 
-class Desk:
+class ForeignService:
     """An approval service of somebody else's, in document 000's shape."""
 
     def __init__(self, granted: bool) -> None:
@@ -290,7 +290,7 @@ class Desk:
         return ApprovalDecision(self.granted, request_id, "ann", "because")
 
 
-class Counter(Desk):
+class ForeignService001(ForeignService):
     """The same in document 001's shape."""
 
     request_approval = None  # type: ignore[assignment]  # it has the other method
@@ -301,18 +301,18 @@ class Counter(Desk):
         return request
 
 
-@pytest.mark.parametrize("kind", [Desk, Counter])
-async def test_somebody_elses_service_is_asked(kind: type[Desk]) -> None:
+@pytest.mark.parametrize("kind", [ForeignService, ForeignService001])
+async def test_somebody_elses_service_is_asked(kind: type[ForeignService]) -> None:
     for granted in (True, False):
-        desk, shelf, action = kind(granted), Shelf(), act("put", state="x", password="hunter22")
-        executor = AdvancedToolExecutor([asking(shelf)], approval_service=desk)
+        service, shelf, action = kind(granted), Shelf(), act("put", state="x", password="hunter22")
+        executor = AdvancedToolExecutor([asking(shelf)], approval_service=service)
         if granted:
             await executor.execute(action)
         else:
             with pytest.raises(ToolApprovalDeniedError, match="because"):
                 await executor.execute(action)
         assert shelf.runs == int(granted)
-        assert "hunter22" not in repr(desk.asked[0][0])
+        assert "hunter22" not in repr(service.asked[0][0])
 
 
 async def test_pending_questions_survive_the_process(tmp_path: Path, empty_database: Path) -> None:

@@ -15,7 +15,7 @@ from toolgate.kernel.undo import UndoMetadata
 from toolgate.testing.patience import PATIENCE_S, until
 
 
-class Work:
+class SlowHandler:
     """An async handler that shows where it is and waits to be let go."""
 
     def __init__(self) -> None:
@@ -39,11 +39,11 @@ class Work:
 
 
 @pytest.fixture
-def work() -> Work:
-    return Work()
+def work() -> SlowHandler:
+    return SlowHandler()
 
 
-async def test_who_stops_waiting_does_not_stop_the_call(open_gate: Open, work: Work) -> None:
+async def test_who_stops_waiting_does_not_stop_the_call(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool()]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)
@@ -56,7 +56,7 @@ async def test_who_stops_waiting_does_not_stop_the_call(open_gate: Open, work: W
         assert work.stopped == []
 
 
-async def test_who_stops_waiting_for_a_person_leaves_the_call_parked(open_gate: Open, work: Work) -> None:
+async def test_who_stops_waiting_for_a_person_leaves_the_call_parked(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool(requires_approval=True)]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(gate.pending)
@@ -68,7 +68,7 @@ async def test_who_stops_waiting_for_a_person_leaves_the_call_parked(open_gate: 
         assert (await gate.wait("c1")).data == "done"
 
 
-async def test_a_yes_that_reaches_only_one_who_leaves_still_runs(open_gate: Open, work: Work) -> None:
+async def test_a_yes_that_reaches_only_one_who_leaves_still_runs(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool(requires_approval=True)]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(gate.pending)
@@ -80,7 +80,7 @@ async def test_a_yes_that_reaches_only_one_who_leaves_still_runs(open_gate: Open
         assert (await gate.wait("c1")).data == "done"
 
 
-async def test_cancelling_a_parked_call_closes_its_approval(open_gate: Open, work: Work) -> None:
+async def test_cancelling_a_parked_call_closes_its_approval(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool(requires_approval=True)]) as gate:
         approval = await park(gate, "work")
         result = await gate.cancel(approval.call_id, reason="not needed any more")
@@ -92,7 +92,7 @@ async def test_cancelling_a_parked_call_closes_its_approval(open_gate: Open, wor
             result.unwrap()
 
 
-async def test_cancelling_a_parked_call_wakes_who_waits_for_it(open_gate: Open, work: Work) -> None:
+async def test_cancelling_a_parked_call_wakes_who_waits_for_it(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool(requires_approval=True)]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(gate.pending)
@@ -101,7 +101,7 @@ async def test_cancelling_a_parked_call_wakes_who_waits_for_it(open_gate: Open, 
         assert work.started == []
 
 
-async def test_cancelling_a_running_async_call_stops_it(open_gate: Open, work: Work) -> None:
+async def test_cancelling_a_running_async_call_stops_it(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool()]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)
@@ -112,7 +112,7 @@ async def test_cancelling_a_running_async_call_stops_it(open_gate: Open, work: W
         assert names(await gate.events(call_id="c1"))[-1] == "tool.cancelled"
 
 
-async def test_cancelling_without_waiting_returns_at_once(open_gate: Open, work: Work) -> None:
+async def test_cancelling_without_waiting_returns_at_once(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool()]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)
@@ -137,7 +137,7 @@ async def test_cancelling_a_running_plain_call_is_honest(open_gate: Open, effect
         release.set()
 
 
-async def test_cancelling_from_another_thread_stops_the_call(open_gate: Open, work: Work) -> None:
+async def test_cancelling_from_another_thread_stops_the_call(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool()]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)
@@ -145,7 +145,7 @@ async def test_cancelling_from_another_thread_stops_the_call(open_gate: Open, wo
         assert cancelled.status is (await waiting).status is Status.CANCELLED
 
 
-async def test_cancelling_stops_the_call_of_that_project_only(open_gate: Open, work: Work) -> None:
+async def test_cancelling_stops_the_call_of_that_project_only(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool()]) as gate:
         one, two = (
             asyncio.ensure_future(gate.call("work", call_id="same", context=Context(project=project)))
@@ -158,7 +158,7 @@ async def test_cancelling_stops_the_call_of_that_project_only(open_gate: Open, w
         assert ((await one).status, (await two).status) == (Status.CANCELLED, Status.COMPLETED)
 
 
-async def test_cancelling_a_finished_call_returns_how_it_ended(open_gate: Open, work: Work) -> None:
+async def test_cancelling_a_finished_call_returns_how_it_ended(open_gate: Open, work: SlowHandler) -> None:
     work.let_go.set()
     async with open_gate(tools=[work.tool()]) as gate:
         done = await gate.call("work")
@@ -190,7 +190,7 @@ async def test_a_handler_may_finish_although_it_was_asked_to_stop(open_gate: Ope
         assert (await waiting).status is Status.COMPLETED
 
 
-async def test_cancelling_after_the_effect_does_not_lose_the_result(open_gate: Open, work: Work) -> None:
+async def test_cancelling_after_the_effect_does_not_lose_the_result(open_gate: Open, work: SlowHandler) -> None:
     looking, let_look = asyncio.Event(), asyncio.Event()
 
     async def look(_undo: UndoMetadata) -> int:
@@ -211,13 +211,13 @@ async def test_cancelling_after_the_effect_does_not_lose_the_result(open_gate: O
 
 
 def test_a_loop_that_ends_during_a_call_ends_the_call(open_gate: Open) -> None:
-    async def begin(gate: Any, work: Work) -> None:
+    async def begin(gate: Any, work: SlowHandler) -> None:
         task = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)
         task.cancel()
 
     with open_gate() as gate:
-        work = Work()
+        work = SlowHandler()
         gate.register(work.tool())
         asyncio.run(begin(gate, work))
         ended = gate.sync.get("c1")
@@ -225,7 +225,7 @@ def test_a_loop_that_ends_during_a_call_ends_the_call(open_gate: Open) -> None:
         assert "shut down" in str(ended.error)
 
 
-async def test_a_call_that_runs_elsewhere_cannot_be_cancelled_from_here(open_gate: Open, work: Work) -> None:
+async def test_a_call_that_runs_elsewhere_cannot_be_cancelled_from_here(open_gate: Open, work: SlowHandler) -> None:
     async with open_gate(tools=[work.tool()]) as gate:
         waiting = asyncio.ensure_future(gate.call("work", call_id="c1"))
         await until(lambda: work.started)

@@ -26,7 +26,7 @@ async def pay(amount: int) -> str:
 TOOL: ToolDefinition = pay
 
 
-class Desk:
+class RecordingChannel:
     """A channel that notes what it is asked, and approves or never answers."""
 
     def __init__(self, *, approves: bool = False) -> None:
@@ -40,13 +40,13 @@ class Desk:
         return Answer(decision=Decision.APPROVE, by=Principal.of("ann"))
 
 
-def _open(path: Path, desk: Desk | None) -> toolgate.Gate:
-    return toolgate.open(f"sqlite:///{path}", tools=[TOOL], approver=desk)
+def _open(path: Path, channel: RecordingChannel | None) -> toolgate.Gate:
+    return toolgate.open(f"sqlite:///{path}", tools=[TOOL], approver=channel)
 
 
 async def test_a_question_of_a_closed_gate_is_asked_again_by_the_next(database: Path) -> None:
     PAID.clear()
-    gone, back = Desk(), Desk(approves=True)
+    gone, back = RecordingChannel(), RecordingChannel(approves=True)
     async with _open(database, gone) as gate:
         asked = await gate.call("pay", {"amount": 5}, wait=False)
     async with _open(database, back) as gate:
@@ -57,7 +57,7 @@ async def test_a_question_of_a_closed_gate_is_asked_again_by_the_next(database: 
 
 
 async def test_a_question_somebody_alive_carries_is_not_asked_by_others(database: Path) -> None:
-    first, second = Desk(), Desk()
+    first, second = RecordingChannel(), RecordingChannel()
     async with _open(database, first) as one, _open(database, second) as two:
         asked = await one.call("pay", {"amount": 5}, wait=False)
         await two.recover()
@@ -67,24 +67,24 @@ async def test_a_question_somebody_alive_carries_is_not_asked_by_others(database
 
 
 async def test_a_question_nobody_carried_stays_with_whoever_decides(database: Path) -> None:
-    desk = Desk()
+    channel = RecordingChannel()
     async with _open(database, None) as gate:
         asked = await gate.call("pay", {"amount": 5}, wait=False)
-    async with _open(database, desk) as gate:
+    async with _open(database, channel) as gate:
         await gate.recover()
-        assert desk.asked == []
+        assert channel.asked == []
         await gate.cancel(asked.call_id)
 
 
 async def test_one_of_many_takes_a_question_over(database: Path) -> None:
-    async with _open(database, Desk()) as gate:
+    async with _open(database, RecordingChannel()) as gate:
         await gate.call("pay", {"amount": 5}, wait=False)
-    desks = [Desk(), Desk(), Desk()]
-    gates = [_open(database, desk) for desk in desks]
+    channels = [RecordingChannel(), RecordingChannel(), RecordingChannel()]
+    gates = [_open(database, channel) for channel in channels]
     await asyncio.gather(*(gate.recover() for gate in gates for _ in range(3)))
-    await until(lambda: any(desk.asked for desk in desks))
+    await until(lambda: any(channel.asked for channel in channels))
     await asyncio.gather(*(gate.recover() for gate in gates))
-    assert sum(len(desk.asked) for desk in desks) == 1
+    assert sum(len(channel.asked) for channel in channels) == 1
     for gate in gates:  # whoever closes first leaves it to the next
         await gate.aclose()
 
@@ -101,8 +101,8 @@ async def test_a_call_for_a_worker_approved_while_nobody_was_there_is_offered_to
 
     async with toolgate.open(url, tools=[far], workers=True) as gate:
         asked = await gate.call("pay", {"amount": 5}, wait=False)
-    async with toolgate.open(url) as desk:
-        await desk.decide(str(asked.approval_id), "approve", by="ann")
+    async with toolgate.open(url) as other:
+        await other.decide(str(asked.approval_id), "approve", by="ann")
     async with toolgate.open(url, tools=[far], workers=True) as gate:
 
         async def is_offered() -> bool:

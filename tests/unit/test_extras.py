@@ -65,10 +65,10 @@ def test_what_is_installed_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"), [("fastapi", "ImportError: This needs fastapi"), ("mine", "ModuleNotFoundError: gone")]
+    ("missing", "said"), [("starlette", "ImportError: This needs starlette"), ("mine", "ModuleNotFoundError: gone")]
 )
 def test_embedding_the_server_without_its_extra_says_what_to_install(tmp_path: Path, missing: str, said: str) -> None:
-    (tmp_path / "fastapi.py").write_text(f"raise ModuleNotFoundError('gone', name={missing!r})\n", encoding="utf-8")
+    (tmp_path / "starlette.py").write_text(f"raise ModuleNotFoundError('gone', name={missing!r})\n", encoding="utf-8")
     command = [sys.executable, "-c", "import toolgate.server"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)

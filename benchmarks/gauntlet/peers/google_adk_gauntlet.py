@@ -44,7 +44,7 @@ def agent(*, asks: bool = True, factor: int = 1) -> LlmAgent:
     return LlmAgent(name="a", model=Script(model="script"), tools=[FunctionTool(pay, require_confirmation=asks)])
 
 
-class Desk:
+class WaitingRun:
     """A runner with one session whose run waits for a confirmation."""
 
     def __init__(self) -> None:
@@ -76,9 +76,9 @@ class Desk:
 
 
 async def reject_while_relaxed() -> Cell:
-    desk = Desk()
-    await desk.ask()
-    await desk.answer(False, desk.with_agent(agent(asks=False)))
+    waiting = WaitingRun()
+    await waiting.ask()
+    await waiting.answer(False, waiting.with_agent(agent(asks=False)))
     return judge(
         not RAN,
         "the rejected call did not run",
@@ -87,19 +87,19 @@ async def reject_while_relaxed() -> Cell:
 
 
 async def resume_twice() -> Cell:
-    desk = Desk()
-    await desk.ask()
-    await asyncio.gather(desk.answer(True), desk.answer(True), return_exceptions=True)
+    waiting = WaitingRun()
+    await waiting.ask()
+    await asyncio.gather(waiting.answer(True), waiting.answer(True), return_exceptions=True)
     at_once = len(RAN)
-    await desk.answer(True)
+    await waiting.answer(True)
     said = f"two confirmations at once ran it {at_once} times, a third later {len(RAN) - at_once} times"
     return judge(len(RAN) == 1, "it ran once", said)
 
 
 async def changed_arguments() -> Cell:
-    desk = Desk()
-    await desk.ask()
-    stored = desk.runner.session_service.sessions[APP]["u"]["s"]
+    waiting = WaitingRun()
+    await waiting.ask()
+    stored = waiting.runner.session_service.sessions[APP]["u"]["s"]
     for event in stored.events:
         for part in (event.content.parts if event.content else []) or []:
             call = part.function_call
@@ -107,25 +107,25 @@ async def changed_arguments() -> Cell:
                 call.args["amount"] = 10_000
             if call and call.name == "adk_request_confirmation":
                 call.args["originalFunctionCall"]["args"]["amount"] = 10_000
-    await desk.answer(True)
+    await waiting.answer(True)
     is_kept = not RAN or RAN == [("bob", 10)]
     return judge(is_kept, "what was reviewed ran", f"the stored session was altered before the yes; it ran: {RAN}")
 
 
 async def changed_definition() -> Cell:
-    desk = Desk()
-    await desk.ask()
-    await desk.answer(True, desk.with_agent(agent(factor=2)))
+    waiting = WaitingRun()
+    await waiting.ask()
+    await waiting.answer(True, waiting.with_agent(agent(factor=2)))
     return judge(
         not RAN, "the old approval did not run the new tool", f"the yes for the old tool ran the new one: {RAN}"
     )
 
 
 async def double_click() -> Cell:
-    desk = Desk()
-    await desk.ask()
-    await desk.answer(False)
-    await desk.answer(True)
+    waiting = WaitingRun()
+    await waiting.ask()
+    await waiting.answer(False)
+    await waiting.answer(True)
     return judge(not RAN, "the first decision stayed", "a yes after the no was accepted, and the call ran")
 
 

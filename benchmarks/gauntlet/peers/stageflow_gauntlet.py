@@ -31,7 +31,7 @@ def tool(*, asks: bool = True, factor: int = 1, description: str = "Pay somebody
     )
 
 
-class Desk:
+class WaitingCall:
     """An executor, its approvals, and one call that waits."""
 
     def __init__(self, *, timeout_s: float = 30.0) -> None:
@@ -54,30 +54,30 @@ class Desk:
 
 
 async def reject_while_relaxed() -> Cell:
-    desk = Desk()
-    request = await desk.ask()
-    desk.executor.register(tool(asks=False))
-    await desk.service.record_decision(request, granted=False)
-    await desk.end()
+    waiting = WaitingCall()
+    request = await waiting.ask()
+    waiting.executor.register(tool(asks=False))
+    await waiting.service.record_decision(request, granted=False)
+    await waiting.end()
     return judge(not RAN, "the rejected call did not run", f"the rejected call ran: {RAN}")
 
 
 async def changed_arguments() -> Cell:
-    desk = Desk()
-    request = await desk.ask()
-    desk.action.payload["amount"] = 10_000
-    await desk.service.record_decision(request, granted=True)
-    await desk.end()
+    waiting = WaitingCall()
+    request = await waiting.ask()
+    waiting.action.payload["amount"] = 10_000
+    await waiting.service.record_decision(request, granted=True)
+    await waiting.end()
     said = f"the caller changed the payload while the approver looked at it; it ran: {RAN}"
     return judge(RAN == [("bob", 10)], "what was reviewed ran", said)
 
 
 async def expired() -> Cell:
-    desk = Desk(timeout_s=0.01)
-    request = await desk.ask()
-    error = await desk.end()
-    await desk.service.record_decision(request, granted=True)
-    status = desk.service._requests[request].status
+    waiting = WaitingCall(timeout_s=0.01)
+    request = await waiting.ask()
+    error = await waiting.end()
+    await waiting.service.record_decision(request, granted=True)
+    status = waiting.service._requests[request].status
     said = f"the call ended with {type(error).__name__}, but the late yes was accepted: the request is {status}"
     return judge(not RAN and status == "expired", "the late yes was refused", said)
 
@@ -99,20 +99,20 @@ async def undo() -> Cell:
 
 
 async def changed_definition() -> Cell:
-    desk = Desk()
-    request = await desk.ask()
-    desk.executor.register(tool(factor=2, description="Pay twice the amount."))
-    await desk.service.record_decision(request, granted=True)
-    await desk.end()
+    waiting = WaitingCall()
+    request = await waiting.ask()
+    waiting.executor.register(tool(factor=2, description="Pay twice the amount."))
+    await waiting.service.record_decision(request, granted=True)
+    await waiting.end()
     return judge(RAN == [("bob", 10)], "the tool that was asked about ran, not the new one", f"it ran: {RAN}")
 
 
 async def double_click() -> Cell:
-    desk = Desk()
-    request = await desk.ask()
-    await desk.service.record_decision(request, granted=False)
-    await desk.service.record_decision(request, granted=True)
-    await desk.end()
+    waiting = WaitingCall()
+    request = await waiting.ask()
+    await waiting.service.record_decision(request, granted=False)
+    await waiting.service.record_decision(request, granted=True)
+    await waiting.end()
     return judge(not RAN, "the first decision stayed", "a yes right after the no was accepted, and the call ran")
 
 

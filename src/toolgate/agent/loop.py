@@ -44,7 +44,7 @@ PAGE = 1000
 
 
 @dataclass(slots=True, kw_only=True)
-class Workshop:
+class Resources:
     """What every run needs; made once."""
 
     gate: Gate
@@ -56,17 +56,17 @@ class Workshop:
     retries: int = 2
 
 
-class Work:
+class AgentLoop:
     """One run while somebody works on it. `run` is its last saved version."""
 
-    def __init__(self, shop: Workshop, run: Run, tell: Tell) -> None:
-        self._shop = shop
+    def __init__(self, resources: Resources, run: Run, tell: Tell) -> None:
+        self._resources = resources
         self.run = run
         self._tell = tell
         self._said: list[Said] = []
         self._mine = 0
-        self._discretion = Discretion(shop.gate.host.masker)
-        self._caller = Caller(shop.gate, run)
+        self._discretion = Discretion(resources.gate.host.masker)
+        self._caller = Caller(resources.gate, run)
         self._began = monotonic()
 
     async def go_on(self) -> None:
@@ -83,7 +83,7 @@ class Work:
         """Read what was said so far."""
         run, after = self.run, 0
         while True:
-            page = await self._shop.threads.messages(
+            page = await self._resources.threads.messages(
                 run.project, run.account, run.conversation_id, after=after, limit=PAGE
             )
             for message in page:
@@ -102,7 +102,7 @@ class Work:
 
     async def save(self, *said: Said, **changes: Any) -> list[Message]:
         """Write the next version of the run and what was said; tell nobody before that."""
-        run, now = self.run, self._shop.now()
+        run, now = self.run, self._resources.now()
         messages = [
             Message(
                 project=run.project,
@@ -120,7 +120,7 @@ class Work:
         worked = run.worked_s + monotonic() - self._began
         self._began = monotonic()
         following = run.next(now, worked_s=worked, **changes)
-        kept = await self._shop.threads.save(following, messages=messages)
+        kept = await self._resources.threads.save(following, messages=messages)
         self.run = following
         for message in kept:
             self._discretion.learn(message)
@@ -129,7 +129,7 @@ class Work:
 
     async def _ask(self) -> None:
         """Ask the model once; its answer is either the end of the run or the calls to make next."""
-        limits = self._shop.limits
+        limits = self._resources.limits
         reason = bounds.exceeded(self.run, limits)
         if reason is None and bounds.repeats(self._own) >= limits.repeats:
             reason = f"it made the same call {limits.repeats} times and it ended the same way each time"
@@ -147,18 +147,18 @@ class Work:
             await self._take(reply)
 
     async def _answer(self) -> Reply:
-        shop, limits = self._shop, self._shop.limits
+        resources, limits = self._resources, self._resources.limits
         said = told(recent(self._said, limits.history))
-        tools = shop.gate.host.offers(self.run.context)
-        question = Question(said=said, tools=tools, instructions=shop.instructions)
+        tools = resources.gate.host.offers(self.run.context)
+        question = Question(said=said, tools=tools, instructions=resources.instructions)
         left = None if limits.seconds is None else max(0.1, limits.seconds - self.run.worked_s)
         async with asyncio.timeout(left):
-            for attempt in range(shop.retries + 1):
+            for attempt in range(resources.retries + 1):
                 pieces = Pieces(self._discretion)
                 try:
-                    reply = await shop.model.answer(question, self._hearing(pieces))
+                    reply = await resources.model.answer(question, self._hearing(pieces))
                 except ModelError as error:
-                    if error.retry_after_s is None or attempt == shop.retries:
+                    if error.retry_after_s is None or attempt == resources.retries:
                         raise
                     await self._tell("chat.retry", {"error": str(error), "retry_after_seconds": error.retry_after_s})
                     await asyncio.sleep(error.retry_after_s)
@@ -207,7 +207,7 @@ class Work:
         await self.save(ToolsSaid(outcomes=outcomes))
 
     async def _is_ours(self) -> bool:
-        found = await self._shop.threads.run(self.run.project, self.run.id)
+        found = await self._resources.threads.run(self.run.project, self.run.id)
         return found is not None and found.version == self.run.version
 
     @property
@@ -239,7 +239,7 @@ class Work:
             if isinstance(step, ToolsSaid)
             for one in shown_of(step, self._discretion)["tool_results"]
         ]
-        ended = self._shop.now()
+        ended = self._resources.now()
         [message] = await self.save(said, status=status, owner=None, waiting=(), ended_at=ended, **changes)
         view = self._view(message, final=True)
         view |= {

@@ -18,7 +18,7 @@ from toolgate.agent.calls import Caller
 from toolgate.agent.discretion import Discretion
 from toolgate.agent.history import AgentSaid, PersonSaid, content_of, role_of, shown_of
 from toolgate.agent.limits import Limits
-from toolgate.agent.loop import Work, Workshop
+from toolgate.agent.loop import AgentLoop, Resources
 from toolgate.agent.model import Model
 from toolgate.errors import ConflictError, GateClosedError, NotFoundError, ToolgateError, UsageError
 from toolgate.gate import Gate
@@ -56,7 +56,7 @@ class Resident:
         self._gate = gate
         self._model = model
         self._now = now
-        self._shop = Workshop(
+        self._resources = Resources(
             gate=gate,
             threads=threads,
             model=model,
@@ -71,7 +71,7 @@ class Resident:
         self._again: set[Key] = set()
         self._accepting: set[Key] = set()
         self._sweeping: asyncio.Task[None] | None = None
-        self._stop_hearing: Callable[[], None] | None = None
+        self._leave: Callable[[], None] | None = None
 
     @property
     def at_work(self) -> int:
@@ -81,7 +81,7 @@ class Resident:
     async def begin(self, host: Host) -> None:
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self._stop_hearing = self._gate.host.on_hint(self._on_hint)
+        self._leave = self._gate.host.on_hint(self._on_hint)
         self._sweeping = self._loop.create_task(self._sweep(), name="toolgate-agent")
 
     async def accept(self, turn: Turn) -> Run:
@@ -128,18 +128,18 @@ class Resident:
                 raise NotFoundError(f"There is no run {run_id[:64]} in project '{project}'.")
             if run.status.is_final:
                 return run
-            work = Work(self._shop, run, partial(self._say, run))
-            await work.read()
-            calls, reason = work.open_calls, f"cancelled by {by}"
+            agent_loop = AgentLoop(self._resources, run, partial(self._say, run))
+            await agent_loop.read()
+            calls, reason = agent_loop.open_calls, f"cancelled by {by}"
             try:
-                await work.end(RunStatus.CANCELLED, AgentSaid(text=CANCELLED, is_notice=True), error=reason)
+                await agent_loop.end(RunStatus.CANCELLED, AgentSaid(text=CANCELLED, is_notice=True), error=reason)
             except ConflictError:
                 continue  # it moved on meanwhile: look again
             task = self._tasks.get((project, run_id))
             if task is not None:
                 task.cancel()
             await self._cancel_calls(run, calls, reason)
-            return work.run
+            return agent_loop.run
 
     async def _cancel_calls(self, run: Run, calls: tuple[str, ...], reason: str) -> None:
         for call_id in calls:
@@ -149,8 +149,8 @@ class Resident:
                 continue  # never made, or running elsewhere: it ends by itself
 
     async def close(self) -> None:
-        if self._stop_hearing is not None:
-            self._stop_hearing()
+        if self._leave is not None:
+            self._leave()
         tasks = [*self._tasks.values(), *([] if self._sweeping is None else [self._sweeping])]
         for task in tasks:
             task.cancel()
@@ -207,34 +207,36 @@ class Resident:
             return
         if context is None:
             said = AgentSaid(text="I stopped: the account may not ask in this project any more.", is_notice=True)
-            await Work(self._shop, taken, partial(self._say, taken)).end(RunStatus.STOPPED, said, error="not allowed")
+            await AgentLoop(self._resources, taken, partial(self._say, taken)).end(
+                RunStatus.STOPPED, said, error="not allowed"
+            )
             return
         await self._work(taken)
 
     async def _work(self, run: Run) -> None:
         """Work on a run that is ours until it waits or ends. What breaks it is told and ends it."""
-        work = Work(self._shop, run, partial(self._say, run))
+        agent_loop = AgentLoop(self._resources, run, partial(self._say, run))
         try:
             await self._say(run, "chat.run", {"status": "running"})
-            await work.go_on()
-            if work.run.status is RunStatus.WAITING and await Caller(self._gate, work.run).all_ended():
+            await agent_loop.go_on()
+            if agent_loop.run.status is RunStatus.WAITING and await Caller(self._gate, agent_loop.run).all_ended():
                 self._again.add((run.project, run.id))  # they ended between looking and waiting
         except (ConflictError, GateClosedError):
             return  # somebody else ended it or took it; or we are closing, and it is taken up later
         except ToolgateError as error:
-            await self._break(work, error.code, str(error))
+            await self._break(agent_loop, error.code, str(error))
         except Exception as error:  # noqa: BLE001  # a model is somebody else's code: its failure is told, not raised
             log.error("the agent failed on run %s with %s", run.id, type(error).__name__)
-            await self._break(work, "agent_failed", "The agent failed; see the server's log.")
+            await self._break(agent_loop, "agent_failed", "The agent failed; see the server's log.")
 
-    async def _break(self, work: Work, code: str, text: str) -> None:
+    async def _break(self, agent_loop: AgentLoop, code: str, text: str) -> None:
         shown = self._gate.host.masker.text(text)
         try:
             said = AgentSaid(text=f"I cannot go on: {shown}", is_notice=True)
-            await work.end(RunStatus.FAILED, said, error=shown)
+            await agent_loop.end(RunStatus.FAILED, said, error=shown)
         except ToolgateError as error:  # what broke it may keep it from being recorded: it is taken up later
             log.error("a run could not be ended: %s", error.code)
-        await self._say(work.run, "chat.error", {"error": shown, "code": code, "reason": "failed"})
+        await self._say(agent_loop.run, "chat.error", {"error": shown, "code": code, "reason": "failed"})
 
     async def _say(self, run: Run, name: str, data: Mapping[str, Any]) -> None:
         if self._host is not None:

@@ -12,12 +12,12 @@ MAX_COMMAND_S = 300
 _PATH = {"type": "string", "minLength": 1, "maxLength": 4096}
 
 
-def _elsewhere(given: ToolInput) -> ToolOutput:
+def _run_at_client(given: ToolInput) -> ToolOutput:
     """Never called by the client runner; a wrong setup must not run anything on the server instead."""
     raise ToolExecutionError(f"`{given.tool_name}` runs at the client, not on the server.")
 
 
-def _undone_elsewhere(undo: UndoMetadata) -> None:
+def _undone_at_client(undo: UndoMetadata) -> None:
     """Never called either: whoever ran the call undoes it."""
     raise ToolExecutionError(f"A call of `{undo.tool_name}` is undone at the client, not on the server.")
 
@@ -36,14 +36,14 @@ def _client_tool(
     return ToolDefinition(
         name,
         {"type": "object", "properties": parameters, "required": required, "additionalProperties": False},
-        _elsewhere,
+        _run_at_client,
         description=description,
         placement=Placement.CLIENT,
         risk_level=risk,
         effects=effects,
         timeout_seconds=timeout_s,
         undoable=undoable,
-        undo_handler=_undone_elsewhere if undoable else None,
+        undo_handler=_undone_at_client if undoable else None,
     )
 
 

@@ -43,7 +43,7 @@ from toolgate.pipeline.people.undoing import Undoing, UndoReport
 from toolgate.pipeline.plan import NO_OPTIONS, Options
 from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.remote.leasing import Leases
-from toolgate.pipeline.remote.working import Work
+from toolgate.pipeline.remote.orders import Orders
 from toolgate.pipeline.sinks.relay import Tally
 from toolgate.pipeline.time.clockwork import Clockwork
 from toolgate.pipeline.time.recovery import Recovery
@@ -113,7 +113,7 @@ class Gate:
         self.calls = Calls(self._driver)
         self.approvals = Approvals(self._driver, self._deciding, self._parked, self._check_open)
         self.grants = Grants(self._driver, self._deciding, self._check_open)
-        self.remote = Remote(self._leases, Work(self._driver, self._flights, self._leases), self._check_open)
+        self.remote = Remote(self._leases, Orders(self._driver, self._flights, self._leases), self._check_open)
         self.host = Host(self._driver, self._policies, self._undoing, self._messenger, self._check_open)
         self._lockdown = Lockdown(self._driver, self._flights)
         sweeper = Sweeper(self._driver, self._parked.offer, self._recovery, self._leases, self._lockdown)
@@ -215,13 +215,13 @@ class Gate:
         if not wait:
             return result
         del result, submitting  # thousands may wait here for hours
-        return await self._parked.follow(key)
+        return await self._parked.wait(key)
 
     @explained
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
         """Return the final result of a call that was made before, by this process or another."""
         self._check_open()
-        return await self._parked.follow((project, call_id))
+        return await self._parked.wait((project, call_id))
 
     @explained
     async def run_here(
@@ -240,7 +240,7 @@ class Gate:
         if call.approved_for_s is None:
             raise UsageError(f"Call {call_id[:64]} runs in placement '{call.placement}', not at its caller.")
         while True:
-            result = await self._parked.follow((project, call_id))
+            result = await self._parked.wait((project, call_id))
             if not result.is_final:
                 result = await self._pipeline.take(project, call_id, Taker(function))
             if result.is_final:
@@ -320,14 +320,14 @@ class Gate:
         """End a call. One that runs is asked to stop, and with `wait` its end is awaited."""
         self._check_open()
         result = await self._answers.cancel(project, call_id, reason=reason)
-        return await self._parked.follow((project, call_id)) if wait and not result.is_final else result
+        return await self._parked.wait((project, call_id)) if wait and not result.is_final else result
 
     @explained
     async def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         """Take a call's effect back; the result is the undo call's own."""
         self._check_open()
         result = await self._undoing.undo(context.project, call_id, context, force=force)
-        return result if result.is_final else await self._parked.follow((context.project, result.call_id))
+        return result if result.is_final else await self._parked.wait((context.project, result.call_id))
 
     async def undo_run(
         self,
@@ -376,7 +376,7 @@ class Gate:
     async def set_policy(self, policy: Policy, *, by: str | Principal) -> None:
         """Follow another policy from now on; calls already approved must pass it before they run."""
         self._check_open()
-        await self._policies.follow(policy, by=somebody(by).name)
+        await self._policies.use(policy, by=somebody(by).name)
 
     async def recover(self) -> None:
         """Look after the calls of dead processes now; a shared store does so by itself every few seconds."""

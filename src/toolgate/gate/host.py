@@ -115,10 +115,10 @@ class Host:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""
         self._driver.spawn(self._policies.tell(("sandbox.tested", None, dict(report), None)))
 
-    def on_change(self, watcher: Callable[[Change], None]) -> Callable[[], None]:
+    def on_change(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Have a function called after every commit, in the thread that made it; returns what ends that."""
-        self._driver.listeners.append(watcher)
-        return lambda: self._driver.listeners.remove(watcher)
+        self._driver.listeners.append(listener)
+        return lambda: self._driver.listeners.remove(listener)
 
     @property
     def owner(self) -> str:

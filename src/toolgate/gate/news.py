@@ -31,22 +31,22 @@ class News:
         """Yield events as they happen, from after a sequence number, until the reader stops."""
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
-        listen = self._driver.listeners
+        listeners = self._driver.listeners
 
         def wake() -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(news.set)
 
-        def tell(change: Change) -> None:
+        def on_change(change: Change) -> None:
             if change.project == project and change.events:
                 wake()
 
-        def hear(hint: Hint) -> None:
+        def on_hint(hint: Hint) -> None:
             if hint.project == project or hint is LOOK_AGAIN:
                 wake()  # also what other processes did
 
-        listen.append(tell)
-        unsubscribe = self._driver.bus.subscribe(hear)
+        listeners.append(on_change)
+        unsubscribe = self._driver.bus.subscribe(on_hint)
         self._readers.append(wake)
         try:
             while not self._is_closed:
@@ -58,7 +58,7 @@ class News:
                 await self._wait(news)
         finally:
             unsubscribe()
-            listen.remove(tell)
+            listeners.remove(on_change)
             self._readers.remove(wake)
 
     async def _wait(self, news: asyncio.Event) -> None:

@@ -47,7 +47,7 @@ class Ownership:
             if not result.is_final:
                 await self._parked.settle_in(key)
                 joined = result.joined
-                result = await self._parked.follow(key)
+                result = await self._parked.wait(key)
                 result = evolve(result, joined=True) if joined else result
         except asyncio.CancelledError:
             if not _is_joined(started):

@@ -54,8 +54,8 @@ class Parked:
         if (await self._driver.read(*key)).is_final:
             self._homes.pop(key, None)
 
-    async def follow(self, key: Key) -> Result:
-        """Go along with a call to its end, running it here once it is approved; to its caller, where they run it."""
+    async def wait(self, key: Key) -> Result:
+        """Wait for a call's end, running it here once it is approved; to its caller, where they run it."""
         driver = self._driver
         while True:
             future = self._waiters.add(key)

@@ -1,4 +1,4 @@
-"""Which policy the gate follows: set by hand, or read again when its files change.
+"""Which policy the gate uses: set by hand, or read again when its files change.
 
 A changed policy is taken whole or not at all. One that cannot be used changes nothing, and the record says so.
 """
@@ -54,7 +54,7 @@ class Policies:
                 log.error("the changed policy is not used: %s", error)
 
     async def reload(self, *, by: str) -> Policy:
-        """Read the policy again and follow it; PolicyError, and an event, where it cannot be used."""
+        """Read the policy again and use it; PolicyError, and an event, where it cannot be used."""
         if self._source is None:
             raise UsageError("This gate's policy comes from no file: use `set_policy`.")
         try:
@@ -64,11 +64,11 @@ class Policies:
             await self.tell(("policy.refused", None, data, {"problems": str(error)[:2000]}))
             raise
         if policy.revision != self._driver.policy.revision:
-            await self.follow(policy, by=by)
+            await self.use(policy, by=by)
         return self._driver.policy
 
-    async def follow(self, policy: Policy, *, by: str) -> None:
-        """Follow another policy from now on: recorded first, then in force."""
+    async def use(self, policy: Policy, *, by: str) -> None:
+        """Use another policy from now on: recorded first, then in force."""
         driver = self._driver
         data = {"from": driver.policy.revision, "to": policy.revision, "by": by}
         await self.tell(("policy.changed", None, data, None))

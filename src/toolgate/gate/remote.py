@@ -9,7 +9,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_PROJECT, Principal
 from toolgate.kernel.output import Result
 from toolgate.pipeline.remote.leasing import Leases
-from toolgate.pipeline.remote.working import Work
+from toolgate.pipeline.remote.orders import Orders
 
 LEASE_S = 10.0
 """How long a worker's call is its own without a sign of life."""
@@ -18,9 +18,9 @@ LEASE_S = 10.0
 class Remote:
     """`gate.remote`, for clients and workers; they report with `gate.complete`."""
 
-    def __init__(self, leases: Leases, work: Work, check_open: Callable[[], None]) -> None:
+    def __init__(self, leases: Leases, orders: Orders, check_open: Callable[[], None]) -> None:
         self._leases = leases
-        self._work = work
+        self._orders = orders
         self._check_open = check_open
 
     async def dispatch(self, call_id: str, *, to: str | Principal, project: str = DEFAULT_PROJECT) -> Call:
@@ -80,4 +80,4 @@ class Remote:
         Only one of many takes it; the others get a ConflictError. Its lease is renewed while it runs.
         """
         self._check_open()
-        return await self._work.perform(project, call_id, by=Principal.of(by), lease_s=lease_s)
+        return await self._orders.perform(project, call_id, by=Principal.of(by), lease_s=lease_s)

@@ -66,7 +66,7 @@ class ToolExecutionLayer:
             channels=[Asked(asked, self.gate, self._follow_mode)],
         )
         project = self.project
-        self._unwatch = self.gate.host.on_change(
+        self._stop_logging = self.gate.host.on_change(
             lambda change: write_log(change) if change.project == project else None
         )
         if self._is_own:
@@ -138,19 +138,19 @@ class ToolExecutionLayer:
         if self._is_own:
             self.gate.close()
             self._finalizer.detach()
-        self._stop_watching()
+        self._let_go_of_gate()
 
     async def aclose(self) -> None:
         """Do the same in a coroutine."""
         if self._is_own:
             await self.gate.aclose()
             self._finalizer.detach()
-        self._stop_watching()
+        self._let_go_of_gate()
 
-    def _stop_watching(self) -> None:
+    def _let_go_of_gate(self) -> None:
         if not self._is_closed:
             self._is_closed = True
-            self._unwatch()
+            self._stop_logging()
 
     def __enter__(self) -> ToolExecutionLayer:
         return self

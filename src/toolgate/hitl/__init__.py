@@ -21,7 +21,7 @@ from toolgate.hitl.decorators import (
     is_hitl_tool,
     resume,
 )
-from toolgate.hitl.desk import clear_hitl_gate, get_hitl_gate, set_hitl_gate
+from toolgate.hitl.gate import clear_hitl_gate, get_hitl_gate, set_hitl_gate
 from toolgate.hitl.models import HITLConfig, HITLToolResult, determine_approval_level
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.confidence import calculate_confidence

@@ -19,7 +19,7 @@ from toolgate.errors import DefinitionError, NotAsyncError, ToolInputError, Tool
 from toolgate.gate import Gate
 from toolgate.hitl.audit import is_sensitive_key as _is_sensitive_key
 from toolgate.hitl.audit import log_auto_execution as _log_auto_execution
-from toolgate.hitl.desk import get_hitl_gate, offer
+from toolgate.hitl.gate import get_hitl_gate, offer
 from toolgate.hitl.models import HITLConfig, HITLToolResult, determine_approval_level
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.confidence import calculate_confidence, is_true

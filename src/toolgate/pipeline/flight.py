@@ -64,7 +64,7 @@ class Taker(NamedTuple):
     fence: str | None = None
 
 
-class Elsewhere:
+class CallerRunner:
     """Runs what its caller runs in a process of their own: the claim is all there is to do here."""
 
     async def run(self, _job: Job) -> object:
@@ -74,7 +74,7 @@ class Elsewhere:
         """Nothing is held."""
 
 
-ELSEWHERE = Elsewhere()
+CALLER_RUNNER = CallerRunner()
 
 
 class Flight(Ran):
@@ -163,7 +163,7 @@ class Flights:
     def _at_the_caller(self, flight: Flight, taker: Taker) -> Runner:
         """Have a flight run its caller's own function; where that is elsewhere, wait for the report."""
         if taker.function is None:
-            return ELSEWHERE
+            return CALLER_RUNNER
         flight.hook, flight.is_async, flight.is_taken = taker.function, is_async(taker.function), True
         return self._driver.runners[Placement.INLINE.value]
 

@@ -195,12 +195,12 @@ class PathInspector:
         return [_shown_path(target, mask) for target in finding]
 
 
-ELSEWHERE = ("client", "worker")
+REMOTE_PLACEMENTS = ("client", "worker")
 
 
 def _eyes(workspace: Workspace, call: Call) -> Callable[..., PathFact]:
     """How paths of a call are looked at: where it runs on another machine, by their words; that machine looks again."""
-    return workspace.spell if call.placement in ELSEWHERE else workspace.look
+    return workspace.spell if call.placement in REMOTE_PLACEMENTS else workspace.look
 
 
 def look_at(

@@ -37,11 +37,11 @@ from toolgate.ports.sink import Sink
 from toolgate.tools.approval import ApprovalService, get_approval_service
 from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action, ToolDefinition, ToolOutput, action_of
-from toolgate.tools.desk import ServiceChannel
 from toolgate.tools.events import render, render_all
 from toolgate.tools.keeping import Keeping
 from toolgate.tools.registry import ToolRegistry, get_tool_registry
-from toolgate.tools.undo import UndoKeeper
+from toolgate.tools.service_channel import ServiceChannel
+from toolgate.tools.undo import AnyUndoStore
 
 log = logging.getLogger("toolgate.tools")
 
@@ -101,7 +101,7 @@ class ToolExecutor:
         *,
         config: ToolExecutorConfig | None = None,
         event_sink: Sink | None = None,
-        undo_store: UndoKeeper | None = None,
+        undo_store: AnyUndoStore | None = None,
         approval_service: Any = None,
         gate: Gate | None = None,
         project: str | None = None,

@@ -18,7 +18,7 @@ from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.pipeline import eager
-from toolgate.tools.undo import UndoKeeper, UndoStore, get_undo_store
+from toolgate.tools.undo import AnyUndoStore, UndoStore, get_undo_store
 
 log = logging.getLogger("toolgate.tools.undo")
 LONG_S = 365 * 86400.0
@@ -28,20 +28,20 @@ LONG_S = 365 * 86400.0
 class Keeping:
     """One executor's dealings with its undo store. `None` is the process-wide one, as it is at each use."""
 
-    def __init__(self, keeper: UndoKeeper | None) -> None:
-        self._given = keeper
+    def __init__(self, undo_store: AnyUndoStore | None) -> None:
+        self._given = undo_store
         self._missed: set[str] = set()
         """Actions whose data the store would not take: the gate's own data counts for them."""
 
     @property
-    def _keeper(self) -> UndoKeeper:
+    def _undo_store(self) -> AnyUndoStore:
         return get_undo_store() if self._given is None else self._given
 
     @property
     def ttl_s(self) -> float:
         """How long undo data is kept where nobody else says."""
-        keeper = self._keeper
-        return keeper.default_ttl_seconds if isinstance(keeper, UndoStore) else LONG_S
+        undo_store = self._undo_store
+        return undo_store.default_ttl_seconds if isinstance(undo_store, UndoStore) else LONG_S
 
     async def keep(self, gate: Gate, project: str, action_id: UUID | str, ttl_s: float | None) -> None:
         """Give the store its copy. A store that fails costs the copy, not the action."""
@@ -50,7 +50,7 @@ class Keeping:
             return
         metadata = UndoMetadata(action_id, found.tool_name, found.undo_data, found.created_at)
         try:
-            await _store(self._keeper, metadata, ttl_s)
+            await _store(self._undo_store, metadata, ttl_s)
         except Exception as error:  # noqa: BLE001  # whatever it is, the action is done and must not look failed
             self._missed.add(str(action_id))
             log.error(
@@ -83,7 +83,7 @@ class Keeping:
 
     async def _fetch(self, action_id: UUID | str) -> tuple[UndoMetadata | None, bool]:
         try:
-            kept: Any = await self._keeper.get(action_id)
+            kept: Any = await self._undo_store.get(action_id)
             if isinstance(kept, Mapping):  # it keeps the bare data; whose it is the gate knows
                 kept = UndoMetadata(action_id, "", dict(kept))
             return kept, True
@@ -92,8 +92,8 @@ class Keeping:
             return None, False
 
     async def _claim(self, action_id: UUID | str) -> bool:
-        keeper = self._keeper
-        return await keeper.claim(action_id) if isinstance(keeper, UndoStore) else True
+        undo_store = self._undo_store
+        return await undo_store.claim(action_id) if isinstance(undo_store, UndoStore) else True
 
     @staticmethod
     async def _through(gate: Gate, kept: UndoMetadata | None, key: str, context: Context, force: bool) -> Result | None:
@@ -107,28 +107,28 @@ class Keeping:
 
     async def _settle(self, action_id: UUID | str, was_kept: bool, done: bool) -> None:
         """Let the store forget what is undone, or give back what is not."""
-        keeper = self._keeper
+        undo_store = self._undo_store
         try:
             if done:
                 self._missed.discard(str(action_id))
-                forget = getattr(keeper, "delete", None) or keeper.remove  # type: ignore[attr-defined]  # either name
+                forget = getattr(undo_store, "delete", None) or undo_store.remove  # type: ignore[attr-defined]  # either name
                 await forget(action_id)
-            elif was_kept and isinstance(keeper, UndoStore):
-                await keeper.release(action_id)
+            elif was_kept and isinstance(undo_store, UndoStore):
+                await undo_store.release(action_id)
         except Exception as error:  # noqa: BLE001  # the gate knows what was undone, whatever the store says
             log.error("the undo store failed with %s after the undo of action %s", error_name(error), action_id)
 
 
-async def _store(keeper: UndoKeeper, metadata: UndoMetadata, ttl_s: float | None) -> None:
-    """Store in the shape a keeper takes: document 001's one argument, document 000's two, or stageflow's three."""
-    if isinstance(keeper, UndoStore) and ttl_s is not None:
-        await keeper.store(metadata, ttl_seconds=ttl_s)
-    elif isinstance(keeper, UndoStore) or _required(keeper.store) < 2:
-        await keeper.store(metadata)
-    elif _required(keeper.store) == 2:
-        await keeper.store(metadata.action_id, metadata.undo_data)  # type: ignore[call-arg]  # another shape
+async def _store(undo_store: AnyUndoStore, metadata: UndoMetadata, ttl_s: float | None) -> None:
+    """Store in the shape an undo store takes: document 001's one argument, document 000's two, or stageflow's three."""
+    if isinstance(undo_store, UndoStore) and ttl_s is not None:
+        await undo_store.store(metadata, ttl_seconds=ttl_s)
+    elif isinstance(undo_store, UndoStore) or _required(undo_store.store) < 2:
+        await undo_store.store(metadata)
+    elif _required(undo_store.store) == 2:
+        await undo_store.store(metadata.action_id, metadata.undo_data)  # type: ignore[call-arg]  # another shape
     else:
-        await keeper.store(metadata.action_id, metadata.tool_name, metadata.undo_data)  # type: ignore[call-arg]  # as above
+        await undo_store.store(metadata.action_id, metadata.tool_name, metadata.undo_data)  # type: ignore[call-arg]  # as above
 
 
 def _required(method: Callable[..., Any]) -> int:

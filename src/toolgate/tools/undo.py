@@ -25,11 +25,11 @@ from toolgate.ports.store import UndoRecords
 PROJECT = "_undo"
 Id = UUID | str
 
-__all__ = ["UndoKeeper", "UndoMetadata", "UndoStore", "clear_undo_store", "get_undo_store", "set_undo_store"]
+__all__ = ["AnyUndoStore", "UndoMetadata", "UndoStore", "clear_undo_store", "get_undo_store", "set_undo_store"]
 
 
 @runtime_checkable
-class UndoKeeper(Protocol):
+class AnyUndoStore(Protocol):
     """What an executor needs of an undo store; an UndoStore is one, and so is any object with these methods."""
 
     async def store(self, metadata: Any) -> Any: ...

@@ -21,8 +21,8 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Report(Body):
-    """A body of a plain client, which may say more than is asked."""
+class LenientBody(Body):
+    """A body of a plain client, which may say more than is asked: unknown fields are passed over."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -160,7 +160,7 @@ class ToolList(Answer):
     total_count: int
 
 
-class ResultBody(Report):
+class ResultBody(LenientBody):
     """What a tool that ran at the client gave."""
 
     status: Literal["completed", "failed", "unknown"] = Field(
@@ -188,7 +188,7 @@ class ResultAnswer(Answer):
     message: str
 
 
-class ProgressBody(Report):
+class ProgressBody(LenientBody):
     """How far a tool at the client is. An empty body is a heartbeat."""
 
     progress: Annotated[float, Field(ge=0, le=1)] | None = None

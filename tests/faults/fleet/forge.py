@@ -97,8 +97,8 @@ def main() -> None:
     import toolgate.adapters.runners.worker
     import toolgate.interfaces.cli.app
     import toolgate.interfaces.server.settings
-    import toolgate.interfaces.worker.crew
     import toolgate.interfaces.worker.views
+    import toolgate.interfaces.worker.worker
     import toolgate.policy.loader  # noqa: F401
 
     children: set[int] = set()

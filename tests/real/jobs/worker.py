@@ -20,18 +20,18 @@ def who() -> int:
 TOOLS = [who]
 """
 
-Path("desk.py").write_text(TOOLS, encoding="utf-8")
+Path("whoami.py").write_text(TOOLS, encoding="utf-8")
 sys.path.insert(0, "")
-import desk  # type: ignore[import-not-found]  # noqa: E402
+import whoami  # type: ignore[import-not-found]  # noqa: E402
 
 import toolgate  # noqa: E402
 
 database = os.environ["POSTGRESQL"]
 Path("toolgate.yaml").write_text("version: 1\ndefault: by_risk\n", encoding="utf-8")
 program = Path(sys.executable).with_name("toolgate")
-options = ["--database", database, "--tools", "desk:TOOLS", "--plain"]
+options = ["--database", database, "--tools", "whoami:TOOLS", "--plain"]
 with (
-    toolgate.open(database, tools=desk.TOOLS) as gate,
+    toolgate.open(database, tools=whoami.TOOLS) as gate,
     subprocess.Popen([program, "worker", *options], stdout=subprocess.PIPE, text=True) as worker,
 ):
     assert worker.stdout is not None

@@ -242,9 +242,9 @@ async def test_a_store_that_fails_leaves_the_run_for_later(monkeypatch: pytest.M
 async def test_a_lost_wake_up_is_found_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resident, "SWEEP_S", 0.05)
     async with open_office(Puppet(PAYS, finish), [pay]) as office:
-        assert office.agent._stop_hearing is not None
-        office.agent._stop_hearing()
-        office.agent._stop_hearing = None
+        assert office.agent._leave is not None
+        office.agent._leave()
+        office.agent._leave = None
         await waiting(office)
         await office.approve()
         assert (await office.ears.next("chat.message", final=True))["answer"] == "It said: paid 5"

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from toolgate.interfaces.cli.inbox import LIST_KEYS, LOOK_KEYS, MARGIN, Inbox, Wish, wrap
+from toolgate.interfaces.cli.inbox import LIST_KEYS, LOOK_KEYS, MARGIN, Choice, Inbox, wrap
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import an_approval
 
@@ -20,18 +20,18 @@ def inbox(*ids: str, **fields: Any) -> Inbox:
     return state
 
 
-def press(state: Inbox, *keys: str) -> Wish | None:
-    wish = None
+def press(state: Inbox, *keys: str) -> Choice | None:
+    choice = None
     for key in keys:
-        wish = state.press(key)
-    return wish
+        choice = state.press(key)
+    return choice
 
 
 def test_keys_move_within_the_list() -> None:
     state = inbox("a1", "a2", "a3")
     press(state, "down", "down", "down", "up")
     assert state.place == 1
-    assert press(state, "q") is Wish.QUIT
+    assert press(state, "q") is Choice.QUIT
     assert press(inbox(), "down", "enter", "a") is None
 
 
@@ -40,7 +40,7 @@ def test_a_question_is_looked_at_before_it_is_answered() -> None:
     assert press(state, "a") is None
     assert "Open it first" in state.note
     assert [press(state, "enter", key) for key in "adrc+e"] == [
-        Wish.APPROVE, Wish.DENY, Wish.RESPOND, Wish.COMMENT, Wish.EXTEND, Wish.EDIT,
+        Choice.APPROVE, Choice.DENY, Choice.RESPOND, Choice.COMMENT, Choice.EXTEND, Choice.EDIT,
     ]  # fmt: skip
     assert press(state, "z") is None
     press(state, "esc")
@@ -51,8 +51,8 @@ def test_what_is_hidden_is_expanded_before_it_is_approved() -> None:
     state = inbox("a1", claim="x" * 2000)
     assert press(state, "enter", "a") is None
     assert "Press x" in state.note
-    assert press(state, "d") is Wish.DENY
-    assert press(state, "x", "a") is Wish.APPROVE
+    assert press(state, "d") is Choice.DENY
+    assert press(state, "x", "a") is Choice.APPROVE
 
 
 def test_the_screen_fits_and_scrolls() -> None:

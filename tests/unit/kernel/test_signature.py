@@ -484,8 +484,8 @@ def test_giving_the_input_leaves_its_payload_as_it_was() -> None:
     assert (payload, x) == ({"x": 3}, 3)
 
 
-class Desk:
-    """A desk."""
+class Cabinet:
+    """A cabinet."""
 
     def __init__(self, owner: str = "ann") -> None:
         self.owner = owner
@@ -499,8 +499,8 @@ class Desk:
         return f"{cls.__name__}:{owner}"
 
     @staticmethod
-    def count(desks: list[str]) -> int:
-        return len(desks)
+    def count(cabinets: list[str]) -> int:
+        return len(cabinets)
 
     async def __call__(self, drawer: int) -> str:
         return f"{self.owner} opens {drawer}"
@@ -509,9 +509,9 @@ class Desk:
 @pytest.mark.parametrize(
     ("function", "name", "properties", "sent", "received"),
     [
-        (Desk("bob").tidy, "tidy", {"drawer": {"type": "integer"}}, {"drawer": 2}, "bob:2"),
-        (Desk.build, "build", {"owner": {"type": "string"}}, {"owner": "x"}, "Desk:x"),
-        (Desk.count, "count", {"desks": {"items": {"type": "string"}, "type": "array"}}, {"desks": ["a"]}, 1),
+        (Cabinet("bob").tidy, "tidy", {"drawer": {"type": "integer"}}, {"drawer": 2}, "bob:2"),
+        (Cabinet.build, "build", {"owner": {"type": "string"}}, {"owner": "x"}, "Cabinet:x"),
+        (Cabinet.count, "count", {"cabinets": {"items": {"type": "string"}, "type": "array"}}, {"cabinets": ["a"]}, 1),
     ],
 )
 def test_methods_are_tools(function: Any, name: str, properties: Any, sent: Any, received: Any) -> None:
@@ -521,14 +521,14 @@ def test_methods_are_tools(function: Any, name: str, properties: Any, sent: Any,
 
 
 async def test_an_object_that_can_be_called_is_a_tool() -> None:
-    definition = tool(Desk("bob"))
-    assert (definition.name, definition.description, definition.is_async) == ("Desk", "A desk.", True)
+    definition = tool(Cabinet("bob"))
+    assert (definition.name, definition.description, definition.is_async) == ("Cabinet", "A cabinet.", True)
     assert definition.input_schema["properties"] == {"drawer": {"type": "integer"}}
     assert await run(definition, drawer=1) == "bob opens 1"
 
 
 def test_a_class_is_a_tool_that_makes_one() -> None:
-    definition = tool(Desk)
+    definition = tool(Cabinet)
     assert definition.input_schema["properties"] == {"owner": {"type": "string", "default": "ann"}}
     assert run(definition, owner="bob").owner == "bob"
 

@@ -419,7 +419,7 @@ async def test_a_thread_that_was_given_up_on_tells_nothing_twice_and_nothing_aft
     assert told == [1, 2, 3, 4]
 
 
-class Elsewhere(MemoryStore):
+class ReadByOthers(MemoryStore):
     """A store where another process holds the sink's name, and tells it or not."""
 
     is_shared = True
@@ -441,7 +441,7 @@ class Elsewhere(MemoryStore):
 
 async def test_what_another_process_tells_is_waited_for_where_it_is_required() -> None:
     sink = Sink()
-    store = Elsewhere(Cursor(0, 0, is_ours=False), Cursor(0, 1, is_ours=False), Cursor(1, 1, is_ours=False))
+    store = ReadByOthers(Cursor(0, 0, is_ours=False), Cursor(0, 1, is_ours=False), Cursor(1, 1, is_ours=False))
     relay = await opened(sink, store, name="audit", required=True)
     happen(store, relay)
     assert not await relay.moment()
@@ -450,7 +450,7 @@ async def test_what_another_process_tells_is_waited_for_where_it_is_required() -
 
 
 async def test_a_process_that_does_not_tell_the_sink_is_not_waited_for_for_ever() -> None:
-    store = Elsewhere(Cursor(0, 1, is_ours=False))
+    store = ReadByOthers(Cursor(0, 1, is_ours=False))
     relay = await opened(Sink(), store, name="audit", required=True)
     happen(store, relay)
     assert not await relay.insist(0.01)
@@ -459,7 +459,7 @@ async def test_a_process_that_does_not_tell_the_sink_is_not_waited_for_for_ever(
 
 async def test_who_insists_takes_the_place_of_a_process_that_died() -> None:
     sink = Sink()
-    store = Elsewhere(Cursor(0, 0, is_ours=False), Cursor(0, 1, is_ours=False), Cursor(0, 1, is_ours=True))
+    store = ReadByOthers(Cursor(0, 0, is_ours=False), Cursor(0, 1, is_ours=False), Cursor(0, 1, is_ours=True))
     relay = await opened(sink, store, name="audit")
     happen(store, relay)
     assert await relay.insist()

@@ -16,9 +16,9 @@ from toolgate.adapters.postgres.bulk import (
     Bulk,
     columns_of,
 )
-from toolgate.adapters.sql.entry import Entry
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
+from toolgate.adapters.sql.write_set import WriteSet
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
@@ -79,9 +79,9 @@ def outdated(change: Change) -> ConflictError:
     return ConflictError(f"Call {change.call.id} was changed by somebody else.")
 
 
-def keys_of(entry: Entry) -> list[object]:
+def keys_of(write_set: WriteSet) -> list[object]:
     """What a change decides about; two that share one of these are not written together."""
-    change = entry.change
+    change = write_set.change
     keys: list[object] = []
     if change.call is not None:
         keys.append((change.call.project, change.call.id))
@@ -92,16 +92,16 @@ def keys_of(entry: Entry) -> list[object]:
     return keys
 
 
-def runs_of(entries: list[Entry]) -> list[Row]:
+def runs_of(write_sets: list[WriteSet]) -> list[Row]:
     """The runs these changes refer to: they must be there first."""
     found: dict[Key, Row] = {}
-    for entry in entries:
-        rest = entry.rest
+    for write_set in write_sets:
+        rest = write_set.rest
         if rest is None:
             continue
         if rest[3] is not None:
             found[rest[3][1], rest[3][0]] = rest[3]
-        for approval in entry.change.approvals:
+        for approval in write_set.change.approvals:
             if approval.run_id is not None:
                 hexed = uuid_hex(approval.run_id)
                 row = (hexed, approval.project, approval.run_id, moment(approval.created_at))
@@ -112,11 +112,11 @@ def runs_of(entries: list[Entry]) -> list[Row]:
 class Batch:
     """Changes that are written in one transaction, and what becomes of each."""
 
-    def __init__(self, entries: list[Entry]) -> None:
-        self.entries = entries
-        self.outcomes: list[Outcome] = [None] * len(entries)
-        self.projects = sorted({entry.change.project for entry in entries} | {
-            entry.change.call.project for entry in entries if entry.change.call is not None
+    def __init__(self, write_sets: list[WriteSet]) -> None:
+        self.write_sets = write_sets
+        self.outcomes: list[Outcome] = [None] * len(write_sets)
+        self.projects = sorted({write_set.change.project for write_set in write_sets} | {
+            write_set.change.call.project for write_set in write_sets if write_set.change.call is not None
         })  # fmt: skip
         self.xid: str | None = None
         self.last_event: Row | None = None
@@ -124,20 +124,20 @@ class Batch:
         self.mode = Mode.NORMAL
 
     @property
-    def standing(self) -> list[Entry]:
+    def standing(self) -> list[WriteSet]:
         """Those not refused so far."""
-        return [entry for entry, outcome in zip(self.entries, self.outcomes, strict=True) if outcome is None]
+        return [write_set for write_set, outcome in zip(self.write_sets, self.outcomes, strict=True) if outcome is None]
 
-    def refuse_missing(self, wanted: list[Entry], written: list[Any]) -> None:
+    def refuse_missing(self, wanted: list[WriteSet], written: list[Any]) -> None:
         """Refuse those whose call was not written, since its row was not as they expected."""
         if len(written) == len(wanted):
             return
         there = {(project, call_id) for project, call_id in written}
-        asked = {id(entry) for entry in wanted}
-        for place, entry in enumerate(self.entries):
-            call = entry.change.call
-            if id(entry) in asked and call is not None and (call.project, call.id) not in there:
-                self.outcomes[place] = outdated(entry.change)
+        asked = {id(write_set) for write_set in wanted}
+        for place, write_set in enumerate(self.write_sets):
+            call = write_set.change.call
+            if id(write_set) in asked and call is not None and (call.project, call.id) not in there:
+                self.outcomes[place] = outdated(write_set.change)
 
     def companions(self) -> list[tuple[Bulk, list[Row]]]:
         """What the changes that stand write besides calls and events: statements with their rows."""
@@ -146,14 +146,14 @@ class Batch:
         undos: list[Row] = []
         rates: list[Row] = []
         grants: list[Row] = []
-        for entry in self.standing:
-            change = entry.change
-            if entry.rest is not None:
-                if entry.rest[0] is not None:
-                    params.append(entry.rest[0])
-                approvals += entry.rest[1]
-                if entry.rest[2] is not None:
-                    undos.append(entry.rest[2])
+        for write_set in self.standing:
+            change = write_set.change
+            if write_set.rest is not None:
+                if write_set.rest[0] is not None:
+                    params.append(write_set.rest[0])
+                approvals += write_set.rest[1]
+                if write_set.rest[2] is not None:
+                    undos.append(write_set.rest[2])
             rates += [(change.project, one.key, change.at.timestamp(), one.amount) for one in change.reservations]
             if change.grant is not None:
                 grants.append(grant_row(change.grant))
@@ -164,8 +164,8 @@ class Batch:
         """Link the events of the changes that stand to the ends of their chains; the statement that writes them."""
         rows: list[Row] = []
         ends: dict[str, Head] = {}
-        for entry in self.standing:
-            change = entry.change
+        for write_set in self.standing:
+            change = write_set.change
             if not change.events:
                 continue
             project, at = change.project, moment(change.at)

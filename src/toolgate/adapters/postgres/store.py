@@ -25,9 +25,9 @@ from toolgate.adapters.postgres.read import Reader
 from toolgate.adapters.postgres.url import read
 from toolgate.adapters.postgres.write import PUT_SETTING, UNKEEPABLE, Writer
 from toolgate.adapters.sealing import check_keys
-from toolgate.adapters.sql.entry import Entry, entry_of
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.sql.rows import CHANGING
+from toolgate.adapters.sql.write_set import WriteSet, write_set_of
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
@@ -97,10 +97,10 @@ class PostgresStore:
         self.link.check()
         check_name(change.project)
         try:
-            entry = entry_of(change, self._sealer)
+            write_set = write_set_of(change, self._sealer)
         except UNKEEPABLE as error:
             raise _unkeepable(error) from error
-        return self._gathering.add(entry)
+        return self._gathering.add(write_set)
 
     def _take(self, gathered: list[Waiting]) -> None:
         self.link.loop.call_soon_threadsafe(self._arrive, gathered)
@@ -114,7 +114,7 @@ class PostgresStore:
         try:
             while self._waiting:
                 group = self._next_group()
-                tell(group, await self._write([entry for entry, _ in group]))
+                tell(group, await self._write([write_set for write_set, _ in group]))
         finally:
             self._writing = None
 
@@ -135,24 +135,24 @@ class PostgresStore:
         self._waiting.extendleft(reversed(later))
         return group
 
-    async def _write(self, entries: list[Entry]) -> list[Outcome]:
+    async def _write(self, write_sets: list[WriteSet]) -> list[Outcome]:
         try:
-            outcomes = await self._writer.write(entries)
+            outcomes = await self._writer.write(write_sets)
             self.mode = self._writer.mode
             return outcomes
         except StoreError as error:
-            log.error("a group of %d changes could not be written: %s", len(entries), error)
-            return [error] * len(entries)
+            log.error("a group of %d changes could not be written: %s", len(write_sets), error)
+            return [error] * len(write_sets)
         except UNKEEPABLE as error:
             # A value no row can hold harms its own change only.
-            if len(entries) > 1:
-                return [outcome for entry in entries for outcome in await self._write([entry])]
-            printable = _printable(entries[0])
+            if len(write_sets) > 1:
+                return [outcome for write_set in write_sets for outcome in await self._write([write_set])]
+            printable = _printable(write_sets[0])
             return [_unkeepable(error)] if printable is None else await self._write([printable])
         except Exception as error:  # noqa: BLE001  # whatever it is, those who wait hear of it and the next are written
             name = type(error).__name__
-            log.error("a group of %d changes broke the writer: %s", len(entries), name)
-            return [StoreError(f"The change could not be written ({name}). Read the call again.")] * len(entries)
+            log.error("a group of %d changes broke the writer: %s", len(write_sets), name)
+            return [StoreError(f"The change could not be written ({name}). Read the call again.")] * len(write_sets)
 
     def open_news(self) -> News:
         """Return what the bus sends and hears through."""
@@ -227,15 +227,17 @@ def _unkeepable(error: Exception) -> StoreError:
     return StoreError(f"The change holds something the database cannot keep ({type(error).__name__}).")
 
 
-def _printable(entry: Entry) -> Entry | None:
+def _printable(write_set: WriteSet) -> WriteSet | None:
     """The same with a handler's error text printable, since not every control character can be kept.
 
     None where that is not the trouble.
     """
-    changes = entry.update if entry.update is not None else entry.insert
-    place = _ERROR if entry.update is not None else _ERROR + CHANGING
+    changes = write_set.update if write_set.update is not None else write_set.insert
+    place = _ERROR if write_set.update is not None else _ERROR + CHANGING
     text = "" if changes is None else changes[place] or ""
     if changes is None or text.isprintable() or text.translate(_PRINTABLE) == text:
         return None
     printable = (*changes[:place], text.translate(_PRINTABLE), *changes[place + 1 :])
-    return entry._replace(update=printable) if entry.update is not None else entry._replace(insert=printable)
+    return (
+        write_set._replace(update=printable) if write_set.update is not None else write_set._replace(insert=printable)
+    )

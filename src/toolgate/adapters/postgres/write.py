@@ -21,9 +21,9 @@ from toolgate.adapters.postgres.bulk import INSERT_CALLS, INSERT_RUNS, UPDATE_CA
 from toolgate.adapters.postgres.link import AWAY, Connection, begin, connect, failure
 from toolgate.adapters.postgres.url import Address
 from toolgate.adapters.sealing import Sealer
-from toolgate.adapters.sql.entry import Entry
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import uuid_hex
+from toolgate.adapters.sql.write_set import WriteSet
 from toolgate.errors import StoreError, ToolgateError
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
@@ -84,11 +84,11 @@ class Writer:
         self._connection: Connection | None = None
         self.mode = Mode.NORMAL
 
-    async def write(self, entries: list[Entry]) -> list[Outcome]:
+    async def write(self, write_sets: list[WriteSet]) -> list[Outcome]:
         """Write these changes in one transaction and return what became of each; StoreError: nothing was written."""
         deadline = monotonic() + PATIENCE_S
         while True:
-            batch = Batch(entries)
+            batch = Batch(write_sets)
             try:
                 connection = await self._connected()
                 await self._transact(connection, batch)
@@ -150,7 +150,7 @@ class Writer:
         await connection.execute("COMMIT")
 
     def _begin(self, batch: Batch) -> str:
-        sets_mode = any(entry.change.set_mode is not None for entry in batch.entries)
+        sets_mode = any(write_set.change.set_mode is not None for write_set in batch.write_sets)
         locks = [f"pg_advisory_xact_lock{'' if sets_mode else '_shared'}({MODE_LOCK}, 0)"]
         locks += locks_on(batch.projects)
         then = "".join(f", {lock}" for lock in [*locks, "set_config('synchronous_commit', 'on', true)"])
@@ -169,7 +169,7 @@ class Writer:
         if self._sealer.current not in noted:
             # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
             await connection.execute(PUT_SETTING, "keys", " ".join([*noted, self._sealer.current]))
-        changes = [entry.change for entry in batch.entries if needs_version(entry.change)]
+        changes = [write_set.change for write_set in batch.write_sets if needs_version(write_set.change)]
         if not changes:
             return standing
         calls = [change.call for change in changes if change.call is not None]
@@ -190,8 +190,8 @@ class Writer:
 
     async def _look_at_rates(self, connection: Connection, batch: Batch, standing: Standing) -> None:
         since: dict[tuple[str, str], float] = {}
-        for entry in batch.entries:
-            change = entry.change
+        for write_set in batch.write_sets:
+            change = write_set.change
             for one in change.reservations:
                 key, start = (change.project, one.key), change.at.timestamp() - one.window_s
                 since[key] = min(start, since.get(key, start))
@@ -202,8 +202,8 @@ class Writer:
 
     async def _judge(self, connection: Connection, batch: Batch, standing: Standing) -> None:
         """Refuse, in order, what cannot be written beside what is there and what came before it."""
-        for place, entry in enumerate(batch.entries):
-            change = entry.change
+        for place, write_set in enumerate(batch.write_sets):
+            change = write_set.change
             try:
                 standing.check(change)
                 excess = standing.reserve(change, standing.used) if change.reservations else None
@@ -216,24 +216,24 @@ class Writer:
                 batch.outcomes[place] = error
 
     async def _put(self, connection: Connection, batch: Batch, standing: Standing) -> None:
-        entries = batch.standing
-        if runs := runs_of(entries):
+        write_sets = batch.standing
+        if runs := runs_of(write_sets):
             await connection.execute(INSERT_RUNS.sql, *INSERT_RUNS.values(runs))
-        inserts = [entry for entry in entries if entry.insert is not None]
+        inserts = [write_set for write_set in write_sets if write_set.insert is not None]
         if inserts:
-            rows = [entry.insert for entry in inserts if entry.insert is not None]
+            rows = [write_set.insert for write_set in inserts if write_set.insert is not None]
             batch.refuse_missing(inserts, await connection.fetch(INSERT_CALLS.sql, *INSERT_CALLS.values(rows)))
-        updates = [entry for entry in entries if entry.update is not None]
+        updates = [write_set for write_set in write_sets if write_set.update is not None]
         if updates:
-            rows = [entry.update for entry in updates if entry.update is not None]
+            rows = [write_set.update for write_set in updates if write_set.update is not None]
             batch.refuse_missing(updates, await connection.fetch(UPDATE_CALLS.sql, *UPDATE_CALLS.values(rows)))
         for bulk, rows in batch.companions():
             await connection.execute(bulk.sql, *bulk.values(rows))
         if (told := batch.chain(standing.heads)) is not None:
             await connection.execute(told[0], *told[1])
-        for entry in batch.standing:
-            if entry.change.set_mode is not None:
-                standing.mode = entry.change.set_mode
+        for write_set in batch.standing:
+            if write_set.change.set_mode is not None:
+                standing.mode = write_set.change.set_mode
                 await connection.execute(PUT_SETTING, "mode", standing.mode.value)
 
     async def _was_written(self, batch: Batch) -> bool:
@@ -249,7 +249,7 @@ class Writer:
                 written = None
             if written is not None:
                 outcome = "done" if written else "not done"
-                log.warning("an unanswered commit of %d changes was %s", len(batch.entries), outcome)
+                log.warning("an unanswered commit of %d changes was %s", len(batch.write_sets), outcome)
                 return written
             await asyncio.sleep(RETRY_S)
         raise StoreError(

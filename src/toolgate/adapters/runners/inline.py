@@ -44,7 +44,7 @@ class InlineRunner:
         self._pool.close()
 
 
-Work = tuple["concurrent.futures.Future[Any]", Callable[[], Any]]
+Item = tuple["concurrent.futures.Future[Any]", Callable[[], Any]]
 
 
 class ThreadPool:
@@ -56,7 +56,7 @@ class ThreadPool:
 
     def __init__(self, max_threads: int) -> None:
         self._max = max_threads
-        self._work: deque[Work] = deque()
+        self._work: deque[Item] = deque()
         self._ready = threading.Condition()
         self._threads = 0
         self._waiting = 0
@@ -77,7 +77,7 @@ class ThreadPool:
         while (item := self._next()) is not None:
             _settle(*item)
 
-    def _next(self) -> Work | None:
+    def _next(self) -> Item | None:
         """Return the next piece of work; None when it is time for this thread to end."""
         with self._ready:
             self._waiting += 1

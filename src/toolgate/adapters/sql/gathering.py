@@ -10,13 +10,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from toolgate.adapters.sql.entry import Entry
+from toolgate.adapters.sql.write_set import WriteSet
 
 ENOUGH_TO_START = 64
 """Changes of one turn that are handed over before the turn ends: they are written while the loop prepares the next."""
 
 Outcome = Exception | None
-Waiting = tuple[Entry, "asyncio.Future[None]"]
+Waiting = tuple[WriteSet, "asyncio.Future[None]"]
 log = logging.getLogger("toolgate.store")
 
 
@@ -30,7 +30,7 @@ class Gathering:
     def __bool__(self) -> bool:
         return bool(self._by_loop)
 
-    def add(self, entry: Entry) -> asyncio.Future[None]:
+    def add(self, write_set: WriteSet) -> asyncio.Future[None]:
         """Return what becomes done when the change is written. Cancelling it does not cancel the write."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -38,7 +38,7 @@ class Gathering:
         if gathered is None:
             gathered = self._by_loop[loop] = []
             loop.call_soon(self._hand_over, loop)
-        gathered.append((entry, future))
+        gathered.append((write_set, future))
         if len(gathered) >= ENOUGH_TO_START:
             self._hand_over(loop)
         return future

@@ -160,7 +160,7 @@ class Reader:
         """Whether there is an undo record whose time is over."""
         return bool(self._all("SELECT 1 FROM undo_records WHERE expires_at<=? LIMIT 1", (moment(now),)))
 
-    def owners_elsewhere(self, owner: str, status: Status) -> list[str | None]:
+    def other_owners(self, owner: str, status: Status) -> list[str | None]:
         """Every other owner of calls in this status; None where one has no owner."""
         found = self._all(
             "SELECT DISTINCT owner FROM tool_executions WHERE status=? AND owner IS NOT ?",

@@ -21,9 +21,9 @@ from time import monotonic
 
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import check_keys
-from toolgate.adapters.sql.entry import Entry, entry_of
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.sql.rows import moment
+from toolgate.adapters.sql.write_set import WriteSet, write_set_of
 from toolgate.adapters.sqlite import cursors
 from toolgate.adapters.sqlite.checkpoint import Checkpoints
 from toolgate.adapters.sqlite.file import PUT_KEYS, connect, keys_of, open_file
@@ -106,17 +106,17 @@ class SqliteStore:
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
         try:
-            entry = entry_of(change, self._sealer)
+            write_set = write_set_of(change, self._sealer)
         except _UNKEEPABLE as error:
             raise _failure(error) from error
         if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
-                if self._write_now(entry):
+                if self._write_now(write_set):
                     self._recent.note(change)
                     return None
             finally:
                 self._writing.release()
-        return self._enqueue(entry)
+        return self._enqueue(write_set)
 
     def _is_idle(self) -> bool:
         """Whether a change would be alone: then writing it here is quickest. In a crowd, a place in a group is."""
@@ -136,11 +136,11 @@ class SqliteStore:
         self._check_process()
         return self._reader
 
-    def _write_now(self, entry: Entry) -> bool:
+    def _write_now(self, write_set: WriteSet) -> bool:
         """Write one change on this thread; False where another process is writing."""
         try:
             self._wait_for_others(0.0)
-            refused = self._writer.write_alone(entry)
+            refused = self._writer.write_alone(write_set)
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 return False
@@ -158,9 +158,9 @@ class SqliteStore:
             self._connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
             self._patience_s = seconds
 
-    def _enqueue(self, entry: Entry) -> Awaitable[None]:
+    def _enqueue(self, write_set: WriteSet) -> Awaitable[None]:
         """Hand the change to the writer thread. Whoever stops waiting cancels the future, never the write."""
-        return self._gathering.add(entry)
+        return self._gathering.add(write_set)
 
     def _take(self, gathered: list[Waiting]) -> None:
         self._start()
@@ -178,12 +178,12 @@ class SqliteStore:
         while (waiting := self._queue.get()) is not None:
             stop = self._drain(waiting)
             with self._writing:
-                outcomes = self._write_group([entry for entry, _ in waiting])
+                outcomes = self._write_group([write_set for write_set, _ in waiting])
             if len(waiting) >= CROWD:
                 self._crowded_until = monotonic() + CROWDED_S
-            for (entry, _), outcome in zip(waiting, outcomes, strict=True):
+            for (write_set, _), outcome in zip(waiting, outcomes, strict=True):
                 if outcome is None:
-                    self._recent.note(entry.change)
+                    self._recent.note(write_set.change)
             tell(waiting, outcomes)
             if stop:
                 return
@@ -200,19 +200,19 @@ class SqliteStore:
             waiting += more
         return False
 
-    def _write_group(self, entries: list[Entry]) -> list[Outcome]:
-        group = Group(entries)
+    def _write_group(self, write_sets: list[WriteSet]) -> list[Outcome]:
+        group = Group(write_sets)
         try:
             self._wait_for_others(BUSY_S)
             self._writer.write(group)
         except sqlite3.Error as error:
             failure = _failure(error)
-            log.error("a group of %d changes could not be written: %s", len(entries), failure)
-            return [failure] * len(entries)
+            log.error("a group of %d changes could not be written: %s", len(write_sets), failure)
+            return [failure] * len(write_sets)
         except _UNKEEPABLE as error:
             # A value no row can hold harms its own change only, never the thread that writes everybody's.
-            if len(entries) > 1:
-                return [self._write_group([entry])[0] for entry in entries]
+            if len(write_sets) > 1:
+                return [self._write_group([write_set])[0] for write_set in write_sets]
             return [_failure(error)]
         self._after()
         return group.outcomes
@@ -300,7 +300,7 @@ class SqliteStore:
             connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
-        others = self._reading.owners_elsewhere(self.owner, status)
+        others = self._reading.other_owners(self.owner, status)
         if status is Status.AWAITING_APPROVAL:
             others = [owner for owner in others if owner is not None]
         dead = [owner for owner in others if owner is None or not self._lock.is_alive(owner)]

@@ -11,10 +11,11 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from toolgate.adapters.sealing import Sealer
-from toolgate.adapters.sql.entry import Entry
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
-from toolgate.adapters.sqlite.entry import (
+from toolgate.adapters.sql.write_set import WriteSet
+from toolgate.adapters.sqlite.file import LOG_BYTES, PUT_KEYS
+from toolgate.adapters.sqlite.statements import (
     INSERT_CALL,
     INSERT_EVENT,
     INSERT_RATE,
@@ -26,7 +27,6 @@ from toolgate.adapters.sqlite.entry import (
     UPDATE_PARAMS,
     are_apart,
 )
-from toolgate.adapters.sqlite.file import LOG_BYTES, PUT_KEYS
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
@@ -50,12 +50,12 @@ _FAULTY = (UnicodeError, OverflowError, sqlite3.ProgrammingError, sqlite3.Interf
 class Group:
     """One transaction's worth of changes, and what became of each."""
 
-    entries: list[Entry]
+    write_sets: list[WriteSet]
     outcomes: list[Outcome] = field(default_factory=list)
 
     @property
     def durability(self) -> Durability:
-        return max(entry.change.durability for entry in self.entries)
+        return max(write_set.change.durability for write_set in self.write_sets)
 
 
 class _Batch:
@@ -88,14 +88,14 @@ class _Batch:
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.mode: Mode | None = None
 
-    def add(self, entry: Entry) -> None:
-        change = entry.change
-        if entry.insert is not None:
-            self.inserts.append(entry.insert)
-        elif entry.update is not None:
-            self.updates.append(entry.update)
-        if entry.rest is not None:
-            params, approvals, undo, run = entry.rest
+    def add(self, write_set: WriteSet) -> None:
+        change = write_set.change
+        if write_set.insert is not None:
+            self.inserts.append(write_set.insert)
+        elif write_set.update is not None:
+            self.updates.append(write_set.update)
+        if write_set.rest is not None:
+            params, approvals, undo, run = write_set.rest
             self.approvals += approvals
             if params is not None:
                 self.params.append(params)
@@ -132,7 +132,7 @@ class Writer:
     def write(self, group: Group) -> None:
         """Write the group in one transaction and fill its outcomes; what SQLite raises means nothing was written."""
         self._set_durability(group.durability)
-        in_turn = not are_apart(group.entries)
+        in_turn = not are_apart(group.write_sets)
         if not in_turn:
             try:
                 self._transact(group, in_turn=False)
@@ -147,11 +147,11 @@ class Writer:
         """The mode that held in the latest transaction."""
         return self._mode or Mode.NORMAL
 
-    def write_alone(self, entry: Entry) -> Outcome:
+    def write_alone(self, write_set: WriteSet) -> Outcome:
         """Write one change in a transaction of its own and return what became of it."""
-        change = entry.change
-        if entry.rest is not None or not change.is_plain:
-            group = Group([entry])
+        change = write_set.change
+        if write_set.rest is not None or not change.is_plain:
+            group = Group([write_set])
             self.write(group)
             return group.outcomes[0]
         self._set_durability(change.durability)
@@ -159,7 +159,7 @@ class Writer:
         connection.execute("BEGIN IMMEDIATE")
         try:
             before = self._catch_up()
-            outcome = self._put_alone(entry)
+            outcome = self._put_alone(write_set)
             if outcome is None:
                 connection.execute("COMMIT")
                 self._remember(before)
@@ -173,8 +173,8 @@ class Writer:
             raise
         return outcome
 
-    def _put_alone(self, entry: Entry) -> Outcome:
-        change, insert, update, _ = entry
+    def _put_alone(self, write_set: WriteSet) -> Outcome:
+        change, insert, update, _ = write_set
         if change.mode_seen is not None and change.mode_seen is not self._mode:
             return ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
         batch = _Batch()
@@ -205,9 +205,9 @@ class Writer:
         try:
             before = self._catch_up()
             if in_turn:
-                group.outcomes += [self._write_one(entry) for entry in group.entries]
+                group.outcomes += [self._write_one(write_set) for write_set in group.write_sets]
             else:
-                group.outcomes += self._write_all(group.entries)
+                group.outcomes += self._write_all(group.write_sets)
             connection.execute("COMMIT")
         except BaseException:
             self._take_back()
@@ -243,14 +243,14 @@ class Writer:
             first, last = self.own
             self.own = (first if last == before else before + 1, self._position)
 
-    def _write_one(self, entry: Entry) -> Outcome:
+    def _write_one(self, write_set: WriteSet) -> Outcome:
         """Write one change inside the transaction; where it is refused, nothing of it stays."""
         connection = self._connection
         connection.execute("SAVEPOINT change")
         try:
-            outcome = self._write_all([entry])[0]
+            outcome = self._write_all([write_set])[0]
         except _RefusedError:
-            outcome = _outdated(entry.change)
+            outcome = _outdated(write_set.change)
         except _FAULTY as error:
             outcome = _unkeepable(error)
         if outcome is not None:
@@ -258,19 +258,19 @@ class Writer:
         connection.execute("RELEASE change")
         return outcome
 
-    def _write_all(self, entries: list[Entry]) -> list[Outcome]:
+    def _write_all(self, write_sets: list[WriteSet]) -> list[Outcome]:
         """Write these changes; raise where a call is not as expected, and then the caller takes all of it back."""
         batch = _Batch()
         outcomes: list[Outcome] = []
-        for entry in entries:
+        for write_set in write_sets:
             try:
-                self._check(entry.change)
-                self._chain(entry.change, batch)
+                self._check(write_set.change)
+                self._chain(write_set.change, batch)
             except Exception as error:  # noqa: BLE001  # refused before its first row: the error is its outcome
                 outcomes.append(error)
             else:
                 outcomes.append(None)
-                batch.add(entry)
+                batch.add(write_set)
         self._put(batch)
         self._position = (self._position or 0) + len(batch.events)
         self._heads.update(batch.heads)

@@ -35,7 +35,7 @@ class _Durations:
 
 
 class Metrics:
-    """Hears changes from any number of gates; safe from any thread."""
+    """Counts the changes of any number of gates; safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,23 +51,23 @@ class Metrics:
             for counts in (self._calls, self._undos, self._approvals, self._durations, self._sinks):
                 counts.clear()
 
-    def hear(self, change: Change) -> None:
+    def count(self, change: Change) -> None:
         """Count a change: one that ends a call, or asks for or closes an approval."""
         call = change.call
         if call is not None and call.status.is_final:
             with self._lock:
-                self._count(call)
+                self._count_call(call)
         if change.approvals:
             with self._lock:
                 self._count_approvals(change.approvals)
 
-    def hear_sink(self, sink: str, outcome: str, times: int) -> None:
+    def count_sink(self, sink: str, outcome: str, times: int) -> None:
         """Count what an event sink `missed`, or how often telling it `failed`."""
         labels = (sink or UNNAMED, outcome)
         with self._lock:
             self._sinks[labels] = self._sinks.get(labels, 0) + times
 
-    def _count(self, call: Call) -> None:
+    def _count_call(self, call: Call) -> None:
         tool = call.tool_name if call.definition_hash or call.undo_of is not None else UNKNOWN_TOOL
         labels = (tool, call.status.value.lower())
         counts = self._calls if call.undo_of is None else self._undos

@@ -13,7 +13,7 @@ import typer
 
 from toolgate.errors import ToolgateError
 from toolgate.interfaces.cli.calling import CaFile, InProject, PlainHttp, Server, TokenFile
-from toolgate.interfaces.cli.inbox import Wish, answer
+from toolgate.interfaces.cli.inbox import Choice, answer
 from toolgate.interfaces.cli.show import printable
 from toolgate.kernel.context import DEFAULT_PROJECT
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolgate.wire.chat import ChatRunRecord
 
 ANSWERS = "[a]pprove  [d]eny  [e]dit  [r]espond  e[x]pand  [s]kip > "
-_WISHES = {"a": Wish.APPROVE, "d": Wish.DENY, "e": Wish.EDIT, "r": Wish.RESPOND}
+_CHOICES = {"a": Choice.APPROVE, "d": Choice.DENY, "e": Choice.EDIT, "r": Choice.RESPOND}
 _ENDED = frozenset({"completed", "stopped", "failed", "cancelled"})
 _MARKS = {"completed": "done", "failed": "failed", "rejected": "refused", "awaiting_approval": "waits"}
 
@@ -210,19 +210,19 @@ class TextView:
         expanded = not artifact_of(approval).must_expand
         while True:
             key = input(ANSWERS).strip().lower()[:1]
-            wish = _WISHES.get(key)
+            choice = _CHOICES.get(key)
             if key == "s":
                 return
             if key == "x":
                 expanded = True
                 typer.echo(to_terminal(artifact_of(approval), full=True))
-            elif wish in (Wish.APPROVE, Wish.EDIT) and not expanded:
+            elif choice in (Choice.APPROVE, Choice.EDIT) and not expanded:
                 typer.echo("Part of it is hidden. Press x to see all of it first.")
-            elif wish is not None:
+            elif choice is not None:
                 try:
-                    words = _words(wish, approval)
+                    words = _words(choice, approval)
                     if words is not None:
-                        typer.echo(answer(backend, wish, approval, words=words))
+                        typer.echo(answer(backend, choice, approval, words=words))
                         return
                 except ToolgateError as error:
                     typer.echo(printable(str(error)))
@@ -233,12 +233,12 @@ class TextView:
         typer.echo(f"! {printable(str(error))} Reconnecting...", err=True)
 
 
-def _words(wish: Wish, approval: Approval) -> str | None:
-    if wish is Wish.EDIT:
+def _words(choice: Choice, approval: Approval) -> str | None:
+    if choice is Choice.EDIT:
         from toolgate.interfaces.cli.people import edited
 
         return edited(approval.arguments)
-    return input("Tell the agent: " if wish is Wish.RESPOND else "Reason (may be empty): ")
+    return input("Tell the agent: " if choice is Choice.RESPOND else "Reason (may be empty): ")
 
 
 def lines(text: object) -> str:

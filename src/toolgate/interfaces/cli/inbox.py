@@ -46,7 +46,7 @@ def inbox(database: Database, by: By = None, role: Role = None, project: Project
         run(backend)
 
 
-class Wish(StrEnum):
+class Choice(StrEnum):
     """What the person wants done; the screen asks for words where they are needed."""
 
     QUIT = "quit"
@@ -58,7 +58,14 @@ class Wish(StrEnum):
     EXTEND = "extend"
 
 
-_WISHES = {"a": Wish.APPROVE, "d": Wish.DENY, "e": Wish.EDIT, "r": Wish.RESPOND, "c": Wish.COMMENT, "+": Wish.EXTEND}
+_CHOICES = {
+    "a": Choice.APPROVE,
+    "d": Choice.DENY,
+    "e": Choice.EDIT,
+    "r": Choice.RESPOND,
+    "c": Choice.COMMENT,
+    "+": Choice.EXTEND,
+}
 
 
 @dataclass(slots=True)
@@ -85,25 +92,25 @@ class Inbox:
             else:
                 self.looking = waiting[ids.index(self.looking.id)]
 
-    def press(self, key: str) -> Wish | None:
+    def press(self, key: str) -> Choice | None:
         """Do what a key means here; return what the person wants done to the question."""
         self.note = ""
         return self._press_list(key) if self.looking is None else self._press_look(key)
 
-    def _press_list(self, key: str) -> Wish | None:
+    def _press_list(self, key: str) -> Choice | None:
         if key == "q":
-            return Wish.QUIT
+            return Choice.QUIT
         if key in ("up", "k"):
             self.place = max(0, self.place - 1)
         elif key in ("down", "j"):
             self.place = min(max(0, len(self.waiting) - 1), self.place + 1)
         elif key in ("enter", "right") and self.waiting:
             self.looking, self.expanded, self.scroll = self.waiting[self.place], False, 0
-        elif key in _WISHES and self.waiting:
+        elif key in _CHOICES and self.waiting:
             self.note = "Open it first: press enter."
         return None
 
-    def _press_look(self, key: str) -> Wish | None:
+    def _press_look(self, key: str) -> Choice | None:
         if key in ("esc", "left", "q"):
             self._back()
         elif key == "x":
@@ -117,14 +124,14 @@ class Inbox:
         elif key == "pageup":
             self.scroll = max(0, self.scroll - 10)
         else:
-            return self._wish(_WISHES.get(key))
+            return self._chosen(_CHOICES.get(key))
         return None
 
-    def _wish(self, wish: Wish | None) -> Wish | None:
-        if wish in (Wish.APPROVE, Wish.EDIT) and not self.expanded and self._must_expand():
+    def _chosen(self, choice: Choice | None) -> Choice | None:
+        if choice in (Choice.APPROVE, Choice.EDIT) and not self.expanded and self._must_expand():
             self.note = "Part of it is hidden. Press x to see all of it first."
             return None
-        return wish
+        return choice
 
     def _must_expand(self) -> bool:
         from toolgate.kernel.artifact import artifact_of
@@ -210,20 +217,20 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def answer(backend: Backend, wish: Wish, approval: Approval, *, words: str) -> str:
+def answer(backend: Backend, choice: Choice, approval: Approval, *, words: str) -> str:
     """Do what the person wants and return what to tell them."""
     from toolgate.ports.channel import Decision
 
-    if wish is Wish.EXTEND:
+    if choice is Choice.EXTEND:
         backend.extend(approval, 600)
         return "It expires ten minutes from now."
-    if wish is Wish.COMMENT:
+    if choice is Choice.COMMENT:
         backend.comment(approval, words)
         return "Comment added."
     seen = approval.digest
-    if wish is Wish.RESPOND:
+    if choice is Choice.RESPOND:
         return f"The call is {backend.respond(approval, words, digest=seen).status}."
-    if wish is Wish.EDIT:
+    if choice is Choice.EDIT:
         return f"The call is {backend.edit(approval, words, digest=seen).status}."
-    decision = Decision.APPROVE if wish is Wish.APPROVE else Decision.DENY
+    decision = Decision.APPROVE if choice is Choice.APPROVE else Decision.DENY
     return f"The call is {backend.decide(approval, decision, reason=words or None, digest=seen).status}."

@@ -14,7 +14,7 @@ from typing import Any
 
 from toolgate.errors import NotSignedInError, ServerError, ToolgateError
 from toolgate.interfaces.cli.backend import Backend
-from toolgate.interfaces.cli.inbox import Inbox, Wish, answer
+from toolgate.interfaces.cli.inbox import Choice, Inbox, answer
 from toolgate.interfaces.cli.people import edited
 from toolgate.interfaces.cli.show import printable
 
@@ -24,10 +24,10 @@ _ESCAPES = {
     b"\x1b[6~": "pagedown", b"\x1b": "esc", b"\r": "enter", b"\n": "enter",
 }  # fmt: skip
 _QUESTIONS = {
-    Wish.APPROVE: "Reason (may be empty): ",
-    Wish.DENY: "Reason: ",
-    Wish.RESPOND: "Tell the agent: ",
-    Wish.COMMENT: "Comment: ",
+    Choice.APPROVE: "Reason (may be empty): ",
+    Choice.DENY: "Reason: ",
+    Choice.RESPOND: "Tell the agent: ",
+    Choice.COMMENT: "Comment: ",
 }
 
 
@@ -39,12 +39,12 @@ def run(backend: Backend) -> None:
             _refresh(state, backend)
             _draw(state)
             key = _key()
-            wish = None if key is None else state.press(key)
-            if wish is Wish.QUIT:
+            choice = None if key is None else state.press(key)
+            if choice is Choice.QUIT:
                 return
-            if wish is not None and state.looking is not None:
+            if choice is not None and state.looking is not None:
                 with _cooked(settings):
-                    _do(backend, wish, state)
+                    _do(backend, choice, state)
 
 
 def _refresh(state: Inbox, backend: Backend) -> None:
@@ -57,23 +57,23 @@ def _refresh(state: Inbox, backend: Backend) -> None:
         state.note = printable(str(error))
 
 
-def _do(backend: Backend, wish: Wish, state: Inbox) -> None:
+def _do(backend: Backend, choice: Choice, state: Inbox) -> None:
     approval = state.looking
     assert approval is not None
     try:
-        words = edited(approval.arguments) if wish is Wish.EDIT else _words(wish)
+        words = edited(approval.arguments) if choice is Choice.EDIT else _words(choice)
         if words is None:
             state.tell("Nothing was done.", leave=False)
             return
-        said = answer(backend, wish, approval, words=words)
+        said = answer(backend, choice, approval, words=words)
     except ToolgateError as error:
         state.tell(printable(str(error)), leave=False)
     else:
-        state.tell(said, leave=wish not in (Wish.COMMENT, Wish.EXTEND))
+        state.tell(said, leave=choice not in (Choice.COMMENT, Choice.EXTEND))
 
 
-def _words(wish: Wish) -> str | None:
-    question = _QUESTIONS.get(wish)
+def _words(choice: Choice) -> str | None:
+    question = _QUESTIONS.get(choice)
     if question is None:
         return ""
     sys.stdout.write(f"\n{question}")

@@ -173,7 +173,7 @@ def _reach(sandbox: Sandbox, folder: Path) -> Iterator[Finding]:
 def _extras() -> Finding:
     from importlib.util import find_spec
 
-    missing = [name for name in ("fastapi", "uvicorn", "websockets", "pydantic_settings") if find_spec(name) is None]
+    missing = [name for name in ("starlette", "uvicorn", "websockets", "pydantic_settings") if find_spec(name) is None]
     detail = f"missing {', '.join(missing)}: {how_to_install('server')}" if missing else "installed"
     return Finding("server libraries", not missing, detail)
 

@@ -49,7 +49,7 @@ def worker(
     from toolgate.bootstrap import tools_at
     from toolgate.errors import UsageError
     from toolgate.interfaces.cli.serve import settings_of
-    from toolgate.interfaces.worker.crew import Worker
+    from toolgate.interfaces.worker.worker import Worker
     from toolgate.kernel.text.canonical import Limits
     from toolgate.policy.loader import find_policy
 
@@ -81,10 +81,10 @@ def worker(
         redis=None if settings.redis is None else settings.redis.get_secret_value(),
         workers=True,
     )
-    crew: Any = gate.host.runner("worker")
+    runner: Any = gate.host.runner("worker")
     one = Worker(
         gate,
-        crew.dispatcher,
+        runner.dispatcher,
         _view(plain, json),
         name=f"worker:{gate.host.owner}",
         concurrency=concurrency,

@@ -17,7 +17,7 @@ import uuid_utils
 from toolgate.errors import ConflictError, ServerError, StaleFenceError, text_of
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given, is_uncertain
-from toolgate.interfaces.client.watch import LOOK_S, Watch
+from toolgate.interfaces.client.waiting import LOOK_S, CallWaiters
 from toolgate.wire.claims import ClaimAnswer
 from toolgate.wire.schemas import (
     Execution,
@@ -36,7 +36,7 @@ FOREVER = float("inf")
 class Calls(Part):
     """Tools and their calls."""
 
-    _watch: Watch
+    _waiters: CallWaiters
 
     async def tools(self) -> list[ToolInfo]:
         """The tools that can be called."""
@@ -91,10 +91,10 @@ class Calls(Part):
         Lost connections and restarts of the server are waited out. Cancelling the wait does not cancel the call.
         """
         async with asyncio.timeout(timeout):
-            with self._watch.of(call_id) as hint:
+            with self._waiters.of(call_id) as hint:
                 while True:
                     hint.clear()
-                    async with self._watch.looking:
+                    async with self._waiters.looking:
                         found = await self._look(call_id, retry_s=FOREVER)
                     if found.is_final or found.waits_for_caller:
                         return found

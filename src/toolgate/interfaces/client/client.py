@@ -13,7 +13,7 @@ from toolgate.interfaces.client.connection import Connection, Options
 from toolgate.interfaces.client.governance import Governance
 from toolgate.interfaces.client.history import History
 from toolgate.interfaces.client.sessions import Sessions
-from toolgate.interfaces.client.watch import Watch
+from toolgate.interfaces.client.waiting import CallWaiters
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 
@@ -46,7 +46,7 @@ class Client(Calls, Approvals, Chat, Governance, History, Sessions):
         )
         self._connection = Connection(url, token, options)
         self._base = f"/my/projects/{segment(project)}"
-        self._watch = Watch(self.follow)
+        self._waiters = CallWaiters(self.follow)
         self.project = project
 
     @property
@@ -66,4 +66,4 @@ class Client(Calls, Approvals, Chat, Governance, History, Sessions):
     async def aclose(self) -> None:
         """Close every connection. Calls that were made go on."""
         await self._connection.close()
-        self._watch.close()
+        self._waiters.close()

@@ -180,19 +180,21 @@ class Connection:
         return b"".join(parts)
 
     @asynccontextmanager
-    async def listen(
+    async def open_stream(
         self, path: str, query: Mapping[str, Any], *, last_id: int | None, silence_s: float
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an event stream; its bytes as they come. Raises when nothing comes for `silence_s`."""
+    ) -> AsyncIterator[httpx2.EventSource]:
+        """Open an event stream; its events as they come. Raises when nothing comes for `silence_s`."""
         self._check_open()
-        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store", **self._sign}
+        headers = dict(self._sign)
         if last_id is not None:
             headers["Last-Event-ID"] = str(last_id)
         timeout = httpx2.Timeout(self.options.timeout_s, read=silence_s, connect=min(CONNECT_S, self.options.timeout_s))
+        limit = self.options.max_answer_bytes
         try:
-            async with self._http.stream(
-                "GET", path, params=_params(query), headers=headers, timeout=timeout
-            ) as response:
+            async with self._http.sse(
+                path, params=_params(query), headers=headers, timeout=timeout, max_event_size=limit
+            ) as source:
+                response = source.response
                 if not response.is_success:
                     async with asyncio.timeout(self.options.timeout_s):
                         raw = await self._read(response)
@@ -200,7 +202,9 @@ class Connection:
                 _check_encoding(response, self.url)
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     raise BadAnswerError(f"{self.url} answered a stream with something else. Check the address.")
-                yield response.aiter_raw()
+                yield source
+        except httpx2.SSEError:
+            raise BadAnswerError(f"An event of {self.url} is larger than {limit:,} bytes and was not read.") from None
         except (httpx2.TransportError, TimeoutError) as error:
             raise problems.of_transport(error, self.url) from None
 

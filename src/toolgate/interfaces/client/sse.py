@@ -1,16 +1,14 @@
-"""Server-sent events out of bytes, however they are cut. A frame that grows beyond its limit is refused."""
+"""What is in an event of a Toolgate server's stream. `httpx2` takes the stream apart and bounds its size."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from httpx2 import ServerSentEvent
 
 from toolgate.errors import BadAnswerError
-
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,69 +20,22 @@ class StreamEvent:
     id: int | None = None
 
 
-class Parser:
-    """Gives the events that are complete. `retry_s` is how long the server wants us to wait before coming back."""
+def event_of(sent: ServerSentEvent, id_before: str) -> StreamEvent | None:
+    """Return what was sent; None where it has no data. `id_before` is the id of what came before on this connection.
 
-    def __init__(self, *, max_bytes: int) -> None:
-        self._max = max_bytes
-        self._rest = bytearray()
-        self._fields: dict[str, bytes] = {}
-        self._data: list[bytes] = []
-        self._size = 0
-        self._is_first = True
-        self.retry_s: float | None = None
-
-    def feed(self, part: bytes) -> Iterator[StreamEvent]:
-        """Take some bytes; yield the events they complete."""
-        searched = max(len(self._rest) - 1, 0)
-        self._rest += part
-        start = 0
-        while (end := self._rest.find(b"\n", max(start, searched))) >= 0:
-            line = bytes(self._rest[start:end]).removesuffix(b"\r")
-            start = end + 1
-            event = self._line(line)
-            if event is not None:
-                yield event
-        del self._rest[:start]
-        self._check(len(self._rest))
-
-    def _check(self, more: int) -> None:
-        if self._size + more > self._max:
-            raise BadAnswerError(f"An event is larger than {self._max:,} bytes and was not read.")
-
-    def _line(self, line: bytes) -> StreamEvent | None:
-        if self._is_first:
-            self._is_first = False
-            line = line.removeprefix(_BOM)
-        if not line:
-            return self._finished()
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        self._check(len(line))
-        if name == b"data":
-            self._size += len(line)
-            self._data.append(value)
-        elif name in (b"event", b"id"):
-            self._fields[name.decode()] = value
-        elif name == b"retry" and value.isdigit() and len(value) < 10:
-            self.retry_s = int(value) / 1000
+    By the standard an event without an id has that of the one before; the server gives no two events the same.
+    """
+    if not sent.data:
         return None
-
-    def _finished(self) -> StreamEvent | None:
-        fields, data = self._fields, b"\n".join(self._data)
-        is_event = bool(self._data)
-        self._fields, self._data, self._size = {}, [], 0
-        if not is_event:
-            return None
-        id = fields.get("id", b"")
-        return StreamEvent(
-            name=fields.get("event", b"message").decode(errors="replace"),
-            data=_object(data),
-            id=int(id) if id.isdigit() and len(id) <= 18 else None,
-        )
+    own = "" if sent.id == id_before else sent.id
+    return StreamEvent(
+        name=sent.event,
+        data=_object(sent.data),
+        id=int(own) if own.isascii() and own.isdigit() and len(own) <= 18 else None,
+    )
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _object(data: str) -> dict[str, Any]:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -92,10 +43,3 @@ def _object(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadAnswerError("An event of the stream is not a JSON object: what answers is not a Toolgate server.")
     return value
-
-
-async def events(parser: Parser, parts: AsyncIterator[bytes]) -> AsyncIterator[StreamEvent]:
-    """The events in a body as it comes."""
-    async for part in parts:
-        for event in parser.feed(part):
-            yield event

@@ -13,7 +13,7 @@ from typing import Any, Self
 from toolgate.errors import AnswerLostError, ServerError
 from toolgate.interfaces.client.backoff import LONGEST_S, delays
 from toolgate.interfaces.client.connection import Connection, is_passing
-from toolgate.interfaces.client.sse import Parser, StreamEvent, events
+from toolgate.interfaces.client.sse import StreamEvent, event_of
 
 __all__ = ["EventStream", "StreamEvent"]
 
@@ -49,6 +49,7 @@ class EventStream:
         self._on_open = on_open
         self.last_id = after
         self.is_connected = False
+        self._wanted_s: float | None = None  # how long the server wants us to wait before coming back
         self._source: AsyncGenerator[StreamEvent, None] | None = None
         self._is_closed = False
         self._reader: asyncio.Task[Any] | None = None
@@ -95,12 +96,11 @@ class EventStream:
         until: float | None = now() + self._connection.options.retry_s
         waits = delays()
         while True:
-            parser = Parser(max_bytes=self._connection.options.max_answer_bytes)
             error: ServerError = AnswerLostError("The server ended the stream.")
             try:
-                async with aclosing(self._connected(parser)) as told:
+                async with aclosing(self._connected()) as told:
                     async for event in told:
-                        until, waits = None, _from(parser)
+                        until, waits = None, _from(self._wanted_s)
                         yield event
             except ServerError as caught:
                 error = caught
@@ -113,15 +113,19 @@ class EventStream:
                 self._on_lost(error)
             await asyncio.sleep(pause_s)
 
-    async def _connected(self, parser: Parser) -> AsyncGenerator[StreamEvent, None]:
-        async with self._connection.listen(
+    async def _connected(self) -> AsyncGenerator[StreamEvent, None]:
+        async with self._connection.open_stream(
             self._path, self._query, last_id=self.last_id, silence_s=self._silence_s
-        ) as parts:
+        ) as source:
             self.is_connected = True
             if self._on_open is not None:
                 self._on_open()
-            async for event in events(parser, parts):
-                if self._is_new(event):
+            id_before = ""
+            async for sent in source:
+                if sent.retry is not None:
+                    self._wanted_s = sent.retry / 1000
+                event, id_before = event_of(sent, id_before), sent.id
+                if event is not None and self._is_new(event):
                     yield event
 
     def _is_new(self, event: StreamEvent) -> bool:
@@ -133,6 +137,6 @@ class EventStream:
         return True
 
 
-def _from(parser: Parser) -> Iterator[float]:
-    """Waits that begin as the server wishes, within reason."""
-    return delays() if parser.retry_s is None else delays(first_s=min(max(parser.retry_s / 4, 0.05), LONGEST_S))
+def _from(wanted_s: float | None) -> Iterator[float]:
+    """Waits that begin as the server wants, within reason."""
+    return delays() if wanted_s is None else delays(first_s=min(max(wanted_s / 4, 0.05), LONGEST_S))

@@ -10,7 +10,7 @@ import orjson
 from toolgate.errors import ConflictError, NotFoundError, ToolgateError, UsageError
 from toolgate.interfaces.client.backoff import delays
 from toolgate.interfaces.client.client import Client
-from toolgate.interfaces.runner.ledger import Delivery, Entry, Ledger
+from toolgate.interfaces.runner.ledger import Delivery, Ledger, SignalRecord
 from toolgate.interfaces.runner.local import LocalGate
 from toolgate.interfaces.runner.notices import Kind, Notice, Tell
 from toolgate.interfaces.runner.report import NOT_BEGUN, Report, report_of, without_data
@@ -47,7 +47,7 @@ class Courier:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        return len(self._ledger.open_entries())
+        return len(self._ledger.open_signals())
 
     async def made_here(self, tool_id: str, undo_of: str | None) -> Call | None:
         """Return the call a signal led to here; None where it led to none."""
@@ -62,66 +62,66 @@ class Courier:
 
     async def _bring(self, tool_id: str) -> None:
         waits = delays(longest_s=LONGEST_S)
-        while (entry := self._ledger.entry(tool_id)) is not None:
-            call = await self.made_here(tool_id, entry.undo_of)
+        while (record := self._ledger.open_signal(tool_id)) is not None:
+            call = await self.made_here(tool_id, record.undo_of)
             if call is not None and not call.is_final:
                 return  # it was offered again and is at work; its end brings us back
-            if await self._try(entry, call, waits):
+            if await self._try(record, call, waits):
                 return
 
-    async def _try(self, entry: Entry, call: Call | None, waits: Iterator[float]) -> bool:
+    async def _try(self, record: SignalRecord, call: Call | None, waits: Iterator[float]) -> bool:
         """Post once; True when nothing is left to do. Otherwise it waited before it returns."""
-        report = await self._report(entry, call)
+        report = await self._report(record, call)
         try:
-            answer = await self._post(entry, report, has_effects=call is None or call.has_effects)
+            answer = await self._post(record, report, has_effects=call is None or call.has_effects)
         except ConflictError as error:
             where = f"; it is {printable(error.tool_status)} there" if error.tool_status else ""
-            return self._refused(entry, f"the server no longer waits for it{where}")
+            return self._refused(record, f"the server no longer waits for it{where}")
         except (NotFoundError, UsageError) as error:
-            return self._refused(entry, printable(str(error)))
+            return self._refused(record, printable(str(error)))
         except ToolgateError as error:  # nobody took it, whatever the reason: it is brought again
             pause_s = max(next(waits), getattr(error, "retry_after_s", None) or 0.0)
-            self._notice(Kind.KEPT, entry, f"not delivered yet: {printable(str(error))}", retry_s=round(pause_s, 2))
+            self._notice(Kind.KEPT, record, f"not delivered yet: {printable(str(error))}", retry_s=round(pause_s, 2))
             await asyncio.sleep(pause_s)
             return False
-        if self._ledger.close_entry(entry, Delivery.DELIVERED):
+        if self._ledger.close_signal(record, Delivery.DELIVERED):
             text = "" if answer.success else f"the server cannot use it: {printable(answer.message)}"
-            self._notice(Kind.DELIVERED, entry, text, status=report.status)
+            self._notice(Kind.DELIVERED, record, text, status=report.status)
             return True
         return False  # offered again meanwhile: the new offer wants its answer, too
 
-    async def _report(self, entry: Entry, call: Call | None) -> Report:
+    async def _report(self, record: SignalRecord, call: Call | None) -> Report:
         if call is None:
-            return Report("failed", error=entry.note or NOT_BEGUN)
+            return Report("failed", error=record.note or NOT_BEGUN)
         gate, project = self._local.gate, self._local.project
         is_undoable = call.undo_of is None and await gate.host.undo_data(call.id, project=project) is not None
         return report_of(await gate.get(call.id, project=project), undoable=is_undoable)
 
-    async def _post(self, entry: Entry, report: Report, *, has_effects: bool) -> ResultAnswer:
+    async def _post(self, record: SignalRecord, report: Report, *, has_effects: bool) -> ResultAnswer:
         try:
-            return await self._send(entry, report)
+            return await self._send(record, report)
         except UsageError:  # too large, or otherwise not to be taken: at least how it ended must arrive
             if report.result is None:
                 raise
             size = len(orjson.dumps(report.result))
-            return await self._send(entry, without_data(report, size, has_effects=has_effects))
+            return await self._send(record, without_data(report, size, has_effects=has_effects))
 
-    async def _send(self, entry: Entry, report: Report) -> ResultAnswer:
+    async def _send(self, record: SignalRecord, report: Report) -> ResultAnswer:
         return await self._server.result(
-            entry.tool_id,
+            record.tool_id,
             report.result,
             status=report.status,
             error=report.error,
-            fence=entry.fence,
+            fence=record.fence,
             undo=report.undo,
             retry_s=0.0,
         )
 
-    def _refused(self, entry: Entry, why: str) -> bool:
-        if not self._ledger.close_entry(entry, Delivery.REFUSED, why):
+    def _refused(self, record: SignalRecord, why: str) -> bool:
+        if not self._ledger.close_signal(record, Delivery.REFUSED, why):
             return False
-        self._notice(Kind.REFUSED, entry, f"the result was not taken: {why}")
+        self._notice(Kind.REFUSED, record, f"the result was not taken: {why}")
         return True
 
-    def _notice(self, kind: Kind, entry: Entry, text: str, **data: object) -> None:
-        self._tell(Notice(kind=kind, text=text, tool_id=entry.tool_id, tool_name=entry.tool_name, data=data))
+    def _notice(self, kind: Kind, record: SignalRecord, text: str, **data: object) -> None:
+        self._tell(Notice(kind=kind, text=text, tool_id=record.tool_id, tool_name=record.tool_name, data=data))

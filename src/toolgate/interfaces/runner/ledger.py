@@ -48,7 +48,7 @@ class Delivery(StrEnum):
     REFUSED = "refused"
 
 
-class Entry(NamedTuple):
+class SignalRecord(NamedTuple):
     """One signal as it was noted; its parameters are in the journal alone."""
 
     tool_id: str
@@ -126,28 +126,28 @@ class Ledger:
         with self._lock:
             self._db.execute("UPDATE signals SET note = ? WHERE tool_id = ?", (why, tool_id))
 
-    def close_entry(self, entry: Entry, state: Delivery, note: str = "") -> bool:
+    def close_signal(self, record: SignalRecord, state: Delivery, note: str = "") -> bool:
         """Note that a report was delivered or refused; False where the call was offered again meanwhile."""
         with self._lock:
             done = self._db.execute(
                 "UPDATE signals SET state = ?, note = ? WHERE tool_id = ? AND fence = ?",
-                (state, note, entry.tool_id, entry.fence),
+                (state, note, record.tool_id, record.fence),
             )
             return done.rowcount == 1
 
-    def entry(self, tool_id: str) -> Entry | None:
+    def open_signal(self, tool_id: str) -> SignalRecord | None:
         """Return a signal whose report is still open."""
         found = self._read("WHERE state = ? AND tool_id = ?", Delivery.OPEN, tool_id)
         return found[0] if found else None
 
-    def open_entries(self) -> list[Entry]:
+    def open_signals(self) -> list[SignalRecord]:
         """Return every signal whose report is still open, oldest first."""
         return self._read("WHERE state = ? ORDER BY received_at, tool_id", Delivery.OPEN)
 
-    def _read(self, where: str, *values: str) -> list[Entry]:
+    def _read(self, where: str, *values: str) -> list[SignalRecord]:
         query = f"SELECT tool_id, tool_name, undo_of, fence, attempt, lease_s, note FROM signals {where}"
         with self._lock, closing(self._db.execute(query, values)) as rows:
-            return [Entry(*row) for row in rows]
+            return [SignalRecord(*row) for row in rows]
 
     def close(self) -> None:
         with self._lock:

@@ -21,12 +21,12 @@ from toolgate.interfaces.client.backoff import delays
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.asking import Prompt, ServerSaid
 from toolgate.interfaces.runner.check import check_reach, findings, policy_path
+from toolgate.interfaces.runner.executor import SignalExecutor
 from toolgate.interfaces.runner.ledger import Ledger
 from toolgate.interfaces.runner.local import LocalGate, open_local
 from toolgate.interfaces.runner.notices import Kind, Notice, View
 from toolgate.interfaces.runner.signals import Recall, printable, signal_of
 from toolgate.interfaces.runner.state import StateFolder, default_folder
-from toolgate.interfaces.runner.work import Worker
 from toolgate.kernel.tool import ToolDefinition
 
 LONGEST_S = 30.0
@@ -67,7 +67,7 @@ class Runner:
         self._local = local
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._worker = Worker(local, ledger, client, view.tell)
+        self._executor = SignalExecutor(local, ledger, client, view.tell)
         self._was_welcome = False
         self._waits = delays(first_s=0.5, longest_s=LONGEST_S)
 
@@ -79,7 +79,7 @@ class Runner:
 
     async def run(self) -> None:
         """Work until told to stop. Raises what the server says where it will have nothing to do with us."""
-        left = await self._worker.recover()
+        left = await self._executor.recover()
         if left:
             self._say(Kind.CHECKED, f"{left} signals of an earlier run are reported or taken up again", left=left)
         listening = asyncio.ensure_future(self._listen())
@@ -120,9 +120,9 @@ class Runner:
                     self._say(Kind.IGNORED, str(error))
                     continue
                 if isinstance(asked, Recall):
-                    await self._worker.recall(asked)
+                    await self._executor.recall(asked)
                 elif asked is not None:
-                    await self._worker.take(asked)
+                    await self._executor.take(asked)
 
     def _connected(self) -> None:
         self._was_welcome = True
@@ -133,18 +133,18 @@ class Runner:
         self._say(Kind.DISCONNECTED, f"not connected: {printable(str(error))}", code=error.code)
 
     async def _end(self) -> None:
-        running = self._worker.running
+        running = self._executor.running
         self._say(Kind.STOPPING, f"stopping; {running} at work" if running else "stopping", running=running)
-        draining = asyncio.ensure_future(self._worker.drain(self._options.grace_s))
+        draining = asyncio.ensure_future(self._executor.drain(self._options.grace_s))
         hurrying = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait({draining, hurrying}, return_when=asyncio.FIRST_COMPLETED)
         if not draining.done():
             draining.cancel()
             await asyncio.gather(draining, return_exceptions=True)
-            await self._worker.drain(0)
+            await self._executor.drain(0)
         hurrying.cancel()
-        left = await self._worker.courier.settle(0.5 if self._hurry.is_set() else DELIVER_S)
-        await self._worker.close()
+        left = await self._executor.courier.settle(0.5 if self._hurry.is_set() else DELIVER_S)
+        await self._executor.close()
         kept = f"; {left} reports are kept and go out at the next start" if left else ""
         self._say(Kind.STOPPED, f"stopped{kept}", left=left)
 

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from functools import cache
 
 import orjson
-from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -16,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 
-from toolgate import __version__
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
@@ -48,7 +46,7 @@ def create_app(
 ) -> Application:
     """Return the server of a gate. With `owns_gate`, gate and directory are closed with it; a resident agent always is.
 
-    Routes of your own can be added to what is returned, as to any FastAPI application. Where it is mounted in another
+    Routes of your own can be added to what is returned, as to any Starlette application. Where it is mounted in another
     application, that one runs `async with app.running()` in its lifespan: mounting alone does not start it.
     """
     clients = gate.host.runner(Placement.CLIENT)
@@ -83,28 +81,19 @@ def create_app(
             await gate.aclose()
             await directory.close()
 
-    app = Application(
-        title="Toolgate",
-        version=__version__,
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        lifespan=lifespan,
-        middleware=middleware,
-    )
+    app = Application(lifespan=lifespan, middleware=middleware, exception_handlers={HTTPException: _http_problem})
     app.prefix = settings.root_path
     app.state.services = services
     app.paths = Paths()
     for operation in OPERATIONS:
         endpoint = Endpoint(operation, services)
         app.paths.add(operation.method, operation.path, endpoint)
-        app.router.routes.append(Route(operation.path, endpoint, methods=[operation.method], include_in_schema=False))
+        app.router.routes.append(Route(operation.path, endpoint, methods=[operation.method]))
     if not settings.allowed_origins:  # answers to foreign pages need the middleware
         app.shield = Shield(app, settings=settings)
     app.router.routes.append(WebSocketRoute("/ws", SocketEndpoint(services)))
-    app.router.routes.append(Route("/openapi.json", _openapi, include_in_schema=False))
+    app.router.routes.append(Route("/openapi.json", _openapi))
     console.mount(app, services)
-    app.add_exception_handler(HTTPException, _http_problem)
     return app
 
 
@@ -126,7 +115,7 @@ async def _http_problem(_request: Request, error: Exception) -> Response:
     return ProblemError(error.status_code, "not_found", NOTHING_HERE).response()
 
 
-async def drain(app: FastAPI) -> None:
+async def drain(app: Application) -> None:
     """Begin to shut down: no new streams, open ones end, waiting calls are answered with where they stand."""
     services: Services = app.state.services
     services.hub.drain()

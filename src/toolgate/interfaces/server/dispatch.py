@@ -1,6 +1,6 @@
 """The short way from a request to its operation: past the framework, whose layers cost every request and stream.
 
-Whatever is not an operation of ours goes the long way, through FastAPI.
+Whatever is not an operation of ours goes the long way, through the routes and middleware of Starlette.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolgate.interfaces.server.problems import ProblemError
@@ -45,8 +45,8 @@ class Paths:
         return None if endpoint is None else (endpoint[0], dict(zip(endpoint[1], values, strict=True)))
 
 
-class Application(FastAPI):
-    """A FastAPI application that serves our operations the short way.
+class Application(Starlette):
+    """A Starlette application that serves our operations the short way.
 
     It may be mounted in another one or served under a prefix: a request's `root_path` stands before our own paths.
     """

@@ -38,7 +38,7 @@ class Connection(Protocol):
         """Send a heartbeat soon."""
         ...
 
-    def hear(self, session_id: str, frame: bytes) -> None:
+    def note_message(self, session_id: str, frame: bytes) -> None:
         """Send a chat message of a session, if this connection listens to it."""
         ...
 
@@ -185,7 +185,7 @@ class Hub:
         """Send a chat message to an account's own streams: those of the session, and those of no session."""
         for connection in tuple(self.connections):
             if connection.project == project and connection.caller.account.name == account:
-                connection.hear(session_id, frame)
+                connection.note_message(session_id, frame)
 
     def tell_mode(self) -> None:
         """Tell who wants to know of a mode that changed, here or in another process."""

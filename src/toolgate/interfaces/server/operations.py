@@ -1,6 +1,6 @@
 """One operation of the API: who may do it, what goes in and out; and how a request becomes its answer.
 
-Operations are Starlette routes, since a FastAPI route costs twice as much; `openapi.py` describes them all the same.
+Operations are plain Starlette routes; `openapi.py` describes them from the same table.
 """
 
 from __future__ import annotations

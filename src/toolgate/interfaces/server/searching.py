@@ -38,7 +38,7 @@ class Found:
     reached: datetime | None
 
 
-async def walk(gate: Gate, query: CallQuery, *, most: int = MOST, chunk: int = CHUNK) -> AsyncIterator[Call]:
+async def scan(gate: Gate, query: CallQuery, *, most: int = MOST, chunk: int = CHUNK) -> AsyncIterator[Call]:
     """Yield calls in the query's order, at most so many, letting others run in between."""
     after, left = query.after, most
     while left > 0:
@@ -86,7 +86,7 @@ async def find(gate: Gate, query: CallQuery, fits: Callable[[Call], bool] | None
     chunk, most = (min(limit, CHUNK), limit) if fits is None else (CHUNK, MOST)
     found: list[Call] = []
     last, seen = None, 0
-    async for call in walk(gate, query, most=most, chunk=chunk):
+    async for call in scan(gate, query, most=most, chunk=chunk):
         last, seen = call, seen + 1
         if fits is None or fits(call):
             found.append(call)

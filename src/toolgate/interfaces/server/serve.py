@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
@@ -19,6 +18,7 @@ from toolgate.catalog.client import client_tools
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app, drain
+from toolgate.interfaces.server.dispatch import Application
 from toolgate.interfaces.server.settings import LOCAL_HOSTS, ServerSettings
 from toolgate.interfaces.server.socket import MAX_MESSAGE
 from toolgate.kernel.text.canonical import Limits
@@ -27,7 +27,7 @@ from toolgate.policy.loader import find_policy
 from toolgate.ports.agent import Agent, ResidentAgent
 
 
-def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = None) -> FastAPI:
+def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = None) -> Application:
     """Open the gate and the directory of these settings and return their server; nothing opens without a policy."""
     policy: Any = settings.policy if settings.policy is not None else _found()
     gate = bootstrap.open(
@@ -92,7 +92,7 @@ def _tools(settings: ServerSettings) -> Iterable[ToolDefinition]:
 class Server(uvicorn.Server):
     """A uvicorn server that lets its streams go before it waits for them, and says where it serves."""
 
-    def __init__(self, app: FastAPI, config: uvicorn.Config, said: Callable[[str], None]) -> None:
+    def __init__(self, app: Application, config: uvicorn.Config, said: Callable[[str], None]) -> None:
         super().__init__(config)
         self._served = app
         self._said = said
@@ -110,7 +110,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets=sockets)
 
 
-def server_of(app: FastAPI, settings: ServerSettings, *, said: Callable[[str], None] = lambda _url: None) -> Server:
+def server_of(app: Application, settings: ServerSettings, *, said: Callable[[str], None] = lambda _url: None) -> Server:
     """Return a server for the application, not started yet. Requests are not logged: URLs may hold tickets."""
     config = uvicorn.Config(
         app,

@@ -96,7 +96,7 @@ class Line:
     def beat(self) -> None:
         self.heard_at = monotonic()  # the protocol has pings of its own
 
-    def hear(self, session_id: str, frame: bytes) -> None:
+    def note_message(self, session_id: str, frame: bytes) -> None:
         """Chat is for streams."""
 
     def note_mode(self, frame: bytes) -> None:

@@ -103,7 +103,7 @@ class Stream:
         self._letters.append(letter)
         self._listener.wake()
 
-    def hear(self, session_id: str, frame: bytes) -> None:
+    def note_message(self, session_id: str, frame: bytes) -> None:
         if self._session_id in (None, session_id):
             self.post(lambda: _ready(frame))
 
@@ -157,8 +157,8 @@ class Stream:
         return data
 
 
-class Desk:
-    """Where a stream takes the calls it is offered: leased before they are sent, sent once, kept nowhere."""
+class SignalSender:
+    """Sends a stream the signals of the calls it is offered: leased before they are sent, sent once, kept nowhere."""
 
     def __init__(self, services: Services, stream: Stream, project: str, who: Principal, query: StreamQuery) -> None:
         self._services = services
@@ -233,7 +233,7 @@ async def _serve(
     gone = asyncio.ensure_future(_until_gone(receive))
     gone.add_done_callback(lambda _done: listener.close())
     runs_calls = query is not None and not query.listen and Ability.RUN in able
-    seat = Desk(services, stream, project, who, query).seat if query is not None and runs_calls else None
+    seat = SignalSender(services, stream, project, who, query).seat if query is not None and runs_calls else None
     del ask, query, caller, able, who  # a stream lasts for hours, and there may be thousands
     try:
         with services.hub.seated(stream):

@@ -17,8 +17,7 @@ from toolgate.ports.sink import Sink
 IDLE_S = 10.0
 """How long the thread of a plain sink waits for something to do before it ends."""
 
-Work = Callable[[], Any]
-Item = tuple["Future[Any]", Work]
+Item = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Telling(NamedTuple):
@@ -87,7 +86,7 @@ class Thread:
         self._work: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._is_alive = False
 
-    async def run(self, work: Work) -> Any:
+    async def run(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns there. Whoever stops waiting leaves it to end by itself."""
         future: Future[Any] = Future()
         with self._lock:

@@ -218,10 +218,10 @@ class StoreConformance(CursorLaws, EventLaws, GrantLaws, LimitLaws):
     async def test_approvals_are_found_by_project_status_call_and_id(self, store: Store) -> None:
         later = [NOON + timedelta(seconds=number) for number in range(4)]
         closed = an_approval("a2", status=ApprovalStatus.APPROVED, created_at=later[1])
-        elsewhere = an_approval("a3", project="other", created_at=later[2])
+        other = an_approval("a3", project="other", created_at=later[2])
         last = an_approval("a4", call_id="c9", created_at=later[3])
         await commit(store, insert(a_call(), approvals=(an_approval("a1"), closed)))
-        await commit(store, insert(a_call(project="other"), approvals=(elsewhere,)))
+        await commit(store, insert(a_call(project="other"), approvals=(other,)))
         await commit(store, insert(a_call("c9"), approvals=(last,)))
         assert await _ids(store, project=PROJECT) == ["a1", "a2", "a4"]
         assert await _ids(store, status=ApprovalStatus.PENDING) == ["a1", "a3", "a4"]

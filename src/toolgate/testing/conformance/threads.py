@@ -1,4 +1,4 @@
-"""What every keeper of conversations must do."""
+"""What every adapter of the Threads port must do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def a_message(id: str = "m1", **fields: Any) -> Message:
 
 
 class ThreadsConformance:
-    """Subclass it with a fixture `threads` that gives an empty keeper and closes it; no owner counts as alive there."""
+    """Subclass it with a fixture `threads` that gives empty threads and closes them; no owner counts as alive there."""
 
     async def test_a_run_and_its_messages_are_kept_as_they_are(self, threads: Threads) -> None:
         run = a_run()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolgate.adapters.sealing import Sealer
-from toolgate.adapters.sql.entry import Entry, entry_of
+from toolgate.adapters.sql.write_set import WriteSet, write_set_of
 from toolgate.adapters.sqlite import upkeep
 from toolgate.adapters.sqlite.file import connect, prepare
 from toolgate.adapters.sqlite.write import Group, Writer
@@ -37,11 +37,11 @@ def writer(path: Path) -> Iterator[Writer]:
     connection.close()
 
 
-def new_call(id: str, **fields: Any) -> Entry:
+def new_call(id: str, **fields: Any) -> WriteSet:
     call = Call(id=id, project="p", tool_name="t", context=DEFAULT_CONTEXT, created_at=NOW)
     claimed = evolve(call.to(Status.EXECUTING), started_at=NOW)
     events = (tell(claimed, "tool.started", {}),)
-    return entry_of(Change(project="p", at=NOW, call=claimed, events=events, **fields), SEALER)
+    return write_set_of(Change(project="p", at=NOW, call=claimed, events=events, **fields), SEALER)
 
 
 def stored(path: Path) -> tuple[set[str], list[tuple[int, str]]]:
@@ -83,7 +83,7 @@ def test_a_change_the_database_cannot_hold_is_refused_alone(writer: Writer, path
 
 def test_an_event_that_cannot_be_encoded_refuses_its_change_alone(writer: Writer, path: Path) -> None:
     bad = Change(project="p", at=NOW, events=(("tool.started", None, {"x": object()}, None),))
-    group = Group([entry_of(bad, SEALER), new_call("a")])
+    group = Group([write_set_of(bad, SEALER), new_call("a")])
     writer.write(group)
     assert group.outcomes[0] is not None
     assert stored(path) == ({"a"}, [(1, "a")])
@@ -93,7 +93,7 @@ def test_what_another_process_wrote_is_noticed_before_the_next_group(writer: Wri
     writer.write(Group([new_call("mine")]))
     connection = connect(path, busy_s=1.0)
     theirs = Writer(connection, SEALER)
-    locked = entry_of(Change(project="p", at=NOW, set_mode=Mode.LOCKDOWN), SEALER)
+    locked = write_set_of(Change(project="p", at=NOW, set_mode=Mode.LOCKDOWN), SEALER)
     theirs.write(Group([new_call("theirs"), locked]))
     connection.close()
     group = Group([new_call("late", mode_seen=Mode.NORMAL), new_call("fine", mode_seen=Mode.LOCKDOWN)])
@@ -116,7 +116,7 @@ def test_own_events_are_known_up_to_where_somebody_else_wrote(writer: Writer, pa
 
 
 def test_a_mode_set_in_a_group_holds_for_the_changes_after_it(writer: Writer) -> None:
-    locked = entry_of(Change(project="p", at=NOW, set_mode=Mode.LOCKDOWN), SEALER)
+    locked = write_set_of(Change(project="p", at=NOW, set_mode=Mode.LOCKDOWN), SEALER)
     group = Group([new_call("a", mode_seen=Mode.NORMAL), locked, new_call("b", mode_seen=Mode.NORMAL)])
     writer.write(group)
     assert group.outcomes[:2] == [None, None]

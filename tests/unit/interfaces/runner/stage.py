@@ -52,6 +52,7 @@ class AnyServer:
         self.stream_answer: tuple[int, dict[str, Any]] | None = None
         self.call: dict[str, Any] = {}
         self._streams: list[asyncio.StreamWriter] = []
+        self._open: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
         self.port = 0
 
@@ -63,6 +64,8 @@ class AnyServer:
         if self._server is not None:
             self._server.close()
             self.hang_up()
+            for writer in self._open:  # a connection kept alive would go on being answered
+                writer.close()
             await self._server.wait_closed()
             self._server = None
 
@@ -76,6 +79,7 @@ class AnyServer:
         self._streams.clear()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -92,6 +96,7 @@ class AnyServer:
                 status, answer = self._answer(method, path, body)
                 writer.write(_http(status, answer))
                 await writer.drain()
+        self._open.discard(writer)
         writer.close()
 
     def _answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -12,7 +12,7 @@ from tests.sandboxes import needs_sandbox
 from tests.unit.interfaces.runner.stage import POLICY
 
 import toolgate
-from toolgate.adapters.runners.sandbox.probes import Report
+from toolgate.adapters.runners.sandbox.probes import ProbeReport
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.errors import PolicyError, UsageError
 from toolgate.interfaces.runner.check import check_reach, findings, policy_path
@@ -88,7 +88,7 @@ def test_a_sandbox_that_holds_is_named(workspace: Path) -> None:
 
 
 def test_without_a_sandbox_its_tools_are_not_offered(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Report(backend="x", problem="nothing confines here")
+    broken = ProbeReport(backend="x", problem="nothing confines here")
     monkeypatch.setattr(Sandbox, "report", lambda _self, _name: broken)
     (workspace / "toolgate.yaml").write_text(POLICY)
     said = told(workspace, only=["read_file", "execute_command"])

@@ -25,16 +25,16 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def test_a_signal_is_new_once(ledger: Ledger) -> None:
     assert [ledger.take(ONE), ledger.take(ONE)] == [Taken.NEW, Taken.DUPLICATE]
-    assert [entry.tool_id for entry in ledger.open_entries()] == ["t1"]
+    assert [record.tool_id for record in ledger.open_signals()] == ["t1"]
 
 
 def test_a_later_offer_of_the_same_call_takes_the_place_of_the_earlier(ledger: Ledger) -> None:
     ledger.take(ONE)
-    entry = ledger.open_entries()[0]
+    record = ledger.open_signals()[0]
     again = dataclasses.replace(ONE, fence="f2", attempt=2)
     assert ledger.take(again) is Taken.AGAIN
-    assert not ledger.close_entry(entry, Delivery.DELIVERED)
-    assert [(entry.fence, entry.attempt) for entry in ledger.open_entries()] == [("f2", 2)]
+    assert not ledger.close_signal(record, Delivery.DELIVERED)
+    assert [(record.fence, record.attempt) for record in ledger.open_signals()] == [("f2", 2)]
 
 
 @pytest.mark.parametrize("attempt", [0, 1])
@@ -48,16 +48,16 @@ def test_an_id_belongs_to_one_tool_and_one_purpose(ledger: Ledger, change: dict[
     ledger.take(ONE)
     forged = dataclasses.replace(ONE, fence="f2", attempt=2, **change)  # type: ignore[arg-type]
     assert ledger.take(forged) is Taken.FOREIGN
-    assert ledger.open_entries()[0].fence == "f1"
+    assert ledger.open_signals()[0].fence == "f1"
 
 
 @pytest.mark.parametrize("state", [Delivery.DELIVERED, Delivery.REFUSED])
 def test_what_was_delivered_or_refused_is_open_no_more(ledger: Ledger, state: Delivery) -> None:
     ledger.take(ONE)
-    [entry] = ledger.open_entries()
-    assert ledger.close_entry(entry, state)
-    assert ledger.open_entries() == []
-    assert ledger.entry("t1") is None
+    [record] = ledger.open_signals()
+    assert ledger.close_signal(record, state)
+    assert ledger.open_signals() == []
+    assert ledger.open_signal("t1") is None
     assert ledger.take(ONE) is Taken.DUPLICATE
 
 
@@ -67,8 +67,8 @@ def test_it_is_there_after_the_process_and_holds_no_parameters(tmp_path: Path) -
     first.take(ONE)
     first.note("t1", "too much to do")
     second = Ledger(path)  # the first was never closed, as after a kill
-    [entry] = second.open_entries()
-    assert (entry.signal, entry.note) == (dataclasses.replace(ONE, params={}), "too much to do")
+    [record] = second.open_signals()
+    assert (record.signal, record.note) == (dataclasses.replace(ONE, params={}), "too much to do")
     assert path.stat().st_mode & 0o077 == 0
     assert all(b"canary-77" not in file.read_bytes() for file in tmp_path.iterdir())
     first.close()

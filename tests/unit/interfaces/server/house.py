@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
-from fastapi import FastAPI
 
 import toolgate
 from toolgate import bootstrap
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app
+from toolgate.interfaces.server.dispatch import Application
 from toolgate.interfaces.server.serve import Server, agent_of, server_of
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.settings import ServerSettings
@@ -65,7 +65,7 @@ TOOLS = [add, pay, drop, keep, far, look]
 class House:
     """The server and everything behind it."""
 
-    def __init__(self, gate: Gate, directory: Directory, app: FastAPI, server: Server) -> None:
+    def __init__(self, gate: Gate, directory: Directory, app: Application, server: Server) -> None:
         self.gate = gate
         self.directory = directory
         self.app = app

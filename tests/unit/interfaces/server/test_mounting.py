@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
@@ -13,6 +15,8 @@ import httpx2
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 from tests.unit.interfaces.server.house import TOOLS, execute
 from websockets.asyncio.client import connect
@@ -158,6 +162,23 @@ async def test_a_server_that_was_never_started_says_so(path: str) -> None:
         async with app.running():
             assert app.is_running
         assert not app.is_running
+
+
+async def test_a_route_of_ones_own_can_be_added() -> None:
+    async def version(_request: Request) -> Response:
+        return PlainTextResponse("7")
+
+    async with made() as (app, _text), app.running():
+        app.add_route("/version", version)
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
+            assert (await client.get("/version")).text == "7"
+            answer = await client.post("/version")
+            assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+
+
+def test_the_server_needs_no_fastapi() -> None:
+    program = "import sys, toolgate.server, toolgate.interfaces.server.serve; print('fastapi' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"
 
 
 @pytest.mark.parametrize("prefix", ["toolgate", "/toolgate/", "//evil", "/a b", "/"])

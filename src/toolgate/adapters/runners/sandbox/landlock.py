@@ -1,4 +1,4 @@
-"""Confine without namespaces, where bubblewrap is missing: landlock and seccomp, under a keeper process.
+"""Confine without namespaces, where bubblewrap is missing: landlock and seccomp, under a supervisor process.
 
 Weaker than bubblewrap: the temporary directory has no size, memory is watched and not limited, and what is
 hidden in a directory keeps new files out of it. `Unconfined` is the same without any rule, for `sandbox: none`.
@@ -20,9 +20,9 @@ from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
-from toolgate.adapters.runners.sandbox.keeper import landlock_version
 from toolgate.adapters.runners.sandbox.staging import Places
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
+from toolgate.adapters.runners.sandbox.supervisor import landlock_version
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.ports.confinement import Confined, Finished
@@ -32,9 +32,9 @@ OLDEST = 6
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _READING = _EXECUTE | _READ | _LIST
 _WRITING = ((1 << 16) - 1) & ~_IOCTL
-KEEPERS_INSIDE = 2
-"""How many processes of the keeper's own are in the namespace that a run is counted in."""
-KEEPER = os.path.join(os.path.dirname(__file__), "keeper.py")
+SUPERVISORS_INSIDE = 2
+"""How many processes of the supervisor's own are in the namespace that a run is counted in."""
+SUPERVISOR = os.path.join(os.path.dirname(__file__), "supervisor.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 
@@ -66,7 +66,7 @@ def _spread(path: str, hidden: Iterable[str], access: int) -> list[tuple[str, in
 
 
 class Landlock:
-    """Runs a program under a keeper, with landlock and seccomp applied to it."""
+    """Runs a program under a supervisor, with landlock and seccomp applied to it."""
 
     name = "landlock"
 
@@ -119,7 +119,7 @@ class Landlock:
         request = self._request(confined, temporary) | {"control": control.number, "status": told.number}
         places = self._places(confined, temporary)
         process = subprocess.Popen(
-            places.command([sys.executable, "-I", "-S", KEEPER, json.dumps(request)]),
+            places.command([sys.executable, "-I", "-S", SUPERVISOR, json.dumps(request)]),
             env={},
             cwd="/",
             stdin=subprocess.DEVNULL if stdin is None else stdin.number,
@@ -158,7 +158,7 @@ class Landlock:
             )
 
     def _request(self, confined: Confined, temporary: str) -> dict[str, object]:
-        """Return what the keeper is told, but for its pipes."""
+        """Return what the supervisor is told, but for its pipes."""
         own = {"PATH": layout.PATH, "HOME": temporary, "TMPDIR": temporary, "LANG": "C.UTF-8", "TERM": "dumb"}
         return {
             "argv": confined.argv,
@@ -172,14 +172,14 @@ class Landlock:
         }
 
     def _places(self, confined: Confined, temporary: str) -> Places:
-        """Return what must be mounted for the program, and the keeper, to use what they need; for root alone."""
+        """Return what must be mounted for the program, and the supervisor, to use what they need; for root alone."""
         if os.geteuid() != 0:
             return Places(self.user)
         readable = (*layout.runtime_of(confined.argv[0], confined.given), *confined.readable)
         wanted = dict.fromkeys(readable, False) | dict.fromkeys((*confined.writable, temporary), True)
         found = Places.of(wanted, self.user)
-        if found.covers:  # what the keeper is may be beneath them
-            everything = dict.fromkeys((*layout.interpreter_paths(), KEEPER), False) | wanted
+        if found.covers:  # what the supervisor is may be beneath them
+            everything = dict.fromkeys((*layout.interpreter_paths(), SUPERVISOR), False) | wanted
             return replace(Places.of(everything, self.user), blocked=found.blocked)
         return found
 
@@ -189,13 +189,13 @@ class Landlock:
     def _process_limit(self, confined: Confined) -> int:
         """Without a user namespace the limit counts everything of the user's: leave room for what there is."""
         if self._is_apart():
-            return confined.processes + KEEPERS_INSIDE
+            return confined.processes + SUPERVISORS_INSIDE
         own = sum(_threads(pid, self.user.uid) for pid in os.listdir("/proc") if pid.isdigit())
         return confined.processes + own
 
     @staticmethod
     def _code(watch: Watch, status: Descriptor, places: Places) -> int | None:
-        """Return the exit code the keeper tells; None where the deadline comes first."""
+        """Return the exit code the supervisor tells; None where the deadline comes first."""
         if not is_readable(status, watch.deadline - time.monotonic()):
             return None
         told = os.read(status.number, 16)
@@ -206,12 +206,12 @@ class Landlock:
                     f"The sandbox could not be made: {places.problem}, and it could not be put within reach ({said}). "
                     "Move it to where that user can read it, or let this process make mounts (CAP_SYS_ADMIN)."
                 )
-            raise SandboxError(f"The sandbox failed: its keeper ended early ({said or 'it was killed'}).")
+            raise SandboxError(f"The sandbox failed: its supervisor ended early ({said or 'it was killed'}).")
         return int(told)
 
 
 class Unconfined(Landlock):
-    """The same keeper without rules: deadline, limits, cleared environment, and nothing left alive.
+    """The same supervisor without rules: deadline, limits, cleared environment, and nothing left alive.
 
     In no user namespace: files of others would look like nobody's, which programs such as ssh refuse.
     """
@@ -232,7 +232,7 @@ class Unconfined(Landlock):
 def has_namespaces(user: User) -> bool:
     """Whether a run can have namespaces of its own, where its processes are counted and end together; tried once."""
     request = {"trial": True, "user": user if os.geteuid() == 0 else None}
-    line = [sys.executable, "-I", "-S", KEEPER, json.dumps(request)]
+    line = [sys.executable, "-I", "-S", SUPERVISOR, json.dumps(request)]
     return subprocess.run(line, env={}, cwd="/", capture_output=True, check=False).returncode == 0
 
 
@@ -246,7 +246,7 @@ def _threads(pid: str, uid: int) -> int:
 
 
 def _let_go(leash: Descriptor) -> None:
-    """Make the keeper kill everything and end; by a word, since a fork of this process may hold the pipe open too."""
+    """Make the supervisor kill everything and end; by a word, since a fork of this process may hold the pipe, too."""
     with contextlib.suppress(BrokenPipeError):  # it has ended by itself
         os.write(leash.number, b"x")
     leash.close()

@@ -91,7 +91,7 @@ if os.fork() == 0:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ProbeReport:
     """How a backend did. `problem` says why it cannot be used at all; `failed` names the probes that got out."""
 
     backend: str
@@ -119,16 +119,16 @@ class Report:
         return f"these probes got out: {', '.join(self.failed)}" if self.failed else f"{len(self.passed)} probes held"
 
 
-def probe(backend: Backend, directory: str) -> Report:
+def probe(backend: Backend, directory: str) -> ProbeReport:
     """Return how a backend did; one that is meant not to confine is only asked whether it can be used."""
     problem = backend.problem()
     if problem is not None or backend.name == "none":
-        return Report(backend=backend.name, problem=problem)
+        return ProbeReport(backend=backend.name, problem=problem)
     try:
         results = _escapes(backend, directory) | _bombs(backend) | {"keep_alive": _leaves_nothing(backend)}
     except SandboxError as error:
-        return Report(backend=backend.name, problem=str(error))
-    return Report(
+        return ProbeReport(backend=backend.name, problem=str(error))
+    return ProbeReport(
         backend=backend.name,
         passed=tuple(name for name, held in results.items() if held),
         failed=tuple(name for name, held in results.items() if not held),

@@ -92,10 +92,10 @@ class SandboxRunner:
         return job.hook.conclude(given, self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=told))
 
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
-        report = _Report(_input_of(job), loop)
+        output = _ChildOutput(_input_of(job), loop)
         confined = limited(self._program(job, request), job.sandbox, job.tool.timeout_seconds)
-        finished = self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=report.take)
-        return report.outcome(job, finished)
+        finished = self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=output.take)
+        return output.outcome(job, finished)
 
     def _program(self, job: Job, request: Request) -> Confined:
         """Return the program that runs a Python callable: this interpreter, with what it imports, and the files."""
@@ -232,7 +232,7 @@ def _lines(given: ToolInput, loop: asyncio.AbstractEventLoop) -> OnOutput:
     return take
 
 
-class _Report:
+class _ChildOutput:
     """What the child tells, line by line."""
 
     def __init__(self, given: ToolInput | None, loop: asyncio.AbstractEventLoop) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, User, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
-from toolgate.adapters.runners.sandbox.probes import Report, probe
+from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
 from toolgate.guards.hidden import hidden_in
@@ -18,7 +18,7 @@ AUTO = ("bubblewrap", "landlock")
 """What `auto` tries, best first. `none` is never among them."""
 
 
-_REPORTS: dict[tuple[str, User], Report] = {}
+_REPORTS: dict[tuple[str, User], ProbeReport] = {}
 """How backends did in this process: the same user on the same machine is tested once."""
 
 
@@ -34,14 +34,14 @@ class Sandbox:
         edges: Callable[[], Edges] | None = None,
         *,
         uid: int | None = None,
-        on_tested: Callable[[Report], None] | None = None,
+        on_tested: Callable[[ProbeReport], None] | None = None,
     ) -> None:
         self._edges = edges
         self._files = Files()
         self._uid = uid
         self._on_tested = on_tested
         self._lock = threading.Lock()
-        self._reports: dict[str, Report] = {}
+        self._reports: dict[str, ProbeReport] = {}
         self._backends: dict[str, Backend] = {}
 
     def readable(self) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ class Sandbox:
             "say `sandbox: none` in the policy."
         )
 
-    def report(self, name: str) -> Report:
+    def report(self, name: str) -> ProbeReport:
         """Return how a backend did in its test; tests it where that has not happened yet."""
         with self._lock:
             return self._tested(name)
 
-    def _tested(self, name: str) -> Report:
+    def _tested(self, name: str) -> ProbeReport:
         if name not in self._reports:
             workspace = None if self._edges is None else self._edges().workspace.path
             user = sandbox_user(workspace, self._uid)
@@ -98,7 +98,7 @@ class Sandbox:
                 self._on_tested(self._reports[name])
         return self._reports[name]
 
-    def reports(self) -> Sequence[Report]:
+    def reports(self) -> Sequence[ProbeReport]:
         """Return the reports there are."""
         return tuple(self._reports.values())
 

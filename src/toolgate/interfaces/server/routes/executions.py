@@ -89,7 +89,7 @@ async def report(ask: Ask) -> ResultAnswer:
     body: ResultBody = ask.body
     tool_id = ask.params["tool_id"]
     try:
-        result = await _hear(ask, tool_id, body)
+        result = await _take_result(ask, tool_id, body)
     except StaleFenceError as error:
         raise await _stale(ask, tool_id, error) from None
     ended = views.ROW_STATUS[result.status]
@@ -99,7 +99,7 @@ async def report(ask: Ask) -> ResultAnswer:
     return ResultAnswer(success=ended == body.status, tool_id=tool_id, status=ended, message=message)
 
 
-async def _hear(ask: Ask, tool_id: str, body: ResultBody) -> Result:
+async def _take_result(ask: Ask, tool_id: str, body: ResultBody) -> Result:
     """Record what a runner reports: what its run gave, or that it cannot say."""
     gate = ask.services.gate
     if body.status == "unknown":

@@ -33,11 +33,11 @@ async def index(ask: Ask) -> RunList:
     query: RunListQuery = ask.query
     gate, project = ask.services.gate, ask.project
     after = None if query.after is None else await gate.calls.get(query.after, project=project)
-    walking = searching.walk(gate, CallQuery(project=project, newest_first=True, after=after))
+    scanned = searching.scan(gate, CallQuery(project=project, newest_first=True, after=after))
     runs: list[RunSummary] = []
     seen: set[str] = set()
     last, looked_at = after, 0
-    async for call in walking:
+    async for call in scanned:
         last, looked_at = call, looked_at + 1
         run_id = call.context.run_id
         if run_id is None or run_id in seen:

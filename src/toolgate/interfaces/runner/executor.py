@@ -12,7 +12,7 @@ from toolgate.errors import ConflictError, NotFoundError, ToolgateError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.delivery import Courier
 from toolgate.interfaces.runner.holding import Hold
-from toolgate.interfaces.runner.ledger import Delivery, Entry, Ledger, Taken
+from toolgate.interfaces.runner.ledger import Delivery, Ledger, SignalRecord, Taken
 from toolgate.interfaces.runner.local import LocalGate
 from toolgate.interfaces.runner.notices import Kind, Notice, Tell
 from toolgate.interfaces.runner.signals import Recall, Signal, printable
@@ -30,7 +30,7 @@ _NOT_BEGUN = frozenset({Status.PENDING, Status.AWAITING_APPROVAL, Status.APPROVE
 
 
 @dataclass(slots=True)
-class Job:
+class RunningSignal:
     """One signal at work: its task, and the latest progress not passed on yet."""
 
     hold: Hold
@@ -40,7 +40,7 @@ class Job:
     progress: dict[str, Any] | None = None
 
 
-class Worker:
+class SignalExecutor:
     """Takes signals and sees each through to its delivery."""
 
     def __init__(self, local: LocalGate, ledger: Ledger, server: Client, tell: Tell) -> None:
@@ -48,15 +48,15 @@ class Worker:
         self._ledger = ledger
         self._server = server
         self._tell = tell
-        self._jobs: dict[str, Job] = {}
+        self._running: dict[str, RunningSignal] = {}
         self._loop = asyncio.get_running_loop()
-        self._unwatch = local.gate.host.on_change(self._on_commit)
+        self._leave = local.gate.host.on_change(self._on_commit)
         self.courier = Courier(local, ledger, server, tell)
         self.is_stopping = False
 
     @property
     def running(self) -> int:
-        return len(self._jobs)
+        return len(self._running)
 
     async def take(self, signal: Signal) -> None:
         """Do what a signal says, unless it was done before or is none of ours."""
@@ -67,11 +67,11 @@ class Worker:
             self._ignore(signal, "its id was used for another call")
         elif taken is Taken.DUPLICATE:
             self._ignore(signal, "it came before")
-        elif signal.tool_id in self._jobs:  # offered again while it runs: the same run answers for both
-            job = self._jobs[signal.tool_id]
-            job.hold = self._local.holding.take(signal)
-            self._keep_alive(job)
-        elif len(self._jobs) >= MOST_HELD:
+        elif signal.tool_id in self._running:  # offered again while it runs: the same run answers for both
+            running = self._running[signal.tool_id]
+            running.hold = self._local.holding.take(signal)
+            self._keep_alive(running)
+        elif len(self._running) >= MOST_HELD:
             why = f"The runner has {MOST_HELD} calls at work already; nothing ran. Ask for it again later."
             self._ledger.note(signal.tool_id, why)
             self._ignore(signal, why)
@@ -83,39 +83,39 @@ class Worker:
             self._begin(signal, self._perform(signal))
 
     def _begin(self, signal: Signal, doing: Coroutine[Any, Any, Result]) -> None:
-        job = self._jobs[signal.tool_id] = Job(self._local.holding.take(signal))
-        self._keep_alive(job)
-        job.task = self._loop.create_task(self._see_through(signal.tool_id, job, doing), name="toolgate-signal")
+        running = self._running[signal.tool_id] = RunningSignal(self._local.holding.take(signal))
+        self._keep_alive(running)
+        running.task = self._loop.create_task(self._see_through(signal.tool_id, running, doing), name="toolgate-signal")
 
-    def _keep_alive(self, job: Job) -> None:
-        if job.beat is None or job.beat.done():  # it ends where the server no longer waits
-            job.beat = self._loop.create_task(self._beat(job), name="toolgate-lease")
+    def _keep_alive(self, running: RunningSignal) -> None:
+        if running.beat is None or running.beat.done():  # it ends where the server no longer waits
+            running.beat = self._loop.create_task(self._beat(running), name="toolgate-lease")
 
-    async def _see_through(self, tool_id: str, job: Job, doing: Coroutine[Any, Any, Result]) -> None:
+    async def _see_through(self, tool_id: str, running: RunningSignal, doing: Coroutine[Any, Any, Result]) -> None:
         result: Result | None = None
         try:
-            result = await self._outcome(job, doing)
+            result = await self._outcome(running, doing)
             await asyncio.sleep(0)  # so that its beginning is told before its end
         except ConflictError as error:  # the id is another call's: reporting would end that one
-            entry = self._ledger.entry(tool_id)
-            if entry is not None:
-                self._ledger.close_entry(entry, Delivery.REFUSED, "another call's id")
-            self._ignore(job.hold.signal, printable(str(error)))
+            record = self._ledger.open_signal(tool_id)
+            if record is not None:
+                self._ledger.close_signal(record, Delivery.REFUSED, "another call's id")
+            self._ignore(running.hold.signal, printable(str(error)))
             return
         finally:
-            if job.beat is not None:
-                job.beat.cancel()
-            self._jobs.pop(tool_id, None)
+            if running.beat is not None:
+                running.beat.cancel()
+            self._running.pop(tool_id, None)
             self._local.holding.release(tool_id)
         if result is not None:
             text = printable(result.error or "")
             data = {"status": result.status.value, "duration_ms": result.duration_ms, "joined": result.joined}
-            self._notice(Kind.ENDED, job.hold.signal, text, **data)
+            self._notice(Kind.ENDED, running.hold.signal, text, **data)
         self.courier.bring(tool_id)
 
-    async def _outcome(self, job: Job, doing: Coroutine[Any, Any, Result]) -> Result | None:
+    async def _outcome(self, running: RunningSignal, doing: Coroutine[Any, Any, Result]) -> Result | None:
         """How the call ended; None where it never began."""
-        signal = job.hold.signal
+        signal = running.hold.signal
         try:
             return await doing
         except ConflictError:
@@ -136,27 +136,27 @@ class Worker:
             return await local.gate.undo(signal.undo_of, context=context)
         return await local.gate.call(signal.tool_name, signal.params, context=context, call_id=signal.tool_id)
 
-    async def _beat(self, job: Job) -> None:
+    async def _beat(self, running: RunningSignal) -> None:
         """Renew the lease and pass progress on until the call is over or the server no longer waits for it."""
-        while not job.hold.is_lost:
-            every_s = min(max(job.hold.signal.lease_s / 3, 0.2), BEAT_S)
+        while not running.hold.is_lost:
+            every_s = min(max(running.hold.signal.lease_s / 3, 0.2), BEAT_S)
             try:
                 async with asyncio.timeout(every_s):
-                    await job.news.wait()
+                    await running.news.wait()
             except TimeoutError:
                 pass
-            job.news.clear()
-            told, job.progress = job.progress, None
-            await self._renew(job, told or {})
+            running.news.clear()
+            told, running.progress = running.progress, None
+            await self._renew(running, told or {})
             await asyncio.sleep(min(TOLD_S, every_s / 2))
 
-    async def _renew(self, job: Job, told: dict[str, Any]) -> None:
-        hold, since = job.hold, time.monotonic()
+    async def _renew(self, running: RunningSignal, told: dict[str, Any]) -> None:
+        hold, since = running.hold, time.monotonic()
         signal = hold.signal
         try:
             await self._server.progress(signal.tool_id, fence=signal.fence, **told)
         except (ConflictError, NotFoundError):
-            if job.hold is hold:
+            if running.hold is hold:
                 hold.is_lost = True
                 self._notice(Kind.LOST, signal, "the server no longer waits for it")
                 await self._drop_unbegun(signal, "the server no longer waits for it")
@@ -167,11 +167,11 @@ class Worker:
 
     async def recall(self, recall: Recall) -> None:
         """Stop a call the server wants stopped."""
-        job = self._jobs.get(recall.tool_id)
-        if job is None:
+        running = self._running.get(recall.tool_id)
+        if running is None:
             return
-        self._notice(Kind.RECALLED, job.hold.signal, f"the server wants it stopped: {recall.reason}")
-        await self._stop(job.hold.signal, f"the server wants it stopped: {recall.reason}")
+        self._notice(Kind.RECALLED, running.hold.signal, f"the server wants it stopped: {recall.reason}")
+        await self._stop(running.hold.signal, f"the server wants it stopped: {recall.reason}")
 
     async def _stop(self, signal: Signal, why: str) -> None:
         made = await self.courier.made_here(signal.tool_id, signal.undo_of)
@@ -191,41 +191,41 @@ class Worker:
     async def recover(self) -> int:
         """Look after what an earlier runner left: deliver what ended, go on with what can. Returns how many."""
         await self._local.gate.recover()
-        left = self._ledger.open_entries()
-        for entry in left:
-            await self._recover(entry)
+        left = self._ledger.open_signals()
+        for record in left:
+            await self._recover(record)
         return len(left)
 
-    async def _recover(self, entry: Entry) -> None:
-        made = await self.courier.made_here(entry.tool_id, entry.undo_of)
+    async def _recover(self, record: SignalRecord) -> None:
+        made = await self.courier.made_here(record.tool_id, record.undo_of)
         if made is None or made.is_final:
-            self.courier.bring(entry.tool_id)
+            self.courier.bring(record.tool_id)
             return
-        signal = entry.signal
+        signal = record.signal
         self._begin(signal, self._local.gate.wait(made.id, project=self._local.project))
-        job = self._jobs[signal.tool_id]
-        job.hold.until = 0.0  # it is ours again when the server says so, and not before
-        job.news.set()
+        running = self._running[signal.tool_id]
+        running.hold.until = 0.0  # it is ours again when the server says so, and not before
+        running.news.set()
 
     async def drain(self, seconds: float) -> None:
         """Take no more; hand back what waits for somebody, give what runs so long to end, then stop it."""
         self.is_stopping = True
-        for job in tuple(self._jobs.values()):
-            await self._drop_unbegun(job.hold.signal, "the runner stops")
+        for running in tuple(self._running.values()):
+            await self._drop_unbegun(running.hold.signal, "the runner stops")
         await self._until_idle(seconds)
-        for job in tuple(self._jobs.values()):
-            await self._stop(job.hold.signal, "the runner stops")
+        for running in tuple(self._running.values()):
+            await self._stop(running.hold.signal, "the runner stops")
         await self._until_idle(3.0)
 
     async def _until_idle(self, seconds: float) -> None:
-        tasks = [job.task for job in self._jobs.values() if job.task is not None]
+        tasks = [running.task for running in self._running.values() if running.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
 
     async def close(self) -> None:
         """Let go of what is left; the journal knows it."""
-        self._unwatch()
-        tasks = [job.task for job in self._jobs.values() if job.task is not None]
+        self._leave()
+        tasks = [running.task for running in self._running.values() if running.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -238,17 +238,17 @@ class Worker:
 
     def _hear(self, name: str, data: dict[str, Any]) -> None:
         """What the journal says of a call at work: shown here, and its progress passed on."""
-        job = self._jobs.get(str(data.get("pipeline_run_id")))
-        if job is None:
+        running = self._running.get(str(data.get("pipeline_run_id")))
+        if running is None:
             return
-        signal = job.hold.signal
+        signal = running.hold.signal
         if name == "tool.progress":
-            job.progress = {"progress": data["progress"], "message": data["message"], "data": data["data"]}
-            job.news.set()
+            running.progress = {"progress": data["progress"], "message": data["message"], "data": data["data"]}
+            running.news.set()
             self._notice(Kind.PROGRESS, signal, printable(str(data["message"] or "")), progress=data["progress"])
         elif name == "approval.requested":
-            job.progress = {"message": "the runner's user is asked"}
-            job.news.set()
+            running.progress = {"message": "the runner's user is asked"}
+            running.news.set()
             text = "; ".join(map(str, data["reasons"])) or str(data["message"])
             self._notice(Kind.ASKING, signal, printable(text), approval_id=data["request_id"])
         elif name == "tool.invoked":

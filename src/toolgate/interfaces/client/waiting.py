@@ -19,7 +19,7 @@ AT_ONCE = 16
 _IDLE = frozenset({"tool.progress"})
 
 
-class Watch:
+class CallWaiters:
     """Everybody of one client who waits for a call."""
 
     def __init__(self, open_stream: Callable[[], EventStream]) -> None:
@@ -34,7 +34,7 @@ class Watch:
         hint = asyncio.Event()
         self._waiting.setdefault(call_id, set()).add(hint)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="toolgate-client-watch")
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="toolgate-client-waiters")
         try:
             yield hint
         finally:

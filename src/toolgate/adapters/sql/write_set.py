@@ -27,8 +27,8 @@ Rest = tuple[Row | None, tuple[Row, ...], Row | None, Row | None]
 """Rows few changes have: the call's parameters, approvals, an undo record, a run."""
 
 
-class Entry(NamedTuple):
-    """A change and its rows. A call is inserted or updated, never both."""
+class WriteSet(NamedTuple):
+    """All rows that one change writes. A call is inserted or updated, never both."""
 
     change: Change
     insert: Row | None = None
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     rest: Rest | None = None
 
 
-def entry_of(change: Change, sealer: Sealer) -> Entry:
+def write_set_of(change: Change, sealer: Sealer) -> WriteSet:
     """Return the change with its rows, sealed; raises what a value that cannot be encoded raises."""
     call = change.call
     insert = update = run = params = None
@@ -50,7 +50,7 @@ def entry_of(change: Change, sealer: Sealer) -> Entry:
         if call.status is _AWAITING or change.rewrites:  # only asking again can change what would run
             params = (*params_row(call, sealer), *key)
     if run is None and params is None and change.undo is None and not change.approvals:
-        return Entry(change, insert, update)
+        return WriteSet(change, insert, update)
     undo = None if change.undo is None else undo_row(change.undo, sealer)
     approvals = tuple([approval_row(approval) for approval in change.approvals])
-    return Entry(change, insert, update, (params, approvals, undo, run))
+    return WriteSet(change, insert, update, (params, approvals, undo, run))

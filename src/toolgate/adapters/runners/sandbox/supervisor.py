@@ -1,6 +1,6 @@
 """Keep one program and everything it starts: confine it, wait for it, and leave nothing of it alive.
 
-Run as a program: `keeper.py {json}`. It becomes the parent of every orphan below it, so a grandchild that left
+Run as a program: `supervisor.py {json}`. It becomes the parent of every orphan below it, so a grandchild that left
 its session is found and killed too. When the control pipe closes, it kills all and ends: also when whoever
 started it is gone. Standard library only: it starts with `-I -S`.
 """

@@ -20,8 +20,8 @@ from toolgate.errors import StoreError
 from toolgate.gate import Gate
 from toolgate.interfaces.cli.app import app
 from toolgate.interfaces.cli.worker import _view
-from toolgate.interfaces.worker.crew import Worker
 from toolgate.interfaces.worker.views import JsonLines, Lines, Live
+from toolgate.interfaces.worker.worker import Worker
 from toolgate.kernel.call import Status
 from toolgate.ports.dispatcher import Order
 from toolgate.testing.patience import PATIENCE_S, until

@@ -19,7 +19,7 @@ from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.undo import UndoMetadata, UndoState
 from toolgate.pipeline.plan import OFFER_AGAIN_S
 from toolgate.pipeline.remote.leasing import MOST_BETWEEN_S, MOST_IN_QUEUE_S
-from toolgate.pipeline.remote.working import Work
+from toolgate.pipeline.remote.orders import Orders
 from toolgate.testing.clock import NOON
 from toolgate.testing.patience import until
 
@@ -44,7 +44,7 @@ class Bench:
         )
         self.queue = Park()
         self.rig.driver.runners = {**self.rig.driver.runners, "worker": self.queue, "sandbox": self.rig.inline}
-        self.work = Work(self.rig.driver, self.rig.flights, self.rig.leases)
+        self.orders = Orders(self.rig.driver, self.rig.flights, self.rig.leases)
 
     @staticmethod
     def _tool(name: str, handler: Any, **more: Any) -> ToolDefinition:
@@ -83,7 +83,7 @@ class Bench:
         return await self.rig.driver.read("default", "c1")
 
     async def take(self, by: Principal = ANN, lease_s: float = 60) -> Result:
-        return await self.work.perform("default", "c1", by=by, lease_s=lease_s)
+        return await self.orders.perform("default", "c1", by=by, lease_s=lease_s)
 
     async def taken(self, tool: str, lease_s: float = LEASE_S) -> asyncio.Task[Result]:
         await self.parked(tool)
@@ -150,7 +150,7 @@ async def test_an_undo_runs_at_a_worker_with_its_data(bench: Bench) -> None:
     await bench.parked("plain")
     await bench.take()
     undo = await bench.rig.undoing.undo("default", "c1", DEFAULT_CONTEXT, force=False)
-    done = await bench.work.perform("default", undo.call_id, by=ANN, lease_s=60)
+    done = await bench.orders.perform("default", undo.call_id, by=ANN, lease_s=60)
     kept = await bench.rig.store.undo("default", "c1")
     assert kept is not None
     assert (done.status, bench.undone, kept.state) == (Status.COMPLETED, [{"old": 1}], UndoState.DONE)
@@ -227,8 +227,8 @@ async def _renewed(bench: Bench, before: Call) -> bool:
 async def test_a_recalled_call_is_stopped_and_its_worker_says_so(bench: Bench, told: str) -> None:
     running = await bench.taken("slow", lease_s=60 if told == "by the bus" else LEASE_S)
     if told == "by the renewal":
-        bench.work._held.clear()  # it hears no hint
-        bench.work._held = _Deaf()
+        bench.orders._held.clear()  # it hears no hint
+        bench.orders._held = _Deaf()
     asked = await bench.rig.answers.cancel("default", "c1", reason="changed my mind")
     assert asked.status is Status.EXECUTING
     result = await running
@@ -351,7 +351,7 @@ async def test_what_a_dead_worker_left_is_unknown_or_offered_again(bench: Bench,
 
 async def test_a_hint_about_a_call_that_is_not_recalled_changes_nothing(bench: Bench) -> None:
     running = await bench.taken("slow", lease_s=60)
-    await bench.work._look("default", "c1")
+    await bench.orders._look("default", "c1")
     bench.release.set()
     assert (await running).success
 

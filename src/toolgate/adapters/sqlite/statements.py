@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolgate.adapters.sql.entry import Entry
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
@@ -12,6 +11,7 @@ from toolgate.adapters.sql.rows import (
     PARAMS,
     UNDO_COLUMNS,
 )
+from toolgate.adapters.sql.write_set import WriteSet
 from toolgate.adapters.sqlite.bulk import inserting, updating
 
 INSERT_CALL = inserting("tool_executions", CALL_COLUMNS, verb="INSERT OR IGNORE")
@@ -29,16 +29,16 @@ INSERT_EVENT = inserting("events", ("position", *EVENT_COLUMNS))
 INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at", "amount"))
 
 
-def are_apart(entries: list[Entry]) -> bool:
+def are_apart(write_sets: list[WriteSet]) -> bool:
     """Whether no change of these can decide what becomes of another one."""
-    if len(entries) == 1:
+    if len(write_sets) == 1:
         return True
     seen = set()
-    for change, *_ in entries:
+    for change, *_ in write_sets:
         if change.reservations or change.undo_expect is not None or change.set_mode is not None:
             return False
         if change.grant is not None:
             return False
         if change.call is not None:
             seen.add((change.call.project, change.call.id))
-    return len(seen) == sum(entry.change.call is not None for entry in entries)
+    return len(seen) == sum(write_set.change.call is not None for write_set in write_sets)

@@ -26,7 +26,7 @@ RENEWALS = 3
 log = logging.getLogger("toolgate.worker")
 
 
-class Work:
+class Orders:
     """Takes calls that wait for a worker and runs them in this process."""
 
     def __init__(self, driver: Driver, flights: Flights, leases: Leases) -> None:
@@ -115,11 +115,11 @@ class Work:
 class Holding:
     """The runner of one call at a worker: another runner, with the lease renewed while that one runs."""
 
-    def __init__(self, work: Work, runner: Runner, lease_s: float) -> None:
-        self._work, self._runner, self._lease_s = work, runner, lease_s
+    def __init__(self, orders: Orders, runner: Runner, lease_s: float) -> None:
+        self._orders, self._runner, self._lease_s = orders, runner, lease_s
 
     async def run(self, job: Job) -> object:
-        return await self._work.hold(job, self._runner, self._lease_s)
+        return await self._orders.hold(job, self._runner, self._lease_s)
 
     async def close(self) -> None:
         """The other runner is closed by whoever opened it."""
