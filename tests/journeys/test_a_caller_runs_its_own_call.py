@@ -167,7 +167,7 @@ async def test_one_that_does_not_stop_in_its_time_is_in_doubt(open_gate: Open) -
     import threading
 
     go = threading.Event()
-    async with open_gate(tools=[plain(timeout_seconds=0.05)]) as gate:
+    async with open_gate(tools=[plain(timeout_seconds=0.5)]) as gate:
         result: Result = await gate.run_here((await gate.call("send")).call_id, lambda _given: go.wait())
         go.set()
         assert (result.status, result.timed_out) == (Status.UNKNOWN, True)

@@ -27,6 +27,7 @@ from toolgate.ports.bus import Hint
 from toolgate.ports.channel import Channel
 from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
+from toolgate.ports.store import Head
 
 
 class Host:
@@ -91,6 +92,10 @@ class Host:
         if realm.channels:
             driver.on_asked = self._messenger.carry
         return realm
+
+    async def head(self, project: str = DEFAULT_PROJECT) -> Head:
+        """Return where the project's chain of events ends: the number and the hash of the last one."""
+        return await self._driver.store.head(project)
 
     async def sink_heard(self, *, project: str = DEFAULT_PROJECT, timeout_s: float = REQUIRED_S) -> bool:
         """Return once the project's event sink took everything so far; False where it did not within `timeout_s`."""

@@ -65,6 +65,20 @@ class Due(NamedTuple):
     next_at: datetime | None
 
 
+class Question(NamedTuple):
+    """An approval and its call, as they stood at the same moment."""
+
+    approval: Approval
+    call: Call
+
+
+class Head(NamedTuple):
+    """The end of a project's chain: the number and the hash of its last event."""
+
+    seq: int
+    hash: bytes
+
+
 class UndoRecords(Protocol):
     """The part of a store that keeps undo data; Redis can be this much of one. Raises what a store raises."""
 
@@ -128,6 +142,10 @@ class Store(Cursors, Protocol):
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]: ...
 
+    async def question(self, approval_id: str, *, project: str | None = None) -> Question | None:
+        """Return an approval with its call, in one read; None where there is none, or not in this project."""
+        ...
+
     async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
 
     async def grants(self, query: GrantQuery) -> list[Grant]: ...
@@ -135,6 +153,10 @@ class Store(Cursors, Protocol):
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]: ...
+
+    async def head(self, project: str) -> Head:
+        """Return where a project's chain ends; before its first event, number 0 and the chain's beginning."""
+        ...
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         """Return what has come due, free undo records that expired before `now`, and read the mode anew."""

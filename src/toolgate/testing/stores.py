@@ -15,7 +15,7 @@ from toolgate.kernel.grant import Grant
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Store
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question, Store
 
 Before = Callable[[Change], Awaitable[None]]
 
@@ -69,6 +69,10 @@ class RemoteStore:
         await asyncio.sleep(0)
         return await self._inner.approvals(query)
 
+    async def question(self, approval_id: str, *, project: str | None = None) -> Question | None:
+        await asyncio.sleep(0)
+        return await self._inner.question(approval_id, project=project)
+
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         await asyncio.sleep(0)
         return await self._inner.undo(project, call_id)
@@ -82,6 +86,10 @@ class RemoteStore:
     ) -> list[Event]:
         await asyncio.sleep(0)
         return await self._inner.events(project, after=after, limit=limit, call_id=call_id)
+
+    async def head(self, project: str) -> Head:
+        await asyncio.sleep(0)
+        return await self._inner.head(project)
 
     async def open_cursor(self, project: str, sink: str | None) -> Cursor:
         await asyncio.sleep(0)

@@ -31,7 +31,7 @@ from toolgate.kernel.marks import Marks
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
 Key = tuple[str, str]
 EVENTS_PER_CALL = 6
@@ -278,6 +278,15 @@ class MemoryStore:
             found = [approval for approval in found if (approval.created_at, approval.id) > seen]
         return [_own(approval) for approval in found[: query.limit]]
 
+    async def question(self, approval_id: str, *, project: str | None = None) -> Question | None:
+        with self._lock:
+            approval = self._approvals.get(approval_id)
+            if approval is None or project not in (None, approval.project):
+                return None
+            call = self._calls[approval.project, approval.call_id]  # they are forgotten together
+            self._seal_all()
+        return Question(_own(approval), call)
+
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._undo.get((project, call_id))
 
@@ -297,6 +306,15 @@ class MemoryStore:
                 chain.seal()
             fitting = (linked for linked in chain.after(after) if call_id is None or linked[3] == call_id)
             return [unlink(project, linked) for linked in islice(fitting, limit)]
+
+    async def head(self, project: str) -> Head:
+        with self._lock:
+            chain = self._chains.get(project)
+            if chain is None:
+                return Head(0, genesis(project))
+            if chain.waiting:
+                chain.seal()
+            return Head(chain.seq, chain.last)
 
     async def open_cursor(self, project: str, sink: str | None) -> Cursor:
         with self._lock:

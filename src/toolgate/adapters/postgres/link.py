@@ -7,6 +7,7 @@ done on the loop of this thread, and whoever asks waits on their own.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import threading
 from collections.abc import AsyncIterator, Coroutine
@@ -118,6 +119,8 @@ class Link:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="toolgate-postgres", daemon=True)
         self._pool: asyncpg.Pool | None = None
+        self._lock = threading.Lock()
+        self._is_ending = False
         self._thread.start()
 
     def _serve(self) -> None:
@@ -131,22 +134,26 @@ class Link:
         """Refuse to work in a forked child: thread and connections are the parent's."""
         if os.getpid() != self._pid:
             raise StoreError("This store was opened before a fork; open it anew in the child process.")
-        if self.loop.is_closed():
+        if self._is_ending:
             raise StoreError("The store is closed.")
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work and return its result; blocks this thread."""
-        self.check()
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
-
-    async def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work and return its result. Whoever stops waiting leaves it to end by itself."""
+    def _start(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Give the work to the loop, unless that is about to end: what it takes before, it sees through."""
         try:
-            self.check()
+            with self._lock:
+                self.check()
+                return asyncio.run_coroutine_threadsafe(work, self.loop)
         except StoreError:
             work.close()
             raise
-        doing = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work and return its result; blocks this thread."""
+        return self._start(work).result()
+
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work and return its result. Whoever stops waiting leaves it to end by itself."""
+        doing = asyncio.wrap_future(self._start(work))
         try:
             return await asyncio.shield(doing)
         except asyncio.CancelledError:
@@ -222,15 +229,23 @@ class Link:
 
     async def close(self) -> None:
         """End all connections and the thread."""
-        if os.getpid() != self._pid or self.loop.is_closed():
-            return
-        await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._end(), self.loop)))
-        await asyncio.to_thread(self._stop)
+        if (ending := self._begin_end()) is not None:
+            await asyncio.shield(asyncio.wrap_future(ending))
+            await asyncio.to_thread(self._stop)
 
     def abandon(self) -> None:
         """The same for whoever has no event loop."""
-        self.run(self._end())
-        self._stop()
+        if (ending := self._begin_end()) is not None:
+            ending.result()
+            self._stop()
+
+    def _begin_end(self) -> concurrent.futures.Future[None] | None:
+        """Take no more work and end what is there; None where that was begun already, or is another process's."""
+        with self._lock:
+            if os.getpid() != self._pid or self._is_ending:
+                return None
+            self._is_ending = True
+            return asyncio.run_coroutine_threadsafe(self._end(), self.loop)
 
     def _stop(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)

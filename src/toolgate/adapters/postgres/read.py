@@ -13,21 +13,23 @@ from toolgate.adapters.sql.rows import (
     CALL_COLUMNS,
     EVENT_COLUMNS,
     GRANT_COLUMNS,
+    QUESTION,
     UNDO_COLUMNS,
     approval_of,
     call_of,
     event_of,
     grant_of,
+    question_of,
     undo_of,
     uuid_hex,
 )
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import Event
+from toolgate.kernel.event import Event, genesis
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
 _CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions AS t"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
@@ -115,6 +117,12 @@ class Reader:
         sql = where.sql(_APPROVAL, "created_at, id", query.limit)
         return [approval_of(row) for row in await self._link.fetch(sql, *where.values, projects=_seen(query.project))]
 
+    async def question(self, approval_id: str, project: str | None) -> Question | None:
+        where, values = ("", ()) if project is None else (" AND a.project_id=$2", (project,))
+        sql, id = f"{QUESTION} WHERE a.id=$1{where}", uuid_hex(approval_id)
+        found = await self._link.fetch(sql, id, *values, projects=_seen(project))
+        return question_of(found[0], self._sealer) if found else None
+
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         sql = f"{_UNDO} WHERE project_id=$1 AND action_id=$2"
         found = await self._link.fetch(sql, project, uuid_hex(call_id), projects=[project])
@@ -140,6 +148,11 @@ class Reader:
             where.add("call_id=?", call_id)
         sql = where.sql(_EVENT, "seq", limit)
         return [event_of(row) for row in await self._link.fetch(sql, *where.values, projects=[project])]
+
+    async def head(self, project: str) -> Head:
+        sql = "SELECT seq, hash FROM chain_heads WHERE project_id=$1"
+        found = await self._link.fetch(sql, project, projects=[project])
+        return Head(*found[0]) if found else Head(0, genesis(project))
 
     async def due(self, now: datetime, limit: int) -> tuple[Due, Mode]:
         """What has come due, after expired undo records were freed; and the mode."""

@@ -37,7 +37,7 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
 ENOUGH_FOR_A_GROUP = 512
 _ERROR = 5
@@ -167,6 +167,9 @@ class PostgresStore:
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
         return await self.link.do(self._reader.approvals(query))
 
+    async def question(self, approval_id: str, *, project: str | None = None) -> Question | None:
+        return await self.link.do(self._reader.question(approval_id, project))
+
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return await self.link.do(self._reader.undo(project, call_id))
 
@@ -177,6 +180,9 @@ class PostgresStore:
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
     ) -> list[Event]:
         return await self.link.do(self._reader.events(project, after=after, limit=limit, call_id=call_id))
+
+    async def head(self, project: str) -> Head:
+        return await self.link.do(self._reader.head(project))
 
     async def open_cursor(self, project: str, sink: str | None) -> Cursor:
         check_name(project)

@@ -23,6 +23,7 @@ from toolgate.kernel.grant import Grant, Use
 from toolgate.kernel.record import build
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.undo import UndoRecord, UndoState
+from toolgate.ports.store import Question
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _dumps, _loads = orjson.dumps, orjson.loads
@@ -301,6 +302,19 @@ def approval_of(row: Sequence[Any]) -> Approval:
         decided_at=time_of(decided_at),
         expires_at=_time(expires_at),
     )
+
+
+QUESTION = (
+    f"SELECT {', '.join(f'a.{name}' for name in APPROVAL_COLUMNS)}, {', '.join(f'c.{name}' for name in CALL_COLUMNS)} "
+    "FROM approval_requests AS a JOIN tool_executions AS c "
+    "ON c.project_id=a.project_id AND c.id=a.action_id AND c.call_id=a.call_id"
+)
+"""An approval beside its call; `a` is the approval."""
+
+
+def question_of(row: Sequence[Any], sealer: Sealer) -> Question:
+    """What a row selected as QUESTION holds."""
+    return Question(approval_of(row[: len(APPROVAL_COLUMNS)]), call_of(row[len(APPROVAL_COLUMNS) :], sealer))
 
 
 UNDO_COLUMNS = (

@@ -13,12 +13,14 @@ from toolgate.adapters.sql.rows import (
     CALL_COLUMNS,
     EVENT_COLUMNS,
     GRANT_COLUMNS,
+    QUESTION,
     UNDO_COLUMNS,
     approval_of,
     call_of,
     event_of,
     grant_of,
     moment,
+    question_of,
     time_of,
     undo_of,
     uuid_hex,
@@ -26,10 +28,10 @@ from toolgate.adapters.sql.rows import (
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.event import Event
+from toolgate.kernel.event import Event, genesis
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
 _CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
@@ -60,6 +62,11 @@ class Reader:
             (project, uuid_hex(call_id), call_id),
         )
         return call_of(found[0], self._sealer) if found else None
+
+    def question(self, approval_id: str, project: str | None) -> Question | None:
+        where, values = ("", ()) if project is None else (" AND a.project_id=?", (project,))
+        found = self._all(f"{QUESTION} WHERE a.id=?{where}", (uuid_hex(approval_id), *values))
+        return question_of(found[0], self._sealer) if found else None
 
     def version(self, project: str, call_id: str) -> int | None:
         """How often a call was changed; None where there is no such call."""
@@ -146,10 +153,9 @@ class Reader:
             )
         return [event_of(row) for row in found]
 
-    def head(self, project: str) -> int:
-        """The number of a project's last event."""
-        found = self._all("SELECT seq FROM chain_heads WHERE project_id=?", (project,))
-        return found[0][0] if found else 0
+    def head(self, project: str) -> Head:
+        found = self._all("SELECT seq, hash FROM chain_heads WHERE project_id=?", (project,))
+        return Head(*found[0]) if found else Head(0, genesis(project))
 
     def due(self, now: datetime, limit: int) -> Due:
         found = self._all(f"{_CALL} WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))

@@ -15,6 +15,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.record import evolve
+from toolgate.ports.store import Question
 
 MOST = 1024
 _WAITING = (Status.AWAITING_APPROVAL, Status.APPROVED)
@@ -58,6 +59,12 @@ class Recent:
         if call is None:
             return None
         return evolve(call, shown=_copy(call.shown), preview=_copy(call.preview))
+
+    def question(self, approval_id: str) -> Question | None:
+        """An approval with its call, as both were last written here."""
+        key = self._asked.get(approval_id, ("", ""))
+        known, call = self.asked(approval_id), self.call(*key)
+        return None if known is None or call is None or known[1] != call.version else Question(known[0], call)
 
     def asked(self, approval_id: str) -> tuple[Approval, int] | None:
         """An approval, and the version of its call at which it was so."""

@@ -41,7 +41,7 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
@@ -251,6 +251,15 @@ class SqliteStore:
                     return [approval]
         return reading.approvals(query)
 
+    async def question(self, approval_id: str, *, project: str | None = None) -> Question | None:
+        reading, known = self._reading, self._recent.question(approval_id)
+        if known is None:
+            return reading.question(approval_id, project)
+        if project not in (None, known.call.project):
+            return None
+        is_same = reading.version(known.call.project, known.call.id) == known.call.version
+        return known if is_same else reading.question(approval_id, project)
+
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
         return self._reading.undo(project, call_id)
 
@@ -262,9 +271,12 @@ class SqliteStore:
     ) -> list[Event]:
         return self._reading.events(project, after=after, limit=limit, call_id=call_id)
 
+    async def head(self, project: str) -> Head:
+        return self._reading.head(project)
+
     async def open_cursor(self, project: str, sink: str | None) -> Cursor:
         if sink is None:
-            head = self._reading.head(project)
+            head = self._reading.head(project).seq
             return Cursor(head, head, is_ours=True)
         with self._changing() as connection:
             return cursors.open_cursor(connection, project, sink, self.owner, self._lock.is_alive)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from toolgate.gate import Gate
-from toolgate.interfaces.server.feed import head_of
 from toolgate.kernel.event import ChainError, Event, verify
 
 PIECE = 2000
@@ -45,7 +44,7 @@ class Chains:
     async def status(self, gate: Gate, project: str) -> Checked:
         """Return how far the chain was checked, and how long it is now."""
         checked = self._checked.get(project, Checked())
-        return replace(checked, events=await head_of(gate, project))
+        return replace(checked, events=(await gate.host.head(project)).seq)
 
     async def advance(self, gate: Gate, project: str, *, now: datetime, restart: bool = False) -> Checked:
         """Check the next piece, or begin again; where a problem was found, it is looked at anew."""

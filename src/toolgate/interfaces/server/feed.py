@@ -20,20 +20,6 @@ PAGE = 200
 log = logging.getLogger("toolgate.server")
 
 
-async def head_of(gate: Gate, project: str) -> int:
-    """The sequence number of a project's last event, 0 where there is none. Sequences have no gaps."""
-    low, high = 0, 1
-    while await gate.events(project=project, after=high - 1, limit=1):
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if await gate.events(project=project, after=middle - 1, limit=1):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 class Listener:
     """One connection's place in a feed. `wake` may be called on the feed's loop at any time."""
 
@@ -102,7 +88,7 @@ class Feed:
         while True:
             try:
                 if not self._ready.is_set():
-                    self.head = max(0, await head_of(self._gate, self.project) - self._frames)
+                    self.head = max(0, (await self._gate.host.head(self.project)).seq - self._frames)
                     await self._catch_up()
                     self._ready.set()
                 async for event in self._gate.follow(project=self.project, after=self.head):

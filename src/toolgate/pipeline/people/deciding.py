@@ -36,7 +36,7 @@ from toolgate.kernel.text.canonical import read_arguments
 from toolgate.kernel.text.schema import compile_schema
 from toolgate.pipeline import Pipeline, steps
 from toolgate.pipeline.driver import Driver
-from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
+from toolgate.ports.store import CallQuery, GrantQuery
 
 Arguments = str | bytes | Mapping[str, object]
 FORESEEN = 1000
@@ -312,13 +312,10 @@ class Deciding:
         )
 
     async def _asked(self, said: Said) -> tuple[Call, Approval]:
-        query = ApprovalQuery(id=said.approval_id, project=said.project)
-        found = await self._driver.store.approvals(query)
-        if not found:
+        found = await self._driver.store.question(said.approval_id, project=said.project)
+        if found is None:
             raise NotFoundError(f"There is no approval {said.approval_id[:64]}.")
-        call = await self._driver.read(found[0].project, found[0].call_id)
-        # Again, because an approval read before its call may look undecided beside a call that moved on.
-        return call, (await self._driver.store.approvals(query) or found)[0]
+        return found.call, found.approval
 
     async def _try(self, change: Change) -> Call | None:
         """Commit; None where the row changed meanwhile and the caller should look again."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolgate.errors import ConflictError, StoreError
-from toolgate.kernel.approval import ApprovalStatus
+from toolgate.kernel.approval import ApprovalStatus, Note
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Context, Mode
@@ -231,6 +231,19 @@ class StoreConformance(CursorLaws, EventLaws, GrantLaws, LimitLaws):
         assert await _ids(store, id="a3", project=PROJECT) == []
         assert await _ids(store, id="nobody") == []
         assert await _ids(store, limit=2) == ["a1", "a2"]
+
+    async def test_a_question_is_an_approval_with_its_call(self, store: Store) -> None:
+        approval = an_approval(id="a1", votes=(Note("ann", NOON),))
+        await commit(store, insert(a_call(approval_id="a1"), approvals=(approval,)))
+        found = await store.question("a1")
+        assert found == (approval, a_call(approval_id="a1"))
+        assert await store.question("a1", project=PROJECT) == found
+        assert await store.question("a1", project="other") is None
+        assert await store.question("a2") is None
+        later = a_call(approval_id="a1", version=2, status=Status.APPROVED)
+        closed = approval.close(ApprovalStatus.APPROVED, at=NOON, by="bob")
+        await commit(store, Change(project=PROJECT, at=NOON, call=later, expect=1, approvals=(closed,)))
+        assert await store.question("a1") == (closed, later)
 
     async def test_a_closed_approval_leaves_the_list_of_open_ones(self, store: Store) -> None:
         call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()

@@ -42,6 +42,13 @@ class EventLaws:
         page = await store.events(PROJECT, after=4)
         assert verify(page, after=(4, events[3].hash)) == 2
 
+    async def test_the_head_is_the_last_event_and_at_first_the_beginning(self, store: Store) -> None:
+        assert await store.head(PROJECT) == (0, genesis(PROJECT))
+        await commit(store, Change(project=PROJECT, at=NOON, events=(a_fact(), a_fact())))
+        await commit(store, Change(project="other", at=NOON, events=(a_fact(),)))
+        last = (await store.events(PROJECT))[-1]
+        assert await store.head(PROJECT) == (2, last.hash)
+
     async def test_each_project_has_its_own_sequence(self, store: Store) -> None:
         await commit(store, Change(project="one", at=NOON, events=(a_fact(), a_fact())))
         await commit(store, Change(project="two", at=NOON, events=(a_fact(),)))

@@ -15,6 +15,7 @@ from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.errors import StoreError, UsageError
 from toolgate.ports.sink import Cursor
 from toolgate.testing.conformance.rows import a_call, commit, insert
+from toolgate.testing.patience import PATIENCE_S
 from toolgate.tools import ApprovalService, UndoMetadata, UndoStore
 
 
@@ -122,3 +123,20 @@ def test_packed_text_keeps_empty_and_missing_values_apart_and_refuses_what_would
     for wrong in ("a\x1fb", "\x1e"):
         with pytest.raises(ValueError, match="control character"):
             INSERT_CALLS.values([(wrong, *[None] * (width - 1))])
+
+
+@needs_postgres
+async def test_whoever_reads_while_the_store_closes_is_answered(postgres_url: str) -> None:
+    async def read(store: PostgresStore) -> str:
+        try:
+            while True:
+                await store.call("p", "c1")
+        except StoreError as error:
+            return str(error)
+
+    for _ in range(5):
+        store = PostgresStore(postgres_url, owner="a")
+        readers = [asyncio.ensure_future(read(store)) for _ in range(32)]
+        await store.call("p", "c1")
+        await asyncio.gather(store.close(), store.close())
+        assert set(await asyncio.wait_for(asyncio.gather(*readers), PATIENCE_S)) == {"The store is closed."}

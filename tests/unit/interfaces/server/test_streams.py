@@ -250,12 +250,6 @@ async def test_a_feed_goes_on_after_the_store_failed(house: House, monkeypatch: 
         await stream.next("tool.completed")
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 64])
-async def test_the_head_of_a_project_is_found(house: House, count: int) -> None:
-    await add(house, count)
-    assert await feeds.head_of(house.gate, "demo") == 3 * count
-
-
 def far(session_id: str | None = None) -> dict[str, Any]:
     return execute("far", wait=False) | ({} if session_id is None else {"session_id": session_id})
 
