@@ -127,11 +127,15 @@ class Call:
         """Whether it is approved, and its caller is to run it."""
         return self.status is Status.APPROVED and self.approved_for_s is not None
 
-    def to(self, status: Status) -> Call:
-        """Return the next version of this call in `status`; a step the table lacks is a ConflictError."""
+    def next(self, status: Status) -> Status:
+        """Return `status` where it may follow this call's own; a step the table lacks is a ConflictError."""
         if status not in TRANSITIONS[self.status]:
             raise ConflictError(f"Call {self.id} is {self.status} and cannot become {status}.")
-        return evolve(self, status=status, version=self.version + 1)
+        return status
+
+    def to(self, status: Status) -> Call:
+        """Return the next version of this call in `status`; a step the table lacks is a ConflictError."""
+        return evolve(self, status=self.next(status), version=self.version + 1)
 
     def stay(self) -> Call:
         """Return the next version of this call in the same status."""

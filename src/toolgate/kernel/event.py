@@ -143,15 +143,16 @@ def link_all(told: Iterable[tuple[datetime, Sequence[Draft]]], project: str, seq
     Leaves are hashed as in RFC 6962, and so is the chain: each link is a node of the link before and the leaf.
     """
     linked: list[Link] = []
+    take_salt = _salts.take
     for at, drafts in told:
         for name, call_id, facts, said in drafts:
             seq += 1
-            content = None
+            content, prev = None, last
             frame = {"at": at, "call_id": call_id, "project": project, "seq": seq, "type": name, "data": facts}
+            leaf = _dumps(frame, None, _OPTIONS)
             if said:
-                content = _salts.take() + _dumps(said, None, _OPTIONS)
-                frame = {"content": _sha256(content).hexdigest(), **frame}
-            leaf, prev = _dumps(frame, None, _OPTIONS), last
+                content = take_salt() + _dumps(said, None, _OPTIONS)
+                leaf = b'{"content":"%b",%b' % (_sha256(content).hexdigest().encode(), leaf[1:])
             last = _sha256(b"\x01" + prev + _sha256(b"\x00" + leaf).digest()).digest()
             linked.append((seq, name, at, call_id, leaf, content, prev, last))
     return linked

@@ -14,6 +14,8 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline.steps.running import first
 
+_COMPLETED = Status.COMPLETED
+
 
 def complete(
     call: Call,
@@ -29,7 +31,9 @@ def complete(
 ) -> Change:
     """A handler returned success. `shown` is JSON that nobody else holds."""
     ended = evolve(
-        call.to(Status.COMPLETED),
+        call,
+        status=call.next(_COMPLETED),
+        version=call.version + 1,
         completed_at=now,
         duration_ms=duration_ms,
         result=result,

@@ -42,8 +42,10 @@ def claim(
     be durable before the effect. `fence`, `due_at` and `runner` are for a call whose result comes from elsewhere:
     who may report it, and until when.
     """
-    claimed = evolve(
-        call.to(_EXECUTING),
+    claimed = evolve(  # in one go: every call comes through here
+        call,
+        status=call.next(_EXECUTING),
+        version=call.version + 1,
         owner=owner,
         attempt=call.attempt + 1,
         started_at=now,
