@@ -74,7 +74,7 @@ async def over_http(folder: Path) -> Walks:
         return toolgate.ToolOutput.ok("fetched")
 
     starts = {
-        "interfaces/client/calls.py:execute": "Whoever calls",
+        "interfaces/client/calling.py:call": "Whoever calls",
         "interfaces/server/dispatch.py:__call__": "A request",
         "interfaces/server/streams.py:_take": "The server, sending",
         "interfaces/runner/work.py:take": "The runner",
@@ -88,10 +88,10 @@ async def over_http(folder: Path) -> Walks:
             Client(house.url, token=house.tokens["ann"], project="demo") as ann,
         ):
             for call_id in ("first", "second"):
-                calling = asyncio.ensure_future(ann.execute("fetch", call_id=call_id))
+                calling = asyncio.ensure_future(ann.call("fetch", call_id=call_id))
                 await until(partial(_is_awaited, house.gate, "demo", call_id))
                 go.set()
-                assert (await calling).result == "fetched"
+                assert (await calling).data == "fetched"
                 await notes.saw(Kind.DELIVERED, tool_id=call_id)
     return {
         "Whoever calls": trace.last("Whoever calls"),

@@ -32,7 +32,7 @@ READS = frozenset({"call", "calls", "approvals", "undo", "grants", "events", "du
 
 @dataclass
 class Walk:
-    """The files entered, in the order of their first time, how often the file changed, and what was asked and written."""
+    """The files entered, in the order of their first time, how often the file changed, and what was done on the way."""
 
     files: dict[str, None] = field(default_factory=dict)
     functions: dict[str, None] = field(default_factory=dict)
