@@ -41,7 +41,7 @@ async def test_deny_and_reject_are_one_word(database: Path) -> None:
 
 @pytest.mark.parametrize("word", ["deny", "reject"])
 def test_both_words_are_commands(database: Path, word: str) -> None:
-    asked = here("inbox", database, "--json").json["pending"][0]["request_id"]
+    asked = here("inbox", database, "--json").json["pending"][0]["approval_id"]
     assert here(word, database, asked, "--by", "ann", "--json").json["status"] == "REJECTED"
 
 

@@ -32,7 +32,7 @@ async def test_questions_are_listed_shown_and_answered(house: House, tmp_path: P
     bob = Person(house, "bob", tmp_path)
     waiting = await asked(house, amount=5)
     (listed,) = (await bob("inbox", "--json")).json["pending"]
-    assert (listed["request_id"], listed["arguments"]) == (waiting, {"amount": 5})
+    assert (listed["approval_id"], listed["arguments"]) == (waiting, {"amount": 5})
     shown = (await bob("show", waiting[:30])).out
     assert "Asked by: agent:ann on behalf of ann" in shown
     assert f"Digest: {listed['digest']}" in shown
