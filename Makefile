@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-debian check bench bench-scale soak lock clean bootstrap bootstrap-demo
+.PHONY: help demo test test-real test-debian check walks bench bench-scale soak lock clean bootstrap bootstrap-demo
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,6 +37,9 @@ check: bootstrap ## lint, format, types, import law, file sizes and names
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_files.py
 	$(BIN)/python tools/check_console.py
+
+walks: bootstrap ## count what four calls go through: files, judgements, commits, store reads
+	@$(BIN)/python -m tests.walks
 
 bench: bootstrap ## measure speed
 	$(BIN)/python benchmarks/run.py

@@ -10,9 +10,19 @@ from tests.docs.pages import missing_words, quoted, read, rows, sections
 
 from toolgate import client
 from toolgate.client import BrowserSession, Client, EventStream, StreamEvent, SyncStream
+from toolgate.interfaces.client.approvals import Approvals
+from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.grants import Grants
+from toolgate.interfaces.client.remote import Remote
 
 PAGE = "docs/reference/client.md"
-METHODS = [name for name in dir(Client) if not name.startswith("_") and inspect.isfunction(getattr(Client, name))]
+PARTS = {"": Client, "calls.": Calls, "approvals.": Approvals, "grants.": Grants, "remote.": Remote}
+METHODS = {
+    f"{part}{name}": getattr(face, name)
+    for part, face in PARTS.items()
+    for name in dir(face)
+    if not name.startswith("_") and inspect.isfunction(getattr(face, name))
+}
 
 
 def told() -> dict[str, str]:
@@ -27,7 +37,7 @@ def test_every_method_is_on_the_page_and_no_other_is() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"aclose"}))
 def test_every_parameter_is_in_the_signature(name: str) -> None:
-    wanted = [word for word in inspect.signature(getattr(Client, name)).parameters if word != "self"]
+    wanted = [word for word in inspect.signature(METHODS[name]).parameters if word != "self"]
     assert re.findall(r"(\w+)(?==|,|\))", re.sub(r"=('[^']*'|[^,)]+)", "=", told()[name]).replace("=", "=,")) == wanted
 
 

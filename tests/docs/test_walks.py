@@ -2,52 +2,59 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from tests.docs.pages import quoted, rows, sections
-from tests.walks import walking
-
-import toolgate
-from toolgate.kernel.policy import Policy
+from tests.postgres import needs_postgres
+from tests.walks.__main__ import table
+from tests.walks.plays import Walks, at_a_worker, decided_elsewhere, in_memory, over_http
+from tests.walks.trace import Walk
 
 PAGE = "docs/explanation/architecture.md"
+SHOWN = ("gate/", "pipeline/", "interfaces/", "adapters/runners/")
 
 
-@toolgate.tool(effects="read")
-async def add(left: int, right: int) -> int:
-    return left + right
+def told(title: str) -> dict[str, list[str]]:
+    """What the page says of a walk: the files, in order, by who goes through them."""
+    return {row[0]: quoted(row[1]) for row in rows(sections(PAGE, 3)[title])}
 
 
-@toolgate.tool(effects="irreversible")
-async def pay(cents: int) -> int:
-    return cents
+def check(walks: Walks, title: str, *folders: str) -> None:
+    """Hold the walks against what the page says of their files, judgements and commits."""
+    page = told(title)
+    assert list(page) == list(walks)
+    for who, walk in walks.items():
+        assert " ".join(walk.below(*folders)) == " ".join(page[who]), who
+    check_numbers(walks, title)
+
+
+def check_numbers(walks: Walks, title: str) -> None:
+    together = sum(walks.values(), Walk())
+    assert [title, str(together.judgements), str(together.commits)] in rows(sections(PAGE, 2)["Four walks"])
 
 
 async def test_a_call_in_memory_goes_through_these_files() -> None:
-    async with toolgate.open("memory://", tools=[add]) as gate:
-        for _ in range(3):  # keys and plans are known then
-            await gate.call("add", {"left": 1, "right": 2})
-        with walking() as walk:
-            await gate.call("add", '{"left": 1, "right": 2}')
-    told = [quoted(row[0])[0] for row in rows(sections(PAGE, 3)["A call in memory that needs nobody"])]
-    assert list(walk.files) == told
+    walks, title = await in_memory(), "A call in memory that needs nobody"
+    [walk] = walks.values()
+    assert list(walk.files) == [quoted(row[0])[0] for row in rows(sections(PAGE, 3)[title])]
+    check_numbers(walks, title)
 
 
-async def test_a_call_that_another_process_decides_goes_through_these(tmp_path: Path, empty_database: Path) -> None:
-    shutil.copy(empty_database, tmp_path / "a.db")
-    shutil.copy(f"{empty_database}.key", tmp_path / "a.db.key")
-    url = f"sqlite:///{tmp_path}/a.db"
-    async with toolgate.open(url, tools=[pay]) as holder, toolgate.open(url, policy=Policy()) as other:
-        await _workflow(holder, other)  # plans and keys are known then
-        with walking() as walk:  # whoever holds the tool may notice the answer at any time: all three together
-            await _workflow(holder, other)
-    table = rows(sections(PAGE, 3)["A call on SQLite that another process decides"])
-    told = {name for row in table for name in quoted(row[1])}
-    assert {name for name in walk.files if name.startswith(("gate/", "pipeline/"))} == told
+async def test_a_call_that_another_process_decides_goes_through_these(database: Path) -> None:
+    walks = await decided_elsewhere(database)
+    check(walks, "A call on SQLite that another process decides", "gate/", "pipeline/")
 
 
-async def _workflow(holder: toolgate.Gate, other: toolgate.Gate) -> None:
-    asked = await holder.call("pay", '{"cents": 1}', wait=False)
-    await other.decide(str(asked.approval_id), "approve", by="ann")
-    assert (await holder.wait(asked.call_id)).success
+async def test_a_call_over_http_goes_through_these_of_caller_server_and_runner(tmp_path: Path) -> None:
+    check(await over_http(tmp_path), "A call over HTTP that a runner executes", *SHOWN)
+
+
+@needs_postgres
+async def test_a_call_at_a_worker_goes_through_these_of_both_processes(postgres_url: str, tmp_path: Path) -> None:
+    check(await at_a_worker(postgres_url, tmp_path), "A call on PostgreSQL that a worker runs", *SHOWN)
+
+
+async def test_the_numbers_are_printed_for_everybody_in_a_walk(database: Path) -> None:
+    lines = table("On SQLite", await decided_elsewhere(database))
+    assert lines[1].split()[2:] == ["files", "changes", "of", "file", "judgements", "commits", "store", "reads"]
+    assert [line.split()[-3:-1] for line in lines[2:]] == [["1", "1"], ["0", "1"], ["1", "2"], ["2", "4"]]

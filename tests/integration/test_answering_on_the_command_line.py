@@ -37,7 +37,7 @@ asyncio.run(main())
 
 
 def open_ids(database: Path) -> list[str]:
-    return [one["request_id"] for one in here("inbox", database, "--json").json["pending"]]
+    return [one["approval_id"] for one in here("inbox", database, "--json").json["pending"]]
 
 
 @contextmanager

@@ -39,24 +39,24 @@ async def test_those_who_wait_outlive_a_kill(server: ServerProcess) -> None:
     async with cable() as wire:
         wire.plug(server.url)
         async with client(server, "ann", wire.port) as ann:
-            waiting = [asyncio.create_task(ann.execute("ask", {"n": number})) for number in range(3)]
-            asked = await ann.execute("ask", {"n": 9}, call_id="later", wait=False)
-            later = [asyncio.create_task(ann.wait(asked.tool_id)) for _ in range(3)]
+            waiting = [asyncio.create_task(ann.call("ask", {"n": number})) for number in range(3)]
+            asked = await ann.call("ask", {"n": 9}, call_id="later", wait=False)
+            later = [asyncio.create_task(ann.wait(asked.call_id)) for _ in range(3)]
 
             async def all_asked() -> bool:
-                return len((await ann.approvals(status="pending")).approvals) == 4
+                return len((await ann.approvals.list(status="pending")).approvals) == 4
 
             await until(all_asked)
             await restart(server, wire)
             running = asyncio.create_task(run_everything(ann, 4))
             async with client(server, "bob") as bob:
-                for one in (await bob.approvals(status="pending")).approvals:
-                    await bob.approve(one.approval_id)
+                for one in (await bob.approvals.list(status="pending")).approvals:
+                    await bob.approvals.approve(one.approval_id)
             done = await asyncio.gather(*waiting, *later)
             assert await running == 4
-            assert {one.result["ran"] for one in done} == {one.tool_id for one in done}
-            assert len({one.tool_id for one in done}) == 4
-            assert len((await ann.calls()).tools) == 4
+            assert {one.data["ran"] for one in done} == {one.call_id for one in done}
+            assert len({one.call_id for one in done}) == 4
+            assert len((await ann.calls.list()).tools) == 4
 
 
 async def run_everything(client: Client, count: int) -> int:
@@ -68,7 +68,7 @@ async def run_everything(client: Client, count: int) -> int:
                 call_id = event.data["tool_id"]
                 assert call_id not in ran
                 ran.add(call_id)
-                await client.result(call_id, {"ran": call_id}, fence=event.data["fence"])
+                await client.remote.result(call_id, {"ran": call_id}, fence=event.data["fence"])
                 if len(ran) == count:
                     break
     return len(ran)
@@ -87,7 +87,7 @@ async def test_a_stream_that_is_cut_and_killed_tells_every_event_once(server: Se
 
             listening = asyncio.create_task(listen())
             for number in range(12):
-                await ann.execute("ask", {"n": number}, call_id=f"c{number}", wait=False)
+                await ann.call("ask", {"n": number}, call_id=f"c{number}", wait=False)
                 if number % 4 == 1:
                     wire.cut()
                 if number == 6:

@@ -52,6 +52,7 @@ async def test_the_same_call_runs_again_without_asking_and_the_audit_names_the_g
         assert [use.call_id for use in kept.used] == [done.call_id]
         (told,) = [e for e in await gate.events() if e.type == "grant.created"]
         assert (told.data["granted_by"], told.data["uses"]) == ("ann", 2)
+        assert (told.data["approval_id"], "request_id" in told.data) == (grant.approval_id, False)
         assert (await park(gate, "write", {"path": "b"})).is_pending
 
 

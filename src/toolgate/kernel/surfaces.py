@@ -71,9 +71,8 @@ def to_html(artifact: ApprovalArtifact, *, full: bool = False) -> str:
     hidden = sum(block.hidden for block in blocks)
     if hidden:
         inner += f'<p class="hidden" role="alert">{hidden:,} characters are hidden; expand them before approving.</p>'
-    return (
-        f'<article class="approval" data-request-id="{html.escape(reveal(artifact.request_id).text)}">{inner}</article>'
-    )
+    approval_id = html.escape(reveal(artifact.request_id).text)
+    return f'<article class="approval" data-approval-id="{approval_id}">{inner}</article>'
 
 
 def _section(block: Block) -> str:

@@ -25,11 +25,11 @@ async def answer_when_asked(house: House, *, yes: bool) -> None:
     async with Client(house.url, token=house.tokens["bob"], project="demo") as bob:
 
         async def is_asked() -> bool:
-            return bool((await bob.approvals(status="pending")).approvals)
+            return bool((await bob.approvals.list(status="pending")).approvals)
 
         await until(is_asked)
-        waiting = (await bob.approvals(status="pending")).approvals[0].approval_id
-        await (bob.approve(waiting) if yes else bob.reject(waiting, "too much"))
+        waiting = (await bob.approvals.list(status="pending")).approvals[0].approval_id
+        await (bob.approvals.approve(waiting) if yes else bob.approvals.reject(waiting, "too much"))
 
 
 async def test_one_message_is_answered(house: House, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ async def test_deny_and_reject_are_one_word(database: Path) -> None:
 
 @pytest.mark.parametrize("word", ["deny", "reject"])
 def test_both_words_are_commands(database: Path, word: str) -> None:
-    asked = here("inbox", database, "--json").json["pending"][0]["request_id"]
+    asked = here("inbox", database, "--json").json["pending"][0]["approval_id"]
     assert here(word, database, asked, "--by", "ann", "--json").json["status"] == "REJECTED"
 
 
@@ -57,4 +57,4 @@ async def test_both_words_are_methods_of_the_client(house: House) -> None:
         body = {"tool_name": "pay", "tool_params": {"amount": 1}, "wait": False}
         asked = (await bot.post(f"{P}/tools/execute", json=body)).json()["approval_id"]
         async with Client(house.url, token=house.tokens["bob"], project="demo") as bob:
-            assert (await getattr(bob, word)(asked, "no")).status == "rejected"
+            assert (await getattr(bob.approvals, word)(asked, "no")).status == "rejected"

@@ -24,15 +24,15 @@ async def house() -> AsyncIterator[House]:
 
 async def asked(house: House, tool: str = "pay", **params: Any) -> str:
     async with Client(house.url, token=house.tokens["ann"], project="demo") as ann:
-        made = await ann.execute(tool, params, wait=False)
-        return made.approval_id or made.tool_id
+        made = await ann.call(tool, params, wait=False)
+        return made.approval_id or made.call_id
 
 
 async def test_questions_are_listed_shown_and_answered(house: House, tmp_path: Path) -> None:
     bob = Person(house, "bob", tmp_path)
     waiting = await asked(house, amount=5)
     (listed,) = (await bob("inbox", "--json")).json["pending"]
-    assert (listed["request_id"], listed["arguments"]) == (waiting, {"amount": 5})
+    assert (listed["approval_id"], listed["arguments"]) == (waiting, {"amount": 5})
     shown = (await bob("show", waiting[:30])).out
     assert "Asked by: agent:ann on behalf of ann" in shown
     assert f"Digest: {listed['digest']}" in shown
@@ -69,7 +69,7 @@ async def test_calls_and_runs_are_undone_and_watched(house: House, tmp_path: Pat
     bob = Person(house, "bob", tmp_path)
     async with Client(house.url, token=house.tokens["ann"], project="demo") as ann:
         for number in range(3):
-            await ann.execute("keep", {"value": number}, call_id=f"c{number}", run_id="r1")
+            await ann.call("keep", {"value": number}, call_id=f"c{number}", run_id="r1")
     assert "was undone" in (await bob("undo", "c0")).out
     again = await bob("undo", "c0")
     assert (again.code, bool(again.out or again.err)) == (1, True)

@@ -107,7 +107,7 @@ def test_html_has_no_element_others_wrote() -> None:
     reader = Reader()
     reader.feed(to_html(hostile()))
     assert reader.tags <= {"article", "section", "h3", "p", "pre", "bdi"}
-    assert reader.attributes <= {"class", "role", "data-request-id"}
+    assert reader.attributes <= {"class", "role", "data-approval-id"}
     assert "\x1b" not in to_html(hostile())
 
 

@@ -17,7 +17,6 @@ from toolgate.interfaces.client import StreamEvent, SyncClient
 from toolgate.interfaces.server.views import APPROVAL_STATUS
 from toolgate.interfaces.server.waiting import listed
 from toolgate.kernel.approval import Approval, Note
-from toolgate.kernel.call import Status
 from toolgate.kernel.context import DEFAULT_PROJECT
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
@@ -28,7 +27,6 @@ from toolgate.wire.schemas import (
     ApprovalRecord,
     DecisionAnswer,
     EventRecord,
-    Execution,
     ExecutionRecord,
     GrantRecord,
     NoteRecord,
@@ -70,14 +68,14 @@ class RemoteBackend:
         found: list[ApprovalRecord] = []
         after: str | None = None
         while True:
-            page = self._client.approvals(status="pending", after=after, limit=1000)
+            page = self._client.approvals.list(status="pending", after=after, limit=1000)
             found += page.approvals
             if page.next is None:
                 return listed(self._approval(one) for one in found)
             after = page.next
 
     def approval(self, approval_id: str) -> Approval:
-        return self._approval(self._client.approval(approval_id))
+        return self._approval(self._client.approvals.get(approval_id))
 
     def decide(
         self,
@@ -89,29 +87,29 @@ class RemoteBackend:
         remember: Remember | None = None,
     ) -> Result:
         if decision is Decision.DENY:
-            return self._result(self._client.reject(asked.id, reason, digest=digest))
+            return self._result(self._client.approvals.reject(asked.id, reason, digest=digest))
         kept = None if remember is None else {"uses": remember.uses, "seconds": remember.seconds}
-        return self._result(self._client.approve(asked.id, reason, digest=digest, remember=kept))
+        return self._result(self._client.approvals.approve(asked.id, reason, digest=digest, remember=kept))
 
     def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
         changed = dict(read_arguments(arguments).value)
-        return self._result(self._client.edit(asked.id, changed, reason, digest=digest))
+        return self._result(self._client.approvals.edit(asked.id, changed, reason, digest=digest))
 
     def respond(self, asked: Approval, words: str, *, digest: str | None = None) -> Result:
-        return self._result(self._client.respond(asked.id, words, digest=digest))
+        return self._result(self._client.approvals.respond(asked.id, words, digest=digest))
 
     def comment(self, asked: Approval, words: str) -> None:
-        self._client.comment(asked.id, words)
+        self._client.approvals.comment(asked.id, words)
 
     def extend(self, asked: Approval, seconds: float) -> None:
-        self._client.extend(asked.id, seconds)
+        self._client.approvals.extend(asked.id, seconds)
 
     def latest(self, *, run: str | None, limit: int) -> list[ExecutionRecord]:
         found: list[ExecutionRecord] = []
         after: str | None = None
         while len(found) < limit:
             wanted = min(1000, limit - len(found))
-            page = self._client.calls(run_id=run, order="newest", after=after, limit=wanted)
+            page = self._client.calls.list(run_id=run, order="newest", after=after, limit=wanted)
             found += page.tools
             if page.next is None:
                 break
@@ -125,33 +123,19 @@ class RemoteBackend:
                     yield _event(event)
 
     def undo(self, call_id: str, *, force: bool) -> Result:
-        return self._call(self._client.undo(call_id, force=force))
+        return self._client.undo(call_id, force=force)
 
     def undo_run(self, run_id: str, *, force: bool, skip_failures: bool, preview: bool) -> UndoRunAnswer:
         return self._client.undo_run(run_id, force=force, skip_failures=skip_failures, preview=preview)
 
     def grants(self, *, everything: bool) -> list[GrantRecord]:
-        return self._client.grants(live=not everything, limit=1000)
+        return self._client.grants.list(live=not everything, limit=1000)
 
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
-        return self._client.revoke_grant(grant_id, reason)
+        return self._client.grants.revoke(grant_id, reason)
 
     def _result(self, decided: DecisionAnswer) -> Result:
-        return self._call(self._client.call(decided.tool_id))
-
-    def _call(self, told: Execution) -> Result:
-        found = told if isinstance(told, ExecutionRecord) else self._client.call(told.tool_id)
-        return Result(
-            call_id=found.tool_id,
-            tool_name=found.tool_name,
-            status=_status(found),
-            data=found.result,
-            error=found.error,
-            error_code=found.error_type,
-            approval_id=found.approval_id,
-            approved_by=found.approved_by,
-            undo_of=found.undo_of,
-        )
+        return self._client.get(decided.tool_id)
 
     def _approval(self, told: ApprovalRecord) -> Approval:
         return Approval(
@@ -198,13 +182,6 @@ def _event(told: StreamEvent) -> EventRecord:
         return EventRecord.model_validate(shown)
     except ValidationError:
         raise BadAnswerError("The server sent something that is not an event. Check the address.") from None
-
-
-def _status(call: ExecutionRecord) -> Status:
-    try:
-        return Status(call.internal_status)
-    except ValueError:
-        raise BadAnswerError("The server sent an unknown status; does it run the same version of Toolgate?") from None
 
 
 def _notes(told: list[NoteRecord]) -> tuple[Note, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from toolgate.interfaces.cli.on_server import CA_FILE_HELP, PLAIN_HTTP_HELP, SER
 from toolgate.interfaces.cli.session import Json
 from toolgate.interfaces.cli.show import as_json, printable
 from toolgate.kernel.context import DEFAULT_PROJECT
+
+if TYPE_CHECKING:
+    from toolgate.kernel.output import Result
 
 Server = Annotated[str, typer.Option(envvar=SERVER, show_envvar=False, help=SERVER_HELP)]
 InProject = Annotated[str, typer.Option("--project", show_default=False, help="The project; `default` by default.")]
@@ -42,27 +45,45 @@ def call(
     from toolgate.interfaces.cli.backend_remote import client_at
     from toolgate.interfaces.cli.on_server import Remote
     from toolgate.interfaces.cli.people import read_words
+    from toolgate.kernel.call import Status
     from toolgate.kernel.text.canonical import read_arguments
 
     given = read_arguments(read_words(arguments)).value
     remote = Remote(server, token_file, plain_http, ca_file)
     with client_at(server, remote, project) as client:
-        made = client.execute(tool, given, call_id=call_id, session_id=session, wait=False)
+        made = client.call(tool, given, call_id=call_id, session_id=session, wait=False)
         if not made.is_final and not no_wait:
-            if made.status == "awaiting_approval":
-                typer.echo(f"{made.tool_id} waits for approval {made.approval_id}.", err=True)
-            made = client.wait(made.tool_id)
+            if made.status is Status.AWAITING_APPROVAL:
+                typer.echo(f"{made.call_id} waits for approval {made.approval_id}.", err=True)
+            made = client.wait(made.call_id)
     if json:
-        as_json(made.model_dump(mode="json", include=set(_SHOWN)))
-    elif made.status == "completed":
-        import orjson
-
-        typer.echo(orjson.dumps(made.result, option=orjson.OPT_INDENT_2).decode())
+        as_json(_shown(made))
     else:
-        more = f": {made.error}" if made.error else ""
-        typer.echo(printable(f"{made.tool_name} ({made.tool_id}) is {made.status}{more}"))
+        typer.echo(_told(made))
     if made.is_final and not made.success:
         raise typer.Exit(1)
 
 
-_SHOWN = ("tool_id", "tool_name", "status", "success", "result", "error", "error_type", "approval_id")
+def _told(made: Result) -> str:
+    if made.success:
+        import orjson
+
+        return orjson.dumps(made.data, option=orjson.OPT_INDENT_2).decode()
+    more = f": {made.error}" if made.error else ""
+    return printable(f"{made.tool_name} ({made.call_id}) is {made.status.lower()}{more}")
+
+
+def _shown(made: Result) -> dict[str, object]:
+    """The result by the names the wire has for it."""
+    from toolgate.interfaces.server.views import ROW_STATUS, error_type
+
+    return {
+        "success": made.success,
+        "tool_id": made.call_id,
+        "tool_name": made.tool_name,
+        "status": ROW_STATUS[made.status],
+        "result": made.data,
+        "error": made.error,
+        "error_type": error_type(made.status, made.error_code),
+        "approval_id": made.approval_id,
+    }

@@ -14,7 +14,7 @@ import typer
 from toolgate.errors import ToolgateError
 from toolgate.interfaces.cli.calling import CaFile, InProject, PlainHttp, Server, TokenFile
 from toolgate.interfaces.cli.inbox import Choice, answer
-from toolgate.interfaces.cli.show import printable
+from toolgate.interfaces.cli.show import printable, question_json
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 if TYPE_CHECKING:
@@ -140,11 +140,11 @@ class Talk:
 
     def _hear(self, event: StreamEvent) -> None:
         if event.name == "inbox.card":
-            asked_id = str(event.data.get("approval_id"))
+            approval_id = str(event.data.get("approval_id"))
             is_ours = event.data.get("run_id") == self.run_id and event.data.get("status") == "pending"
-            if is_ours and asked_id not in self.asked:
-                self.asked.add(asked_id)
-                self.view.asked(self.backend.approval(asked_id), self.backend)
+            if is_ours and approval_id not in self.asked:
+                self.asked.add(approval_id)
+                self.view.asked(self.backend.approval(approval_id), self.backend)
         elif event.name.startswith("chat.") and event.data.get("run_id") == self.run_id:
             self.view.told(event)
 
@@ -256,9 +256,7 @@ class JsonView:
         self._line("ended", {**run.model_dump(mode="json"), "answer": answer})
 
     def asked(self, approval: Approval, backend: RemoteBackend) -> None:
-        from toolgate.kernel.artifact import artifact_of
-
-        self._line("asked", artifact_of(approval).to_dict())
+        self._line("asked", question_json(approval))
 
     def lost(self, error: ToolgateError) -> None:
         self._line("lost", {"error": str(error)})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.backend import backend_on
 from toolgate.interfaces.cli.session import By, Database, Json, Project, Role
-from toolgate.interfaces.cli.show import as_json, cut, printable
+from toolgate.interfaces.cli.show import as_json, cut, printable, question_json
 from toolgate.kernel.text.rendering import reveal
 
 if TYPE_CHECKING:
@@ -30,11 +30,9 @@ def inbox(database: Database, by: By = None, role: Role = None, project: Project
 
     With --json, print them once.
     """
-    from toolgate.kernel.artifact import artifact_of
-
     with backend_on(database, project=project, by=by, roles=role) as backend:
         if json:
-            waiting = [artifact_of(approval).to_dict() for approval in backend.pending()]
+            waiting = [question_json(approval) for approval in backend.pending()]
             as_json({"pending": waiting})
             return
         import sys

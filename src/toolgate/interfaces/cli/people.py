@@ -13,7 +13,7 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.cli.backend import backend_on, full_id
 from toolgate.interfaces.cli.duration import seconds_of
 from toolgate.interfaces.cli.session import ApprovalId, By, Database, Json, Project, Role
-from toolgate.interfaces.cli.show import as_json, printable
+from toolgate.interfaces.cli.show import as_json, printable, question_json
 
 if TYPE_CHECKING:
     from toolgate.kernel.approval import Approval
@@ -43,12 +43,12 @@ def show(
     from toolgate.kernel.surfaces import to_plain, to_terminal
 
     with backend_on(database, project=project) as backend:
-        artifact = artifact_of(backend.approval(full_id(backend, approval_id)))
+        approval = backend.approval(full_id(backend, approval_id))
     if json:
-        as_json(artifact.to_dict())
+        as_json(question_json(approval))
         return
     draw = to_terminal if sys.stdout.isatty() else to_plain
-    typer.echo(draw(artifact, full=full))
+    typer.echo(draw(artifact_of(approval), full=full))
 
 
 def approve(

@@ -6,12 +6,15 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import typer
 
 from toolgate.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from toolgate.kernel.approval import Approval
 
 LEAST = 16
 """How far a column that gives way is cut."""
@@ -20,6 +23,14 @@ LEAST = 16
 def as_json(value: Any) -> None:
     """Print one JSON document."""
     typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode())
+
+
+def question_json(approval: Approval) -> dict[str, Any]:
+    """What an approver must see, as JSON types; the documents' artifact calls the approval's id otherwise."""
+    from toolgate.kernel.artifact import artifact_of
+
+    told = artifact_of(approval).to_dict()
+    return {"approval_id": told.pop("request_id"), **told}
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, gives: str | None = None) -> None:

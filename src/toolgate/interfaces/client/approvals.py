@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from toolgate.errors import ServerError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
-from toolgate.interfaces.client.stream import EventStream
 from toolgate.wire.inbox import ArtifactAnswer, DifferenceAnswer, WaitingAnswer
-from toolgate.wire.policy import GrantPreviewAnswer
 from toolgate.wire.schemas import (
     ApprovalAnswer,
     ApprovalList,
@@ -21,9 +18,9 @@ from toolgate.wire.schemas import (
 
 
 class Approvals(Part):
-    """Questions and their answers. An answer that comes second raises a ConflictError whose `decided` has the first."""
+    """`client.approvals`. An answer that comes second raises a ConflictError whose `decided` has the first."""
 
-    async def approvals(
+    async def list(
         self,
         *,
         status: Literal["pending", "approved", "rejected", "timeout"] | None = None,
@@ -42,7 +39,7 @@ class Approvals(Part):
             WaitingAnswer, "GET", self._path("inbox", "waiting"), query=query, repeats=True
         )
 
-    async def approval(self, approval_id: str) -> ApprovalRecord:
+    async def get(self, approval_id: str) -> ApprovalRecord:
         """One question and, once there is one, its answer."""
         path = self._path("approvals", approval_id)
         return (await self._connection.ask(ApprovalAnswer, "GET", path, repeats=True)).approval
@@ -52,27 +49,10 @@ class Approvals(Part):
         path = self._path("approvals", approval_id, "artifact")
         return await self._connection.ask(ArtifactAnswer, "GET", path, query={"full": full}, repeats=True)
 
-    async def difference(self, approval_id: str, params: Mapping[str, Any]) -> DifferenceAnswer:
+    async def difference(self, approval_id: str, arguments: Mapping[str, Any]) -> DifferenceAnswer:
         """How arguments differ from those that were shown."""
-        path, body = self._path("approvals", approval_id, "difference"), {"tool_params": dict(params)}
+        path, body = self._path("approvals", approval_id, "difference"), {"tool_params": dict(arguments)}
         return await self._connection.ask(DifferenceAnswer, "POST", path, body=body, repeats=True)
-
-    async def preview_grant(
-        self,
-        approval_id: str,
-        *,
-        uses: int | None = None,
-        seconds: float | None = None,
-        pattern: Mapping[str, Any] | None = None,
-    ) -> GrantPreviewAnswer:
-        """Which past calls a remembered yes would have covered."""
-        body = given(uses=uses, seconds=seconds, pattern=None if pattern is None else dict(pattern))
-        path = self._path("approvals", approval_id, "grant-preview")
-        return await self._connection.ask(GrantPreviewAnswer, "POST", path, body=body, repeats=True)
-
-    def inbox(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
-        """Follow the project as an approver: open questions as cards, then every event."""
-        return EventStream(self._connection, self._path("inbox"), {}, after=after, on_lost=on_lost)
 
     async def approve(
         self,
@@ -97,14 +77,14 @@ class Approvals(Part):
     async def edit(
         self,
         approval_id: str,
-        params: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         reason: str | None = None,
         *,
         digest: str | None = None,
         remember: RememberBody | Mapping[str, Any] | None = None,
     ) -> DecisionAnswer:
         """Say yes to other arguments. A value given as it was shown, masked, stays what it really is."""
-        body = given(tool_params=dict(params), reason=reason, digest=digest, remember=_remembered(remember))
+        body = given(tool_params=dict(arguments), reason=reason, digest=digest, remember=_remembered(remember))
         return await self._decide(approval_id, "edit", body)
 
     async def respond(self, approval_id: str, response: Any, *, digest: str | None = None) -> DecisionAnswer:
@@ -117,7 +97,7 @@ class Approvals(Part):
 
     async def escalate(self, approval_id: str, *roles: str) -> ApprovalRecord:
         """Ask people with other roles too."""
-        return await self._change(approval_id, "escalate", {"roles": list(roles)})
+        return await self._change(approval_id, "escalate", {"roles": [*roles]})
 
     async def comment(self, approval_id: str, text: str) -> ApprovalRecord:
         """Put words beside a question."""

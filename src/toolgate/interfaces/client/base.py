@@ -7,11 +7,12 @@ from toolgate.interfaces.client.connection import Connection
 
 
 class Part:
-    """Some requests of a client. `Client` is all parts together."""
+    """Some requests of a client, about one project."""
 
-    _connection: Connection
-    _base: str
-    project: str
+    def __init__(self, connection: Connection, project: str) -> None:
+        self._connection = connection
+        self._base = f"/my/projects/{segment(project)}"
+        self.project = project
 
     def _path(self, *parts: str) -> str:
         """The path of something in the project; ids are quoted."""

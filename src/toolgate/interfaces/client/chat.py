@@ -88,6 +88,10 @@ class Chat(Part):
         """Follow every event of the project under its own name with its exact body; runs nothing."""
         return EventStream(self._connection, self._path("events"), {}, after=after, on_lost=on_lost)
 
+    def inbox(self, *, after: int | None = None, on_lost: Callable[[ServerError], None] | None = None) -> EventStream:
+        """Follow the project as an approver: open questions as cards, then every event."""
+        return EventStream(self._connection, self._path("inbox"), {}, after=after, on_lost=on_lost)
+
     async def events(
         self, *, after: int | None = None, call_id: str | None = None, limit: int | None = None
     ) -> EventList:

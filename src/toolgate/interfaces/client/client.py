@@ -5,21 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from toolgate.interfaces.client.address import segment
 from toolgate.interfaces.client.approvals import Approvals
+from toolgate.interfaces.client.calling import Calling
 from toolgate.interfaces.client.calls import Calls
 from toolgate.interfaces.client.chat import Chat
 from toolgate.interfaces.client.connection import Connection, Options
 from toolgate.interfaces.client.governance import Governance
+from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.history import History
+from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.client.sessions import Sessions
 from toolgate.interfaces.client.waiting import CallWaiters
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 
-class Client(Calls, Approvals, Chat, Governance, History, Sessions):
+class Client(Calling, Chat, Governance, History, Sessions):
     """One account in one project of a server: `async with Client(url, token=..., project=...) as client:`.
 
+    Its verbs are those of a `Gate`, over the network; `calls`, `approvals`, `grants` and `remote` are its parts.
     `timeout_s` is how long an answer may take, `retry_s` how long a request that can do no harm twice is tried again.
     A token is sent over https or to this machine; `allow_plain_http` lifts that. `ca_file` has the certificates to
     trust instead of the system's. An answer or event beyond `max_answer_bytes` is refused.
@@ -44,10 +47,13 @@ class Client(Calls, Approvals, Chat, Governance, History, Sessions):
             allow_plain_http=allow_plain_http,
             max_answer_bytes=max_answer_bytes,
         )
-        self._connection = Connection(url, token, options)
-        self._base = f"/my/projects/{segment(project)}"
+        connection = Connection(url, token, options)
+        super().__init__(connection, project)
         self._waiters = CallWaiters(self.follow)
-        self.project = project
+        self.calls = Calls(connection, project)
+        self.approvals = Approvals(connection, project)
+        self.grants = Grants(connection, project)
+        self.remote = Remote(connection, project)
 
     @property
     def url(self) -> str:

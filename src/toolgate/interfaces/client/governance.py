@@ -1,4 +1,4 @@
-"""What governs, over the network: runs and undoing them, the mode, the policy, remembered answers."""
+"""What governs, over the network: runs and undoing them, the mode, the policy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from toolgate.interfaces.client.connection import given
 from toolgate.wire.policy import PolicySourceAnswer, SimulateAnswer
 from toolgate.wire.schemas import (
     ExplainAnswer,
-    GrantAnswer,
-    GrantList,
-    GrantRecord,
     ModeAnswer,
     PolicyAnswer,
     RunAnswer,
@@ -25,7 +22,7 @@ LONG_S = 600.0
 
 
 class Governance(Part):
-    """Runs, mode, policy and grants."""
+    """Runs, mode and policy."""
 
     async def run(self, run_id: str, *, after: str | None = None, limit: int | None = None) -> RunAnswer:
         """A page of a run's calls, oldest first; its `next` is the `after` of the next page."""
@@ -73,30 +70,13 @@ class Governance(Part):
 
     async def explain(
         self,
-        tool_name: str,
-        params: Mapping[str, Any] | None = None,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
         *,
         behavior: str | None = None,
         mode: ModeName | None = None,
     ) -> dict[str, Any]:
         """What the policy makes of a call by this account, without making it."""
-        body = given(tool_name=tool_name, tool_params=dict(params or {}), behavior=behavior, mode=mode)
+        body = given(tool_name=tool, tool_params=dict(arguments or {}), behavior=behavior, mode=mode)
         path = self._path("policy", "explain")
         return (await self._connection.ask(ExplainAnswer, "POST", path, body=body, repeats=True)).explanation
-
-    async def grants(
-        self, *, tool_name: str | None = None, live: bool = True, limit: int | None = None
-    ) -> list[GrantRecord]:
-        """Remembered answers, oldest first; with `live`, only those that can still be used."""
-        query = given(tool_name=tool_name, live=live, limit=limit)
-        return (await self._connection.ask(GrantList, "GET", self._path("grants"), query=query, repeats=True)).grants
-
-    async def grant(self, grant_id: str) -> GrantRecord:
-        """One remembered answer."""
-        path = self._path("grants", grant_id)
-        return (await self._connection.ask(GrantAnswer, "GET", path, repeats=True)).grant
-
-    async def revoke_grant(self, grant_id: str, reason: str | None = None) -> GrantRecord:
-        """Take a remembered answer back."""
-        path = self._path("grants", grant_id, "revoke")
-        return (await self._connection.ask(GrantAnswer, "POST", path, body=given(reason=reason))).grant

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from toolgate.errors import UsageError
+from toolgate.interfaces.client.approvals import Approvals
+from toolgate.interfaces.client.calls import Calls
 from toolgate.interfaces.client.client import Client
+from toolgate.interfaces.client.grants import Grants
+from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.client.sse import StreamEvent
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.kernel.context import DEFAULT_PROJECT
@@ -91,16 +95,64 @@ class SyncStream:
         self._client._wait(self._stream.aclose())
 
 
-class SyncClient(Blocking):
-    """Blocks the calling thread until the answer is there: `with SyncClient(url, token=...) as client:`.
-
-    Arguments and methods are those of Client; any number of threads may share one.
-    """
+class _Face(Blocking):
+    """What every face of the client says where it cannot wait."""
 
     _closed = "This client is closed; make a new one."
     _closed_meanwhile = "The client was closed while this waited."
     _ours = "This would wait for itself; use the async client here."
     _error = UsageError
+
+
+class SyncCalls(_Face):
+    """`calls` of a SyncClient."""
+
+    get = waited(Calls.get)
+    list = waited(Calls.list)
+
+
+class SyncApprovals(_Face):
+    """`approvals` of a SyncClient."""
+
+    get = waited(Approvals.get)
+    list = waited(Approvals.list)
+    waiting = waited(Approvals.waiting)
+    artifact = waited(Approvals.artifact)
+    difference = waited(Approvals.difference)
+    approve = waited(Approvals.approve)
+    reject = waited(Approvals.reject)
+    deny = waited(Approvals.deny)
+    edit = waited(Approvals.edit)
+    respond = waited(Approvals.respond)
+    extend = waited(Approvals.extend)
+    escalate = waited(Approvals.escalate)
+    comment = waited(Approvals.comment)
+
+
+class SyncGrants(_Face):
+    """`grants` of a SyncClient."""
+
+    get = waited(Grants.get)
+    list = waited(Grants.list)
+    preview = waited(Grants.preview)
+    revoke = waited(Grants.revoke)
+
+
+class SyncRemote(_Face):
+    """`remote` of a SyncClient."""
+
+    claim = waited(Remote.claim)
+    progress = waited(Remote.progress)
+    result = waited(Remote.result)
+    report = waited(Remote.report)
+
+
+class SyncClient(_Face):
+    """Blocks the calling thread until the answer is there: `with SyncClient(url, token=...) as client:`.
+
+    Arguments and methods are those of Client; any number of threads may share one.
+    """
+
     _target: Client
 
     def __init__(
@@ -125,7 +177,12 @@ class SyncClient(Blocking):
             allow_plain_http=allow_plain_http,
             max_answer_bytes=max_answer_bytes,
         )
-        super().__init__(client, Background("toolgate-client"))
+        background = Background("toolgate-client")
+        super().__init__(client, background)
+        self.calls = SyncCalls(client.calls, background)
+        self.approvals = SyncApprovals(client.approvals, background)
+        self.grants = SyncGrants(client.grants, background)
+        self.remote = SyncRemote(client.remote, background)
 
     @property
     def project(self) -> str:
@@ -152,54 +209,33 @@ class SyncClient(Blocking):
             self._wait(self._target.aclose())
             self._background.close()
 
-    approval = waited(Client.approval)
-    approvals = waited(Client.approvals)
-    approve = waited(Client.approve)
-    artifact = waited(Client.artifact)
     audit = waited(Client.audit)
     call = waited(Client.call)
-    calls = waited(Client.calls)
     cancel = waited(Client.cancel)
     cancel_run = waited(Client.cancel_run)
-    claim = waited(Client.claim)
     chat_run = waited(Client.chat_run)
     chat_runs = waited(Client.chat_runs)
-    comment = waited(Client.comment)
     conversations = waited(Client.conversations)
-    difference = waited(Client.difference)
-    edit = waited(Client.edit)
-    escalate = waited(Client.escalate)
     events = waited(Client.events)
-    execute = waited(Client.execute)
     explain = waited(Client.explain)
-    extend = waited(Client.extend)
     follow = _streamed(Client.follow)
-    grant = waited(Client.grant)
-    grants = waited(Client.grants)
+    get = waited(Client.get)
     health = waited(Client.health)
     history = _iterated(Client.history)
     inbox = _streamed(Client.inbox)
     messages = waited(Client.messages)
     metrics = waited(Client.metrics)
+    missing_project = waited(Client.missing_project)
     mode = waited(Client.mode)
     policy = waited(Client.policy)
     policy_source = waited(Client.policy_source)
-    preview_grant = waited(Client.preview_grant)
-    progress = waited(Client.progress)
     ready = waited(Client.ready)
     record = waited(Client.record)
-    reject = waited(Client.reject)
-    deny = waited(Client.deny)
-    report = waited(Client.report)
-    respond = waited(Client.respond)
-    result = waited(Client.result)
-    revoke_grant = waited(Client.revoke_grant)
     run = waited(Client.run)
     run_here = waited(Client.run_here)
     runs = waited(Client.runs)
     send = waited(Client.send)
     session = waited(Client.session)
-    missing_project = waited(Client.missing_project)
     set_mode = waited(Client.set_mode)
     settle = waited(Client.settle)
     sign_in = waited(Client.sign_in)
@@ -213,4 +249,3 @@ class SyncClient(Blocking):
     undo_run = waited(Client.undo_run)
     verify = waited(Client.verify)
     wait = waited(Client.wait)
-    waiting = waited(Client.waiting)

@@ -94,7 +94,7 @@ class AtTheTerminal:
 
     async def decide(self, artifact: ArtifactAnswer) -> None:
         async with self._turn:
-            full = await self._client.artifact(artifact.card.approval_id, full=True)
+            full = await self._client.approvals.artifact(artifact.card.approval_id, full=True)
             self._narrator.question(full, whole=True)
             advised = advice(full.card.tool_name, full.arguments)
             while True:
@@ -177,11 +177,11 @@ async def answer(client: Client, artifact: ArtifactAnswer, given: Advice) -> Non
     """Give an answer to exactly what was shown."""
     id, digest = artifact.card.approval_id, artifact.card.digest
     if given.answer == "approve":
-        await client.approve(id, given.reason, digest=digest)
+        await client.approvals.approve(id, given.reason, digest=digest)
     elif given.answer == "reject":
-        await client.reject(id, given.reason, digest=digest)
+        await client.approvals.reject(id, given.reason, digest=digest)
     else:
-        await client.edit(id, given.arguments or {}, given.reason, digest=digest)
+        await client.approvals.edit(id, given.arguments or {}, given.reason, digest=digest)
 
 
 def _prompt(text: str) -> None:

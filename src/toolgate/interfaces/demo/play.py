@@ -102,7 +102,7 @@ class Play:
         return sent.run_id
 
     async def _question(self, approval_id: str) -> None:
-        artifact = await self._client.artifact(approval_id)
+        artifact = await self._client.approvals.artifact(approval_id)
         if artifact.card.status == "pending":  # an edit asks anew and is its own answer
             with contextlib.suppress(ConflictError):  # somebody else was quicker
                 await self._decider.decide(artifact)

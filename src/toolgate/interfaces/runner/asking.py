@@ -53,7 +53,7 @@ class ServerSaid:
         if self.server is None or tool_id is None:
             return None
         try:
-            call = await self.server.call(tool_id)
+            call = await self.server.calls.get(tool_id)
         except ToolgateError:
             return None  # nobody can say so now: whoever is here is asked
         who = call.approved_by

@@ -107,7 +107,7 @@ class Courier:
             return await self._send(record, without_data(report, size, has_effects=has_effects))
 
     async def _send(self, record: SignalRecord, report: Report) -> ResultAnswer:
-        return await self._server.result(
+        return await self._server.remote.result(
             record.tool_id,
             report.result,
             status=report.status,

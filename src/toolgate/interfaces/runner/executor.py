@@ -154,7 +154,7 @@ class SignalExecutor:
         hold, since = running.hold, time.monotonic()
         signal = hold.signal
         try:
-            await self._server.progress(signal.tool_id, fence=signal.fence, **told)
+            await self._server.remote.progress(signal.tool_id, fence=signal.fence, **told)
         except (ConflictError, NotFoundError):
             if running.hold is hold:
                 hold.is_lost = True

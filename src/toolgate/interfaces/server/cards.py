@@ -88,12 +88,12 @@ async def card_frame(gate: Gate, event: Event) -> Frame:
     plain = await event_frame(gate, event)
     if not event.type.startswith("approval."):
         return plain
-    asked_id: str = event.data["request_id"]
+    approval_id: str = event.data["request_id"]
     try:
-        approval = await gate.approvals.get(asked_id, project=event.project)
+        approval = await gate.approvals.get(approval_id, project=event.project)
     except NotFoundError:  # forgotten by a store that keeps only so many
         return plain
-    asks = asked_id if event.type == "approval.requested" else None
+    asks = approval_id if event.type == "approval.requested" else None
     return Frame(event.seq, card_sse(approval) + plain.data, asks)
 
 

@@ -354,7 +354,7 @@ def _granted(grant: Grant, call: Call) -> Draft:
         "grant_id": grant.id,
         "tool_name": grant.tool_name,
         "granted_by": grant.granted_by,
-        "request_id": grant.approval_id,
+        "approval_id": grant.approval_id,
         "requester": grant.requester,
         "uses": grant.max_uses,
         "expires_at": grant.expires_at,

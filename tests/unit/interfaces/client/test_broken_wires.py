@@ -23,16 +23,16 @@ async def test_a_report_arrives_although_its_connection_is_cut(house: House) -> 
             assert (await anext(events)).name == "stream.ready"
             for number in range(6):
                 call_id = f"c{number}"
-                await ann.execute("far", {"n": number}, call_id=call_id, wait=False)
+                await ann.call("far", {"n": number}, call_id=call_id, wait=False)
                 async for event in events:
                     if event.name == "tool.execution_signal":
                         break
-                reporting = asyncio.create_task(ann.result(call_id, number, fence=event.data["fence"]))
+                reporting = asyncio.create_task(ann.remote.result(call_id, number, fence=event.data["fence"]))
                 for _ in range(number):
                     await asyncio.sleep(0.001)
                 wire.cut()
                 assert (await reporting).success
-                assert (await ann.call(call_id)).result == number
+                assert (await ann.calls.get(call_id)).result == number
 
 
 async def test_a_server_that_shuts_down_in_good_order_is_waited_for(tmp_path: Path) -> None:
@@ -41,16 +41,16 @@ async def test_a_server_that_shuts_down_in_good_order_is_waited_for(tmp_path: Pa
         async with open_house(url) as first:
             wire.plug(first.url)
             ann = client(first, "ann", wire.port)
-            waiting = asyncio.create_task(ann.execute("pay", {"amount": 1}, call_id="c"))
+            waiting = asyncio.create_task(ann.call("pay", {"amount": 1}, call_id="c"))
 
             async def is_asked() -> bool:
-                return bool((await ann.approvals(status="pending")).approvals)
+                return bool((await ann.approvals.list(status="pending")).approvals)
 
             await until(is_asked)
         async with open_house(url) as second:
             wire.plug(second.url)
             async with client(second, "bob", wire.port) as bob:
-                asked = (await bob.approvals(call_id="c")).approvals[0]
-                await bob.reject(asked.approval_id, "no")
-            assert (await waiting).status == "rejected"
+                asked = (await bob.approvals.list(call_id="c")).approvals[0]
+                await bob.approvals.reject(asked.approval_id, "no")
+            assert (await waiting).status == "REJECTED"
             await ann.aclose()

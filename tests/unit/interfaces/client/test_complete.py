@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -14,11 +15,31 @@ from tests.unit.interfaces.client.listener import Asked, listening
 
 from toolgate.client import BrowserSession, Client, EventStream, SyncClient, SyncStream
 from toolgate.errors import UsageError
+from toolgate.interfaces.client import sync
+from toolgate.interfaces.client.approvals import Approvals
+from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.grants import Grants
+from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.routes import OPERATIONS
 
-METHODS = [name for name in dir(Client) if not name.startswith("_") and callable(getattr(Client, name))]
-REQUESTS = sorted(set(METHODS) - {"aclose", "run_here"})
+FACES: dict[str, tuple[Any, Any]] = {
+    "": (Client, SyncClient),
+    "calls.": (Calls, sync.SyncCalls),
+    "approvals.": (Approvals, sync.SyncApprovals),
+    "grants.": (Grants, sync.SyncGrants),
+    "remote.": (Remote, sync.SyncRemote),
+}
+"""The client and its parts, each with its face for threads."""
+
+
+def _public(face: Any) -> set[str]:
+    return {name for name in dir(face) if not name.startswith("_") and inspect.isroutine(getattr(face, name))}
+
+
+REQUESTS = sorted(
+    f"{part}{name}" for part, (face, _) in FACES.items() for name in _public(face) - {"aclose", "run_here"}
+)
 SAMPLES: dict[str, Any] = {
     "after": 7,
     "against": "recorded",
@@ -45,7 +66,7 @@ SAMPLES: dict[str, Any] = {
     "message": "half",
     "mode": "ALERT",
     "order": "newest",
-    "params": {"x": 1},
+    "arguments": {"x": 1},
     "pattern": {"x": "any"},
     "preview": True,
     "progress": 0.5,
@@ -64,6 +85,7 @@ SAMPLES: dict[str, Any] = {
     "skip_failures": True,
     "status": "pending",
     "text": "words",
+    "tool": "t",
     "tool_name": "t",
     "tools": ["t", "u"],
     "undo": {"x": 1},
@@ -74,8 +96,8 @@ SAMPLES: dict[str, Any] = {
 OWN = {
     ("chat_runs", "status"): "waiting",
     ("simulate", "after"): "c1",
-    ("report", "status"): "completed",
-    ("result", "status"): "completed",
+    ("remote.report", "status"): "completed",
+    ("remote.result", "status"): "completed",
     ("stream", "undo"): True,
     ("undo_run", "undo"): True,
 }
@@ -86,7 +108,7 @@ CONSTANT = {"decision", "ticket"}
 
 async def send(client: Client, name: str) -> None:
     """Call a method with everything it takes; the server refuses it all."""
-    method = getattr(client, name)
+    method = attrgetter(name)(client)
     given: dict[str, Any] = {}
     more: list[Any] = []
     for word, parameter in inspect.signature(method).parameters.items():
@@ -150,13 +172,14 @@ def test_every_field_can_be_sent(operation: Operation, sent: dict[tuple[str, str
 
 
 def test_threads_have_every_method_with_the_same_parameters() -> None:
-    for name in REQUESTS:
-        own = inspect.signature(getattr(SyncClient, name))
-        assert own == inspect.signature(getattr(Client, name))
-    assert {name for name in dir(SyncClient) if not name.startswith("_")} == {
-        *REQUESTS, "close", "run_here", "project",
-        *(name for name in dir(Client) if isinstance(getattr(Client, name), property)),
-    }  # fmt: skip
+    for face, plain in FACES.values():
+        assert _public(plain) - {"close"} == _public(face) - {"aclose"}
+        for name in _public(face) - {"aclose"}:
+            assert inspect.signature(getattr(plain, name)) == inspect.signature(getattr(face, name))
+    with SyncClient("http://127.0.0.1:1", project="demo") as client:
+        own = vars(Client("http://127.0.0.1:1"))
+        assert {name for name in own if not name.startswith("_")} <= {*dir(client), "project"}
+        assert (client.project, client.url) == ("demo", "http://127.0.0.1:1")
     streams = {name for name in dir(EventStream) if not name.startswith("_")} - {"aclose"}
     assert streams <= {name for name in dir(SyncStream) if not name.startswith("_")}
     assert inspect.signature(Client) == inspect.signature(SyncClient)

@@ -155,7 +155,7 @@ async def test_closing_a_stream_ends_who_reads_it(house: House, ann: Client) -> 
 
 async def test_pages_and_history_have_every_event_in_order(ann: Client) -> None:
     for number in range(4):
-        await ann.execute("add", {"left": number, "right": 1}, call_id=f"c{number}")
+        await ann.call("add", {"left": number, "right": 1}, call_id=f"c{number}")
     everything = [event async for event in ann.history()]
     assert [event.seq for event in everything] == list(range(1, len(everything) + 1))
     page = await ann.events(after=2, limit=2)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.unit.interfaces.client.listener import Asked, always, in_turn, listening, problem, reply
 
-from toolgate import errors
+from toolgate import Status, errors
 from toolgate.client import Client
 from toolgate.errors import (
     AnswerLostError,
@@ -154,7 +155,7 @@ async def test_a_call_is_tried_again_under_the_same_id() -> None:
     done = {"success": True, "tool_id": "x", "tool_name": "t", "status": "completed"}
     answers = in_turn(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{", reply(200, json.dumps(done).encode()))
     async with listening(answers) as server, client(server.url, retry_s=30) as ann:
-        assert (await ann.execute("t")).status == "completed"
+        assert (await ann.call("t")).status is Status.COMPLETED
     assert len({asked.body["tool_id"] for asked in server.asked}) == 1
 
 
@@ -162,14 +163,14 @@ async def test_a_call_is_tried_again_under_the_same_id() -> None:
 @pytest.mark.parametrize(
     ("method", "given"),
     [
-        ("approve", ["a"]), ("comment", ["a", "words"]), ("send", ["hello"]), ("undo", ["c"]),
+        ("approvals.approve", ["a"]), ("approvals.comment", ["a", "words"]), ("send", ["hello"]), ("undo", ["c"]),
         ("set_mode", ["LOCKDOWN"]), ("undo_run", ["r"]),
     ],
 )  # fmt: skip
 async def test_what_might_do_harm_twice_is_not_repeated(answer: bytes, method: str, given: list[str]) -> None:
     async with listening(in_turn(answer, MODE)) as server, client(server.url, retry_s=30) as ann:
         with pytest.raises(ServerError):
-            await getattr(ann, method)(*given)
+            await attrgetter(method)(ann)(*given)
         assert len(server.asked) == 1
 
 
@@ -185,7 +186,7 @@ async def test_what_was_never_sent_is_always_tried_again() -> None:
     serving = asyncio.create_task(later())
     async with client(f"http://127.0.0.1:{port}", retry_s=30) as ann:
         with pytest.raises(errors.DecisionConflictError):
-            await ann.approve("a1")
+            await ann.approvals.approve("a1")
         served.set()
     assert await serving == 1
 
@@ -193,17 +194,17 @@ async def test_what_was_never_sent_is_always_tried_again() -> None:
 async def test_a_report_whose_answer_was_lost_is_known_to_have_arrived() -> None:
     late = problem(409, "stale_result", "Late.", tool_status="completed")
     async with listening(in_turn(b"", late)) as server, client(server.url, retry_s=30) as ann:
-        assert (await ann.result("c1", 1)).success
+        assert (await ann.remote.result("c1", 1)).success
         assert len(server.asked) == 2
     async with listening(in_turn(b"", late)) as server, client(server.url, retry_s=30) as ann:
         with pytest.raises(errors.StaleFenceError):
-            await ann.result("c1", status="failed", error="broken")
+            await ann.remote.result("c1", status="failed", error="broken")
     async with listening(always(late)) as server, client(server.url) as ann:
         with pytest.raises(errors.StaleFenceError):
-            await ann.result("c1", 1)
+            await ann.remote.result("c1", 1)
     async with listening(always(problem(400, "invalid_request"))) as server, client(server.url) as ann:
         with pytest.raises(UsageError):
-            await ann.result("c1", 1)
+            await ann.remote.result("c1", 1)
 
 
 @pytest.mark.parametrize(
@@ -255,13 +256,13 @@ async def test_nothing_comes_from_the_environment_and_no_cookie_is_kept(
 async def test_ids_stay_inside_their_path() -> None:
     async with listening() as server, client(server.url) as ann:
         with pytest.raises(UsageError, match="Written down"):
-            await ann.call("../mode?x=1#y/é")
+            await ann.calls.get("../mode?x=1#y/é")
         assert server.asked[0].path == "/my/projects/demo/tools/../mode?x=1#y/é"
         assert server.asked[0].query == {}
         with pytest.raises(UsageError, match="An id"):
-            await ann.call("..")
+            await ann.calls.get("..")
         with pytest.raises(UsageError, match="no JSON form"):
-            await ann.execute("t", {"x": object()})
+            await ann.call("t", {"x": object()})
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

@@ -38,38 +38,38 @@ async def test_it_runs_at_its_caller_and_once(house: House, ann: Client) -> None
         given.append(arguments)
         return {"sent": arguments["n"]}
 
-    made = await ann.execute("send", {"n": 1})
-    assert (made.status, made.is_final) == ("approved", False)
-    results = await asyncio.gather(*(ann.run_here(made.tool_id, send) for _ in range(4)))
-    assert ([one.result for one in results], given) == ([{"sent": 1}] * 4, [{"n": 1}])
-    row = await house.gate.calls.get(made.tool_id, project="demo")
+    made = await ann.call("send", {"n": 1})
+    assert (made.status, made.is_final) == (Status.APPROVED, False)
+    results = await asyncio.gather(*(ann.run_here(made.call_id, send) for _ in range(4)))
+    assert ([one.data for one in results], given) == ([{"sent": 1}] * 4, [{"n": 1}])
+    row = await house.gate.calls.get(made.call_id, project="demo")
     assert (row.status, row.runner) == (Status.COMPLETED, "agent:ann")
 
 
 async def test_it_waits_for_a_person_and_runs_what_they_made_of_it(ann: Client, bob: Client) -> None:
-    made = await ann.execute("pay", {"n": 1}, wait=False)
-    running = asyncio.create_task(ann.run_here(made.tool_id, lambda given: {"paid": given["n"]}))
-    await bob.edit(await question(bob), {"n": 3})
-    assert (await running).result == {"paid": 3}
+    made = await ann.call("pay", {"n": 1}, wait=False)
+    running = asyncio.create_task(ann.run_here(made.call_id, lambda given: {"paid": given["n"]}))
+    await bob.approvals.edit(await question(bob), {"n": 3})
+    assert (await running).data == {"paid": 3}
 
 
 async def test_what_a_function_raises_or_cannot_say_fails(ann: Client) -> None:
     def refuse(_given: dict[str, Any]) -> None:
         raise ValueError("no such account")
 
-    made = await ann.execute("send", {"n": 1})
-    assert (await ann.run_here(made.tool_id, refuse)).error == "no such account"
-    made = await ann.execute("send", {"n": 1})
-    ended = await ann.run_here(made.tool_id, lambda _given: object())
-    assert (ended.status, "not JSON serializable" in str(ended.error)) == ("failed", True)
+    made = await ann.call("send", {"n": 1})
+    assert (await ann.run_here(made.call_id, refuse)).error == "no such account"
+    made = await ann.call("send", {"n": 1})
+    ended = await ann.run_here(made.call_id, lambda _given: object())
+    assert (ended.status, "not JSON serializable" in str(ended.error)) == (Status.FAILED, True)
 
 
 async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Client) -> None:
-    made = await ann.execute("send", {"n": 1})
+    made = await ann.call("send", {"n": 1})
     with pytest.raises(NotAllowedError):
-        await bob.run_here(made.tool_id, lambda _given: "stolen")
+        await bob.run_here(made.call_id, lambda _given: "stolen")
     claim = {"claim_id": secrets.token_urlsafe(24)}
-    mine, path = house.client("ann"), f"/my/projects/demo/tools/{made.tool_id}"
+    mine, path = house.client("ann"), f"/my/projects/demo/tools/{made.call_id}"
     first, again = [(await mine.post(f"{path}/claim", json=claim)).json() for _ in range(2)]
     assert (first, first["tool_params"]) == (again, {"n": 1})
     assert (await mine.post(f"{path}/claim", json={"claim_id": "x" * 24})).status_code == 409
@@ -80,17 +80,17 @@ async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Cl
     assert (await mine.post(f"{path}/report", json={"status": "completed"})).status_code == 400
     done = {"status": "completed", "result": 7, "fence": claim["claim_id"]}
     assert (await mine.post(f"{path}/report", json=done)).json()["status"] == "completed"
-    assert (await ann.call(made.tool_id)).result == 7
+    assert (await ann.calls.get(made.call_id)).result == 7
 
 
 async def test_an_agent_that_is_called_like_somebodys_own_runs_nothing_of_theirs(house: House, ann: Client) -> None:
-    made = await ann.execute("send", {"n": 1})
-    assert (await ann.call(made.tool_id)).requester == "agent:ann"
+    made = await ann.call("send", {"n": 1})
+    assert (await ann.calls.get(made.call_id)).requester == "agent:ann"
     await house.add("agent:ann", "agent")
-    path = f"/my/projects/demo/tools/{made.tool_id}/claim"
+    path = f"/my/projects/demo/tools/{made.call_id}/claim"
     stolen = await house.client("agent:ann").post(path, json={"claim_id": secrets.token_urlsafe(24)})
     assert stolen.status_code == 403
-    assert (await ann.run_here(made.tool_id, lambda given: given["n"])).result == 1
+    assert (await ann.run_here(made.call_id, lambda given: given["n"])).data == 1
 
 
 async def test_one_who_goes_away_leaves_it_unknown(ann: Client) -> None:
@@ -99,14 +99,14 @@ async def test_one_who_goes_away_leaves_it_unknown(ann: Client) -> None:
     async def hang(_given: dict[str, Any]) -> None:
         await go.wait()
 
-    made = await ann.execute("slow", {"n": 1})
-    running = asyncio.create_task(ann.run_here(made.tool_id, hang))
+    made = await ann.call("slow", {"n": 1})
+    running = asyncio.create_task(ann.run_here(made.call_id, hang))
 
     async def is_over() -> bool:
-        return (await ann.call(made.tool_id)).is_final
+        return (await ann.calls.get(made.call_id)).is_final
 
     await until(is_over)
-    ended = await ann.call(made.tool_id)
+    ended = await ann.calls.get(made.call_id)
     assert (ended.internal_status, ended.error_type) == ("UNKNOWN", "unknown")
     running.cancel()
 
@@ -114,7 +114,7 @@ async def test_one_who_goes_away_leaves_it_unknown(ann: Client) -> None:
 async def test_plain_threads_can_too(house: House) -> None:
     def work() -> Any:
         with SyncClient(house.url, token=house.tokens["ann"], project="demo") as client:
-            made = client.execute("send", {"n": 4})
-            return client.run_here(made.tool_id, lambda given: given["n"]).result
+            made = client.call("send", {"n": 4})
+            return client.run_here(made.call_id, lambda given: given["n"]).data
 
     assert await asyncio.to_thread(work) == 4

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.unit.interfaces.server.house import House
 
+from toolgate import Status
 from toolgate.client import StreamEvent, SyncClient
 from toolgate.errors import NotFoundError, UsageError
 from toolgate.testing.patience import PATIENCE_S, until_sync
@@ -21,10 +22,10 @@ def made(house: House, who: str = "ann") -> SyncClient:
 async def test_many_threads_share_one_client(house: House) -> None:
     def work() -> list[object]:
         with made(house) as client, ThreadPoolExecutor(8) as threads:
-            calls = [threads.submit(client.execute, "add", {"left": number, "right": 1}) for number in range(40)]
+            calls = [threads.submit(client.call, "add", {"left": number, "right": 1}) for number in range(40)]
             assert client.url == house.url
             assert (client.project, "tg_" in repr(client)) == ("demo", False)
-            results = [call.result().result for call in calls]
+            results = [call.result().data for call in calls]
             assert len(list(client.history())) >= 80
             return results
 
@@ -34,12 +35,12 @@ async def test_many_threads_share_one_client(house: House) -> None:
 async def test_a_thread_waits_for_a_person(house: House) -> None:
     def work() -> object:
         with made(house) as ann, made(house, "bob") as bob, ThreadPoolExecutor(1) as threads:
-            waiting = threads.submit(ann.execute, "pay", {"amount": 3})
-            until_sync(lambda: bob.approvals(status="pending").approvals)
-            bob.approve(bob.approvals(status="pending").approvals[0].approval_id)
+            waiting = threads.submit(ann.call, "pay", {"amount": 3})
+            until_sync(lambda: bob.approvals.list(status="pending").approvals)
+            bob.approvals.approve(bob.approvals.list(status="pending").approvals[0].approval_id)
             with pytest.raises(NotFoundError):
-                ann.call("nothing")
-            return waiting.result().result
+                ann.calls.get("nothing")
+            return waiting.result().data
 
     assert await asyncio.to_thread(work) == {"paid": 3, "password": ""}
 
@@ -52,7 +53,7 @@ async def test_a_stream_in_a_thread_is_closed_by_another(house: House) -> None:
             reading = threading.Thread(target=lambda: heard.extend(stream))
             reading.start()
             until_sync(lambda: stream.last_id is not None)
-            ann.execute("add", {"left": 1, "right": 1})
+            ann.call("add", {"left": 1, "right": 1})
             until_sync(lambda: (stream.last_id or 0) >= 3)
             with stream:
                 pass
@@ -68,9 +69,9 @@ async def test_a_stream_in_a_thread_is_closed_by_another(house: House) -> None:
 async def test_closing_tells_those_who_wait(house: House) -> None:
     def work() -> None:
         client = made(house)
-        asked = client.execute("pay", {"amount": 3}, wait=False)
+        asked = client.call("pay", {"amount": 3}, wait=False)
         with ThreadPoolExecutor(1) as threads:
-            waiting = threads.submit(client.wait, asked.tool_id)
+            waiting = threads.submit(client.wait, asked.call_id)
             until_sync(waiting.running)
             client.close()
             with pytest.raises(UsageError, match="closed"):
@@ -104,21 +105,23 @@ async def test_what_governs_is_seen_and_changed(house: House) -> None:
             root.set_mode("NORMAL")
             assert ann.policy().default
             assert ann.explain("pay", {"amount": 1})["tool"] == "pay"
-            asked = ann.execute("pay", {"amount": 1}, wait=False)
-            bob.approve(asked.approval_id or "", remember={"uses": 2, "pattern": {"amount": "any", "password": "any"}})
-            (grant,) = bob.grants(tool_name="pay")
-            assert bob.grant(grant.grant_id) == grant
-            assert not bob.revoke_grant(grant.grant_id, "enough").is_live
-            kept = ann.execute("keep", {"value": 1}, run_id="r1")
-            assert [call.tool_id for call in ann.run("r1").tools] == [kept.tool_id]
+            asked = ann.call("pay", {"amount": 1}, wait=False)
+            bob.approvals.approve(
+                asked.approval_id or "", remember={"uses": 2, "pattern": {"amount": "any", "password": "any"}}
+            )
+            (grant,) = bob.grants.list(tool_name="pay")
+            assert bob.grants.get(grant.grant_id) == grant
+            assert not bob.grants.revoke(grant.grant_id, "enough").is_live
+            kept = ann.call("keep", {"value": 1}, run_id="r1")
+            assert [call.tool_id for call in ann.run("r1").tools] == [kept.call_id]
             assert [step.step for step in bob.undo_run("r1", preview=True).steps] != []
-            assert ann.undo(kept.tool_id).success
-            late = ann.execute("pay", {"amount": 2}, wait=False)
-            assert bob.extend(late.approval_id or "", 60).status == "pending"
-            assert bob.comment(late.approval_id or "", "why?").comments[0].text == "why?"
-            assert bob.escalate(late.approval_id or "", "owner").status == "pending"
-            assert bob.respond(late.approval_id or "", {"use": "less"}).status == "rejected"
-            last = ann.execute("pay", {"amount": 2}, wait=False)
-            assert ann.cancel(last.tool_id, "never mind").status == "rejected"
+            assert ann.undo(kept.call_id).success
+            late = ann.call("pay", {"amount": 2}, wait=False)
+            assert bob.approvals.extend(late.approval_id or "", 60).status == "pending"
+            assert bob.approvals.comment(late.approval_id or "", "why?").comments[0].text == "why?"
+            assert bob.approvals.escalate(late.approval_id or "", "owner").status == "pending"
+            assert bob.approvals.respond(late.approval_id or "", {"use": "less"}).status == "rejected"
+            last = ann.call("pay", {"amount": 2}, wait=False)
+            assert ann.cancel(last.call_id, "never mind").status is Status.CANCELLED
 
     await asyncio.to_thread(work)

@@ -34,7 +34,7 @@ def typing() -> Iterator[tuple[Keyboard, int]]:
 
 async def asked(house: House, client: Client) -> Any:
     answer = await house.client("bot").post(f"{P}/tools/execute", json=execute("pay", {"amount": 5}, wait=False))
-    return await client.artifact(answer.json()["approval_id"])
+    return await client.approvals.artifact(answer.json()["approval_id"])
 
 
 async def test_lines_are_read_as_they_are_typed(typing: tuple[Keyboard, int], tmp_path: Path) -> None:
@@ -58,14 +58,14 @@ async def test_an_answer_at_the_terminal_is_asked_for_until_it_is_one(
     artifact = await asked(house, ann)
     os.write(here, b'what?\ne\nnonsense\ne\n{}\nwhy not\ne\n{"amount": 4}\nless will do\n')
     await AtTheTerminal(ann, Terminal(), keyboard).decide(artifact)
-    assert (await ann.wait(artifact.card.tool_id)).result == {"paid": 4, "password": ""}
+    assert (await ann.wait(artifact.card.tool_id)).data == {"paid": 4, "password": ""}
     shown = capsys.readouterr().out
     assert '"amount": 5' in shown
     assert "That is no JSON object." in shown
     assert "amount" in shown.split("not so:")[2]
 
 
-@pytest.mark.parametrize(("typed", "status"), [(b"a\nfine\n", "completed"), (b"r\n\n", "rejected")])
+@pytest.mark.parametrize(("typed", "status"), [(b"a\nfine\n", "COMPLETED"), (b"r\n\n", "REJECTED")])
 async def test_yes_and_no_at_the_terminal(
     house: House, ann: Client, typing: tuple[Keyboard, int], typed: bytes, status: str
 ) -> None:
@@ -84,7 +84,7 @@ async def test_who_is_late_at_the_terminal_is_not_asked_again(
 ) -> None:
     keyboard, here = typing
     artifact = await asked(house, ann)
-    await ann.reject(artifact.card.approval_id, "too much")
+    await ann.approvals.reject(artifact.card.approval_id, "too much")
     os.write(here, b"a\nfine\n")
     await AtTheTerminal(ann, Terminal(), keyboard).decide(artifact)
     with pytest.raises(ConflictError):
@@ -107,7 +107,7 @@ async def test_advised_arguments_are_taken_with_an_empty_line(
     artifact = await asked(house, ann)
     os.write(here, b"e\n\nless\n")
     await AtTheTerminal(ann, Terminal(), keyboard).decide(artifact)
-    assert (await ann.wait(artifact.card.tool_id)).result == {"paid": 2, "password": ""}
+    assert (await ann.wait(artifact.card.tool_id)).data == {"paid": 2, "password": ""}
 
 
 async def test_the_browser_decides_and_the_terminal_only_tells(
@@ -117,7 +117,7 @@ async def test_the_browser_decides_and_the_terminal_only_tells(
     artifact = await asked(house, ann)
     browser = InTheBrowser(Terminal(), keyboard)
     await browser.decide(artifact)
-    assert (await ann.approval(artifact.card.approval_id)).status == "pending"
+    assert (await ann.approvals.get(artifact.card.approval_id)).status == "pending"
     assert "pay waits for you" in capsys.readouterr().out
     os.write(here, b"\n\n")
     assert await browser.wants_undo()

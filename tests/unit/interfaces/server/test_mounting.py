@@ -190,6 +190,6 @@ def test_a_prefix_that_is_none_is_refused(prefix: str) -> None:
 async def test_the_client_library_takes_an_address_with_a_prefix(site: tuple[str, str]) -> None:
     url, text = site
     async with Client(url + PREFIX, token=text, project="demo") as ann:
-        assert (await ann.execute("add", {"left": 2, "right": 3})).result == 5
+        assert (await ann.call("add", {"left": 2, "right": 3})).data == 5
         async with ann.stream() as events:
             assert (await anext(events)).name == "stream.ready"

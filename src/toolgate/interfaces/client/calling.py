@@ -1,0 +1,156 @@
+"""Calls over the network: make one, wait for it, run it here, cancel, undo, settle. The verbs are those of a Gate."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+import uuid_utils
+
+from toolgate.errors import ConflictError, StaleFenceError, text_of
+from toolgate.interfaces.client.base import Part
+from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.connection import given
+from toolgate.interfaces.client.remote import Remote
+from toolgate.interfaces.client.results import result_of
+from toolgate.interfaces.client.waiting import LOOK_S, CallWaiters
+from toolgate.kernel.output import Result
+from toolgate.wire.schemas import Execution, ExecutionRecord, ToolInfo, ToolList
+
+HOLD_S = 20.0
+"""How long one request waits for a call; after it the wait goes on by events."""
+FOREVER = float("inf")
+
+
+class Calling(Part):
+    """Tools and what is done with calls of them."""
+
+    _waiters: CallWaiters
+    calls: Calls
+    remote: Remote
+
+    async def tools(self) -> list[ToolInfo]:
+        """The tools that can be called."""
+        return (await self._connection.ask(ToolList, "GET", self._path("tools", "available"), repeats=True)).tools
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        run_id: str | None = None,
+        behavior: str | None = None,
+        call_id: str | None = None,
+        wait: bool | float = True,
+        approval_timeout_s: float | None = None,
+        claim: str | None = None,
+    ) -> Result:
+        """Return the call's final result, waiting for approval and execution; or where it stands when `wait` is False
+        or its seconds are over.
+
+        Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`. The call has an
+        id from the start (`call_id`, or a new one), and the same id never runs twice: a lost connection is simply
+        tried again. Cancelling the wait does not cancel the call.
+        """
+        hold_s = HOLD_S if wait is True else min(float(wait), HOLD_S)
+        body = given(
+            tool_name=tool,
+            tool_params=dict(arguments or {}),
+            session_id=session_id,
+            run_id=run_id,
+            behavior=behavior,
+            tool_id=call_id or str(uuid_utils.uuid7()),
+            claim=claim,
+            approval_timeout_seconds=approval_timeout_s,
+            wait=wait is not False,
+            wait_seconds=hold_s,
+        )
+        made = await self._connection.ask(
+            Execution, "POST", self._path("tools", "execute"), body=body, repeats=True, wait_s=hold_s
+        )
+        if made.is_final or wait is False:
+            return result_of(made)
+        if wait is True:
+            return await self.wait(made.tool_id)
+        with contextlib.suppress(TimeoutError):
+            return await self.wait(made.tool_id, timeout=float(wait) - hold_s)
+        return await self.get(made.tool_id)
+
+    async def wait(self, call_id: str, timeout: float | None = None) -> Result:
+        """Return the result of a call when it is final, however long that takes; raise TimeoutError after `timeout`
+        seconds.
+
+        One that its caller is to run is returned when it is approved: see `run_here`.
+        Lost connections and restarts of the server are waited out. Cancelling the wait does not cancel the call.
+        """
+        async with asyncio.timeout(timeout):
+            return result_of(await self._ended(call_id))
+
+    async def _ended(self, call_id: str) -> ExecutionRecord:
+        with self._waiters.of(call_id) as hint:
+            while True:
+                hint.clear()
+                async with self._waiters.looking:
+                    found = await self.calls.get(call_id, retry_s=FOREVER)
+                if found.is_final or found.waits_for_caller:
+                    return found
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await hint.wait()
+
+    async def get(self, call_id: str) -> Result:
+        """Where a call stands; `calls.get` has everything that is kept of it."""
+        return result_of(await self.calls.get(call_id))
+
+    async def run_here(self, call_id: str, function: Callable[[dict[str, Any]], Any]) -> Result:
+        """Run an approved call of a tool placed at its caller with a function of your own, and report what it did.
+
+        Waits until the call is approved, and calls `function(arguments)` with what was approved, which a person may
+        have edited; a plain function runs in a thread. Only one of many who try runs it; the others get the recorded
+        result. What it returns or raises is the call's outcome; one who leaves without a word leaves it UNKNOWN.
+        """
+        while not (found := await self._ended(call_id)).is_final:
+            claim_id = secrets.token_urlsafe(24)
+            try:
+                claimed = await self.remote.claim(call_id, claim_id)
+            except ConflictError:
+                continue  # somebody else has it, or it was asked about again: wait for what comes of that
+            outcome = await _outcome_of(function, claimed.tool_params)
+            with contextlib.suppress(StaleFenceError):  # it did not wait for this any more; what stands is read next
+                await self.remote.report(call_id, fence=claim_id, retry_s=FOREVER, **outcome)
+        return result_of(found)
+
+    async def cancel(self, call_id: str, reason: str | None = None) -> Result:
+        """Cancel a call; what runs may take a while to stop, so the answer may not be final."""
+        path = self._path("tools", call_id, "cancel")
+        return result_of(await self._connection.ask(Execution, "POST", path, body=given(reason=reason)))
+
+    async def undo(self, call_id: str, *, force: bool = False) -> Result:
+        """Undo a call. `force` is for admins: undo although the state has changed since."""
+        path = self._path("tools", call_id, "undo")
+        return result_of(await self._connection.ask(Execution, "POST", path, body={"force": force}, wait_s=HOLD_S))
+
+    async def settle(self, call_id: str, *, happened: bool, reason: str) -> Result:
+        """Say what a call of unknown outcome really did."""
+        body = {"happened": happened, "reason": reason}
+        return result_of(
+            await self._connection.ask(Execution, "POST", self._path("tools", call_id, "settle"), body=body)
+        )
+
+
+async def _outcome_of(function: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run a caller's own function, and put what came of it as a report does."""
+    try:
+        is_plain = not inspect.iscoroutinefunction(function)
+        result = await asyncio.to_thread(function, arguments) if is_plain else function(arguments)
+        result = await result if inspect.isawaitable(result) else result
+        orjson.dumps(result)
+    except Exception as error:  # noqa: BLE001  # whatever it raises is how it failed
+        return {"status": "failed", "error": text_of(error)}
+    return {"status": "completed", "result": result}
