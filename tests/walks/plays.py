@@ -77,7 +77,7 @@ async def over_http(folder: Path) -> Walks:
         "interfaces/client/calling.py:call": "Whoever calls",
         "interfaces/server/dispatch.py:__call__": "A request",
         "interfaces/server/streams.py:_take": "The server, sending",
-        "interfaces/runner/work.py:take": "The runner",
+        "interfaces/runner/executor.py:take": "The runner",
     }
     far = toolgate.ToolDefinition("fetch", {}, nothing, placement="client", risk_level="low", timeout_seconds=300)
     here = toolgate.ToolDefinition("fetch", {}, fetch, risk_level="low", timeout_seconds=300)

@@ -19,8 +19,8 @@ from typing import Any
 SOURCES = f"{Path(__file__).resolve().parents[2] / 'src' / 'toolgate'}/"
 ASIDE = {
     "pipeline/time/clockwork.py:_ring": "a deadline",
-    "pipeline/remote/working.py:_renewed": "a lease",
-    "interfaces/runner/work.py:_beat": "a lease",
+    "pipeline/remote/orders.py:_renewed": "a lease",
+    "interfaces/runner/executor.py:_beat": "a lease",
     "gate/parked.py:_look_after": "a timer",
 }
 """What time sets off although a call wound the clock: walks of their own."""

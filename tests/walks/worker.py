@@ -18,7 +18,7 @@ import toolgate
 from toolgate import ToolInput, ToolOutput
 from toolgate.testing.patience import PATIENCE_S
 
-START = "interfaces/worker/crew.py:_take"
+START = "interfaces/worker/worker.py:_take"
 _SPAWNED = multiprocessing.get_context("spawn")
 _go: Event | None = None
 
