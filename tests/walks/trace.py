@@ -27,7 +27,7 @@ ASIDE = {
 BACKGROUND = "pipeline/background.py"
 """Whether its thread must be woken depends on what it does already: it is part of no walk."""
 JUDGES = "pipeline/plan.py:judge"
-READS = frozenset({"call", "calls", "approvals", "undo", "grants", "events", "due", "orphans"})
+READS = frozenset({"call", "calls", "approvals", "question", "head", "undo", "grants", "events", "due", "orphans"})
 
 
 @dataclass

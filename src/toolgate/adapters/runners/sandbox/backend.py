@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import resource
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -18,6 +21,9 @@ MAX_FILE_BYTES = 1 << 30
 MAX_OPEN_FILES = 4096
 STOP_GRACE_S = 2.0
 """How long a killed tree may take to be gone."""
+_PREFIX = "toolgate-sandbox-"
+_NEW_S = 60.0
+"""A directory younger than this may not be locked yet."""
 
 OnOutput = Callable[[str, bytes], None]
 """Told which stream a piece of output came on, and the piece."""
@@ -58,13 +64,41 @@ def sandbox_user(workspace: str | None, uid: int | None) -> User:
     return User(owner.st_uid, owner.st_gid) if owner is not None and owner.st_uid != 0 else User(NOBODY, NOBODY)
 
 
+def _leave(path: str, lock: int) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    os.close(lock)
+
+
+def _tidy(folder: str) -> None:
+    """Remove the directories of this user's owners that died."""
+    now = time.time()
+    for entry in os.scandir(folder):
+        if not entry.name.startswith(_PREFIX):
+            continue
+        with contextlib.suppress(OSError):  # it is gone, locked by one who lives, or somebody else's
+            lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                found = os.fstat(lock)
+                if found.st_uid == os.geteuid() and now - found.st_mtime > _NEW_S:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(entry.path, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
 class Files:
-    """A private directory with the few files that sandboxes are given; gone with its owner."""
+    """A private directory with the few files that sandboxes are given; gone with its owner.
+
+    What an owner that was killed could not take away, the next one does: a directory is locked while its owner lives.
+    """
 
     def __init__(self) -> None:
-        self.path = tempfile.mkdtemp(prefix="toolgate-sandbox-")
+        self.path = tempfile.mkdtemp(prefix=_PREFIX)
         os.chmod(self.path, 0o755)
-        self._finish = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        self._finish = weakref.finalize(self, _leave, self.path, lock)
+        _tidy(os.path.dirname(self.path))
         self.empty = self._write("empty", "")
         self.stage = os.path.join(self.path, "stage")
         os.mkdir(self.stage, 0o755)

@@ -58,7 +58,7 @@ def _spread(path: str, hidden: Iterable[str], access: int) -> list[tuple[str, in
     if not inside or not os.path.isdir(path):
         return [(path, access)]
     found = [(path, _LIST)]
-    with os.scandir(path) as entries:
+    with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:  # it may be gone by now
         for entry in entries:
             if not entry.is_symlink():
                 found += _spread(entry.path, inside, access)

@@ -8,6 +8,7 @@ import os
 import pickle
 import struct
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.unit.adapters.runners.sandbox import handlers
 
 import toolgate
 from toolgate.adapters.runners.sandbox import child, layout, seccomp
+from toolgate.adapters.runners.sandbox.backend import Files
 from toolgate.adapters.runners.sandbox.landlock import grants_of
 from toolgate.kernel.context import Context
 from toolgate.kernel.undo import UndoMetadata
@@ -160,3 +162,38 @@ def test_grants_go_around_what_is_hidden(tmp_path: Path) -> None:
     assert str(tmp_path / "b") in granted
     assert str(tmp_path / "a" / "secret") not in granted
     assert granted[str(tmp_path / "a")] == 1 << 3
+
+
+def test_what_a_killed_owner_left_is_taken_away_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    alive = Files()
+    left, young, link = (tmp_path / f"toolgate-sandbox-{name}" for name in ("left", "young", "link"))
+    left.mkdir()
+    (left / "passwd").write_text("x")
+    young.mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    for path in (left, Path(alive.path)):
+        os.utime(path, (0, 0))
+    another = Files()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        Path(alive.path).name, Path(another.path).name, young.name, link.name
+    }  # fmt: skip
+    for files in (alive, another):
+        files.close()
+    assert {path.name for path in tmp_path.iterdir()} == {young.name, link.name}
+
+
+def test_a_folder_that_vanishes_while_it_is_granted_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    hidden = (str(tmp_path / "gone" / "secret"),)
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        if path.endswith("gone"):
+            raise FileNotFoundError(path)
+        return real(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", scandir)
+        found = grants_of(Confined(argv=("/bin/true",), writable=(str(tmp_path),), hidden=hidden), str(tmp_path / "t"))
+    assert str(tmp_path / "gone") in [path for path, _ in found]
