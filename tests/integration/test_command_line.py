@@ -113,8 +113,16 @@ def test_a_whole_log_verifies(used: Path) -> None:
     assert cli("audit", "verify", used) == (0, "one: 3 events, chain verifies\ntwo: 3 events, chain verifies\n", "")
     assert here("audit", "verify", used, "--json").json == {
         "ok": True,
-        "chains": [{"project": project, "events": 3, "problem": None} for project in ("one", "two")],
+        "chains": [{"project": project, "events": 3, "problem": None, "redacted": 0} for project in ("one", "two")],
     }
+
+
+def test_destroyed_content_is_told(used: Path) -> None:
+    with closing(sqlite3.connect(used)) as connection:
+        connection.execute("UPDATE events SET content=NULL WHERE project_id='one' AND seq=1")
+        connection.commit()
+    code, said, _ = cli("audit", "verify", used)
+    assert (code, said.splitlines()[0]) == (0, "one: 3 events, chain verifies, the content of 1 was destroyed")
 
 
 def test_an_empty_log_verifies(database: Path) -> None:

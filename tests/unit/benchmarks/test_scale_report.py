@@ -109,5 +109,5 @@ def test_a_load_says_how_many_and_how_long_and_refuses_to_say_it_of_nothing() ->
 
 def test_rows_written_in_bulk_form_a_chain_that_verifies_and_goes_on() -> None:
     rows = [row for chunk in _rows(10, 0, genesis(PROJECT)) for row in chunk]
-    later = [row for chunk in _rows(2, rows[-1][1], rows[-1][7]) for row in chunk]
+    later = [row for chunk in _rows(2, rows[-1][1], rows[-1][8]) for row in chunk]
     assert verify(Event(*row) for row in rows + later) == 12
