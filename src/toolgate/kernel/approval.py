@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -118,6 +119,7 @@ class Approval:
         return evolve(self, status=status, decided_by=by, decided_at=at, reason=reason)
 
 
+@lru_cache(maxsize=1024)  # one text for all who ask the same
 def plain_question(tool_name: str) -> str:
     """Return what a person is asked where neither the caller nor the tool has words of its own."""
     return f"Run {tool_name}?"

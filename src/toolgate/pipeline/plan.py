@@ -123,13 +123,14 @@ class Plan:
 
 def assessed(call: Call, assessment: Assessment, mask: Callable[[str], str]) -> Call:
     """Return a call with what its assessment found, for people to read."""
+    reasons = tuple(map(mask, assessment.reasons))
     return evolve(
         call,
         level=assessment.level.value,
         risk=assessment.risk.value,
         confidence=assessment.confidence,
         factors=tuple(map(mask, assessment.factors)),
-        reasons=tuple(map(mask, assessment.reasons)),
+        reasons=call.reasons if reasons == call.reasons else reasons,  # thousands may wait for the same
     )
 
 

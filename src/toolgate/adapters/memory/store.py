@@ -111,7 +111,7 @@ class MemoryStore:
         self._finished: deque[Key] = deque()
         self._approvals: dict[str, Approval] = {}
         self._open: dict[str, None] = {}
-        self._asked: dict[Key, list[str]] = {}
+        self._asked: dict[Key, tuple[str, ...]] = {}
         self._undo: dict[Key, UndoRecord] = {}
         self._undo_ends: list[tuple[datetime, Key]] = []
         self._grants: dict[str, Grant] = {}
@@ -150,7 +150,7 @@ class MemoryStore:
                 if call.due_at is not None or call.status.is_final:
                     self._keep_date(call, key)
             if has_companions:
-                self._keep_companions(change)
+                self._keep_companions(change, key)
         finally:
             self._lock.release()
 
@@ -199,10 +199,12 @@ class MemoryStore:
             if len(self._finished) > self._retain:
                 self._forget(self._finished.popleft())
 
-    def _keep_companions(self, change: Change) -> None:
+    def _keep_companions(self, change: Change, key: Key | None) -> None:
         for approval in change.approvals:
             if approval.id not in self._approvals:
-                self._asked.setdefault((approval.project, approval.call_id), []).append(approval.id)
+                call = (approval.project, approval.call_id)
+                of = key if key is not None and key == call else call  # one tuple for both: thousands may wait
+                self._asked[of] = (*self._asked.get(of, ()), approval.id)
             self._approvals[approval.id] = approval
             if approval.is_pending:
                 self._open[approval.id] = None

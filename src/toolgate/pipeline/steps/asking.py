@@ -120,7 +120,7 @@ def _told(call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> dict[st
     """What a question quotes of the tool's definition."""
     return {
         "message": call.message or tool.approval_message or _question(call),
-        "input_schema": None if call.undo_of is not None else dict(tool.input_schema) or None,
+        "input_schema": None if call.undo_of is not None else tool.input_schema or None,
         "undoable": tool.undoable,
         "undo_ttl_s": undo_ttl_s if tool.undoable else None,
         "approve_label": tool.approve_label,
