@@ -33,6 +33,9 @@ _OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _BELOW_ASTRAL: Final = bytes(range(0xF0))
 _KEYS: Final = frozenset([str])
 _FLAT: Final = frozenset([str, int, bool, type(None)])
+_CONSTANTS: Final = frozenset([int, bool, type(None)])
+_FEW, _SHORT = 2000, 4096
+"""How many entries, and how long texts, are copied without counting what they come to."""
 _SHOWN: Final = 100
 # Bound once: these run for every call.
 _loads: Final = orjson.loads
@@ -212,16 +215,48 @@ def _parse_int(digits: str) -> int:
 
 
 def _read_mapping(raw: Mapping[str, object], limits: Limits) -> tuple[Any, bytes]:
-    """Copy the commonest mapping fast: plain scalars other than floats, under ASCII keys."""
-    if type(raw) is dict and _FLAT.issuperset(map(type, raw.values())):
-        value = raw.copy()
+    """Copy a mapping of plain JSON types fast, where its keys are ASCII; anything else is looked at piece by piece."""
+    if type(raw) is dict:
         try:
+            flat = _FLAT.issuperset(map(type, raw.values())) and _KEYS.issuperset(map(type, raw))
+            value: dict[str, Any] = raw.copy() if flat else _copy_box(raw, [_FEW], limits.max_depth)
             form = _dumps(value, None, _OPTIONS)
-        except orjson.JSONEncodeError:
-            return _read_value(value, limits)
-        if form.isascii() and _KEYS.issuperset(map(type, value)) and len(form) <= limits.max_bytes:
-            return value, form
+            if form.isascii() and len(form) <= limits.max_bytes:
+                return value, form
+        except (_OddError, orjson.JSONEncodeError):
+            pass  # the slow way says what is wrong, or takes it
     return _read_value(raw if isinstance(raw, dict) else dict(raw.items()), limits)
+
+
+class _OddError(Exception):
+    """What cannot be copied without a closer look."""
+
+
+def _copy_box(box: Any, room: list[int], depth: int) -> Any:
+    """Copy small boxes of exact JSON types. `room` is how many entries there may be: parts may be met many times."""
+    kind = type(box)
+    if kind is float and (box == 0 or 1e-5 <= abs(box) <= _MAX_INT):  # as in `_settle_float`
+        return int(box) if box.is_integer() else box
+    if (kind is not dict and kind is not list) or depth == 0:
+        raise _OddError
+    room[0] -= len(box)
+    if room[0] < 0:
+        raise _OddError
+    deeper = depth - 1
+    if kind is list:
+        return [
+            item if (kind := type(item)) in _CONSTANTS or (kind is str and len(item) <= _SHORT) else
+            _copy_box(item, room, deeper)
+            for item in box
+        ]  # fmt: skip
+    for key in box:
+        if type(key) is not str or len(key) > _SHORT:
+            raise _OddError
+    return {
+        key: item if (kind := type(item)) in _CONSTANTS or (kind is str and len(item) <= _SHORT) else
+        _copy_box(item, room, deeper)
+        for key, item in box.items()
+    }  # fmt: skip
 
 
 def _read_value(raw: object, limits: Limits) -> tuple[Any, bytes]:

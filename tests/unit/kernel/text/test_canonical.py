@@ -262,3 +262,29 @@ def test_too_little_stack_left_for_the_encoder_is_an_input_error(monkeypatch: py
 def test_the_canonical_bytes_take_no_more_room_than_they_need(raw: str | bytes | dict[str, object]) -> None:
     form = read_arguments(raw).canonical
     assert sys.getsizeof(form) == sys.getsizeof(b"") + len(form)
+
+
+class Word(str):
+    """A text of a kind of its own."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1.0, 0.0, -0.0, 1.5, 1e-5, 9e15, 1e300, {"b": 1e-6}]},
+        {"a": {"b": (1, 2)}, "c": [Word("x")]},
+        {"a": ["x" * 5000, {"k" * 5000: 1}]},
+        {"ü": ["ö", {"😀": 1, "\uffff": 2}]},
+        {"a": [list(range(3000))]},
+    ],
+)
+def test_a_mapping_means_what_its_json_text_means(value: dict[str, Any]) -> None:
+    assert read_arguments(value) == read_arguments(json.dumps(value))
+
+
+def test_what_is_met_many_times_costs_no_more_than_it_may() -> None:
+    shared: Any = ["x" * 4000]
+    for _ in range(40):
+        shared = [shared, shared]
+    with pytest.raises(ToolInputError, match=r"bytes|nested"):
+        read_arguments({"a": shared})
