@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from inspect import CO_GENERATOR
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -94,6 +95,8 @@ class Trace:
         """What `sys.setprofile` calls; a coroutine is entered and left each time it waits."""
         code = frame.f_code
         if event not in ("call", "return") or not code.co_filename.startswith(SOURCES):
+            return
+        if code.co_flags & CO_GENERATOR:  # Python 3.11 tells of one when it is made, later ones when it begins
             return
         file = code.co_filename[len(SOURCES) :]
         who = self._starts.get(f"{file}:{code.co_name}")

@@ -7,6 +7,7 @@ carries a salt of its own, so that it cannot be guessed from the commitment once
 from __future__ import annotations
 
 import hashlib
+from binascii import hexlify
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -152,7 +153,9 @@ def link_all(told: Iterable[tuple[datetime, Sequence[Draft]]], project: str, seq
             leaf = _dumps(frame, None, _OPTIONS)
             if said:
                 content = take_salt() + _dumps(said, None, _OPTIONS)
-                leaf = b'{"content":"%b",%b' % (_sha256(content).hexdigest().encode(), leaf[1:])
+                leaf = b'{"content":"%b",%b' % (hexlify(_sha256(content).digest()), leaf[1:])
+            else:
+                leaf = b"%b" % leaf  # a copy that takes the room it needs: the encoder's own holds kilobytes of slack
             last = _sha256(b"\x01" + prev + _sha256(b"\x00" + leaf).digest()).digest()
             linked.append((seq, name, at, call_id, leaf, content, prev, last))
     return linked

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context
 from toolgate.kernel.event import Draft
 from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 
@@ -28,11 +29,18 @@ def tell(call: Call, name: str, data: dict[str, Any], content: dict[str, Any] | 
 
 def is_plainly_told(call: Call) -> bool:
     """Whether a call's id and what events quote of its context are sure to be written as JSON; the rest of them is."""
-    context = call.context
-    for told in (call.id, context.run_id, context.request_id, context.behavior, context.parent_call_id):
-        if told is not None and not (type(told) is str and told.isascii()):
-            return False
-    return True
+    global _last_told
+    context, id = call.context, call.id
+    known, is_plain = _last_told
+    if context is not known:
+        quoted = (context.run_id, context.request_id, context.behavior, context.parent_call_id)
+        is_plain = all(told is None or (type(told) is str and told.isascii()) for told in quoted)
+        _last_told = (context, is_plain)
+    return is_plain and type(id) is str and id.isascii()
+
+
+_last_told: tuple[Context, bool] = (DEFAULT_CONTEXT, True)
+"""A context met last, and whether what is quoted of it is plain: the changes of a call share one."""
 
 
 def invoked(call: Call) -> Draft:

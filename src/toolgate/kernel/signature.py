@@ -21,7 +21,8 @@ from toolgate.kernel.text.schema.plain import Field, plain_schema
 from toolgate.kernel.tool import Hook, Injections, ToolDefinition, unwrapped
 
 Function = Callable[..., Any]
-Bind = Callable[[dict[str, Any]], dict[str, Any]]
+Bind = Callable[[bytes], dict[str, Any]]
+"""Returns the arguments of a JSON object as a function takes them."""
 
 
 _OWN = ("name", "handler", "function", "bind", "inject")
@@ -92,7 +93,7 @@ def _as_handler(function: Function, derived: Derived) -> Hook:
 
 def keywords(tool_input: ToolInput, bind: Bind | None, inject: Injections | None) -> dict[str, Any]:
     """Return the keyword arguments a function-style tool is called with; the payload stays as it is."""
-    arguments = dict(tool_input.payload) if bind is None else bind(tool_input.payload)
+    arguments = dict(tool_input.payload) if bind is None else bind(orjson.dumps(tool_input.payload))
     for parameter, kind in inject or ():
         arguments[parameter] = tool_input if kind == "input" else tool_input.context
     return arguments
@@ -254,19 +255,14 @@ def _is_told_by_schema(mark: object) -> bool:
 
 
 def _binder(converters: dict[str, Any]) -> Bind:
-    from pydantic import TypeAdapter
+    from pydantic import ConfigDict, TypeAdapter
     from typing_extensions import TypedDict
 
     # In JSON mode: what arrives is JSON, and strict types take less of it in Python mode. All at once: a validator for
     # each would be entered as often as there are parameters.
     typed = TypedDict("typed", converters, total=False)  # type: ignore[misc]  # made from what the function says
-    validate = TypeAdapter(typed).validator.validate_json
-    names = frozenset(converters)
-
-    def bind(payload: dict[str, Any]) -> dict[str, Any]:
-        given = {name: value for name, value in payload.items() if name in names}
-        return {**payload, **validate(orjson.dumps(given))}
-
+    typed.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]  # plain ones come as they are
+    bind: Bind = TypeAdapter(typed).validator.validate_json
     return bind
 
 

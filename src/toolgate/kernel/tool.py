@@ -161,7 +161,7 @@ class ToolDefinition:
     requires_sandbox: bool = field(default=False, kw_only=True)
     version: str | None = field(default=None, kw_only=True)
     function: Hook | None = field(default=None, kw_only=True, repr=False)
-    bind: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True, repr=False)
+    bind: Callable[[bytes], dict[str, Any]] | None = field(default=None, kw_only=True, repr=False)
     inject: Injections | None = field(default=None, kw_only=True, repr=False)
 
     schema: Schema = field(init=False, repr=False, compare=False)

@@ -411,8 +411,10 @@ class Flights:
 
 
 def _bound(tool: ToolDefinition, call: Call) -> dict[str, Any]:
+    if tool.bind is not None:
+        return tool.bind(call.arguments)
     payload: dict[str, Any] = decode(call.arguments)
-    return payload if tool.bind is None else tool.bind(payload)
+    return payload
 
 
 def _cancelled(flight: Flight) -> Outcome:

@@ -54,7 +54,7 @@ def _bound(tool: ToolDefinition, arguments: Arguments) -> dict[str, Any]:
 
     assert tool.bind is not None
     try:
-        return tool.bind(orjson.loads(arguments.canonical))
+        return tool.bind(arguments.canonical)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = "/" + "/".join(str(part) for part in first["loc"])

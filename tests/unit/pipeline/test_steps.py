@@ -71,7 +71,7 @@ def test_validate_asks_typed_parameters_too() -> None:
     with pytest.raises(ToolInputError, match="at /number") as caught:
         validate(picky, {"number": 3}, DEFAULT_LIMITS)
     assert caught.value.location == "/number"
-    lenient = ToolDefinition(name="lenient", handler=lambda _given: None, bind=dict)
+    lenient = ToolDefinition(name="lenient", handler=lambda _given: None, bind=orjson.loads)
     assert validate(lenient, {"number": 3}, DEFAULT_LIMITS).value == {"number": 3}
 
 
@@ -80,9 +80,9 @@ def _refusing(name: str) -> Any:
 
     adapter = TypeAdapter(dict[str, Even])
 
-    def bind(payload: dict[str, Any]) -> dict[str, Any]:
-        assert name in payload
-        return dict(adapter.validate_python(payload))
+    def bind(encoded: bytes) -> dict[str, Any]:
+        assert name in orjson.loads(encoded)
+        return adapter.validate_json(encoded)
 
     return bind
 

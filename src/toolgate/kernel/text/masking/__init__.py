@@ -118,23 +118,30 @@ class Masker:
             return self._any(value, 0, {}) if type(value) is not list else self._look(value)
         if tuple(value) not in self._clean:
             return self._first(value)
+        return value.copy() if self._is_trivial(value) else self._look(value)
+
+    def _is_trivial(self, value: dict[Any, Any]) -> bool:
+        """Whether these are values that match no rule, under keys that are known to name no secret."""
         quick, constants = self._quick, self._constants
         for item in value.values():
             kind = type(item)
             if kind is str:
                 if len(item) >= quick or not item.isalnum():
-                    break
+                    return False
             elif kind not in constants:
-                break
-        else:
-            return value.copy()  # known keys that name no secret, and values that match no rule
-        return self._look(value)
+                return False
+        return True
 
     def of(self, value: object, encoded: bytes) -> Any:
         """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
-        if self._constants and is_plain_json(encoded):
-            return orjson.loads(orjson.dumps(value))  # in the order of the value, which its bytes may not have
-        return self(value)
+        clean = self._clean  # before its secrets are looked at, see `add`
+        if type(value) is dict and (keys := tuple(value)) in clean and self._is_trivial(value):
+            return value.copy()
+        if not self._constants or not is_plain_json(encoded):
+            return self(value)
+        if type(value) is dict and len(keys) <= _FEW and len(clean) < _MAX_KEYS:
+            clean.add(keys)  # a key without a mark names no secret
+        return orjson.loads(orjson.dumps(value))  # in the order of the value, which its bytes may not have
 
     def _look(self, value: dict[Any, Any] | list[Any]) -> object:
         """Clear a value in one look, or else look at every part of it closely."""
