@@ -44,7 +44,7 @@ class Marks:
             return False
         id = approval.mark.partition(":")[0]
         key = self._find(id)
-        return key is not None and hmac.compare_digest(_mark(id, key, approval), approval.mark)
+        return key is not None and hmac.compare_digest(_mark(id, key, approval).encode(), approval.mark.encode())
 
 
 def _mark(id: str, key: bytes, approval: Approval) -> str:

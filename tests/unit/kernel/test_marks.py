@@ -42,6 +42,7 @@ FORGED: dict[str, dict[str, Any]] = {
     "a mark of nothing": {"mark": ""},
     "an unknown key": {"mark": "deadbeef:" + "0" * 64},
     "half a mark": {"mark": "process:"},
+    "no ASCII": {"mark": "process:ü"},
 }
 
 
