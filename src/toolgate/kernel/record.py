@@ -38,7 +38,8 @@ def build(kind: type[R], fields: dict[str, Any]) -> R:
 def slim(record: R) -> R:
     """Return a record without what its class says anyway, for many of them may be kept for hours."""
     kind = record.__class__
-    fields = {name: value for name, value in record.__dict__.items() if getattr(kind, name, record) is not value}
+    said = kind.__dict__.get
+    fields = {name: value for name, value in record.__dict__.items() if said(name, record) is not value}
     return build(kind, fields)
 
 
