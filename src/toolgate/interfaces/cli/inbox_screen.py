@@ -19,6 +19,8 @@ from toolgate.interfaces.cli.people import edited
 from toolgate.interfaces.cli.show import printable
 
 LOOK_AGAIN_S = 0.5
+ESCAPE_S = 0.05
+"""How long the rest of a key may take that sends several characters."""
 _ESCAPES = {
     b"\x1b[A": "up", b"\x1b[B": "down", b"\x1b[C": "right", b"\x1b[D": "left", b"\x1b[5~": "pageup",
     b"\x1b[6~": "pagedown", b"\x1b": "esc", b"\r": "enter", b"\n": "enter",
@@ -90,14 +92,26 @@ def _draw(state: Inbox) -> None:
 
 
 def _key() -> str | None:
-    """Return the next key; None where none came in time."""
+    """Return the next key; None where none came in time. What was typed after it stays where it is."""
     fd = sys.stdin.fileno()
     if not select.select([fd], [], [], LOOK_AGAIN_S)[0]:
         return None
-    pressed = os.read(fd, 8)
+    pressed = os.read(fd, 1)
     if not pressed or pressed == b"\x03":
         return "q"
+    if pressed == b"\x1b":
+        pressed += _rest_of_escape(fd)
     return _ESCAPES.get(pressed) or pressed[:1].decode(errors="replace")
+
+
+def _rest_of_escape(fd: int) -> bytes:
+    """Read what follows an escape character that a key begins with: nothing, or `[` up to a letter or `~`."""
+    rest = b""
+    while select.select([fd], [], [], ESCAPE_S)[0] and (more := os.read(fd, 1)):
+        rest += more
+        if rest[:1] != b"[" or (len(rest) > 1 and 0x40 <= rest[-1] <= 0x7E):
+            break
+    return rest
 
 
 @contextmanager
