@@ -25,7 +25,7 @@ from toolgate.errors import (
     ToolInputError,
     ToolNotFoundError,
 )
-from toolgate.kernel.approval import Approval, digest_of
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -166,12 +166,8 @@ class Pipeline:
             return result_of(call)  # another process holds the tool, or its caller will come
         approval = None if call.approval_id is None else await self._approval_of(call)
         is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
-        if not is_ours and (approval is None or not approval.allows(digest_of(call, nonce=approval.nonce))):
-            reason = "what would run is not what was approved"
-            return await self._end(call, Status.DENIED, "approval_mismatch", reason)
-        if approval is not None and not driver.store.marks.hold(approval):
-            reason = "its approval does not carry the mark of this gate, so nobody is known to have given it"
-            return await self._end(call, Status.DENIED, "approval_unmarked", reason)
+        if not is_ours and (refusal := driver.store.marks.refusal(call, approval)) is not None:
+            return await self._end(call, Status.DENIED, *refusal)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
                 revalidate(tool, call.arguments)
@@ -411,7 +407,7 @@ def _must_ask(trip: Trip, assessment: Assessment) -> bool:
         return approval is not None or level is not ApprovalLevel.AUTO
     if level is ApprovalLevel.AUTO:
         return False
-    return level.rank > ApprovalLevel(trip.call.level).rank or not approval.terms.covers(assessment.terms)
+    return not approval.satisfies(assessment.level, assessment.terms)
 
 
 def name_of(call: Call) -> str:
