@@ -177,10 +177,13 @@ class Pipeline:
 
     async def take(self, project: str, call_id: str, taker: Taker) -> Result:
         """Let the caller of an approved call run it; returns how it ended, or where it stands instead."""
-        call = await self._driver.read(project, call_id)
+        driver = self._driver
+        call = await driver.read(project, call_id)
         if not call.waits_for_caller:
             return result_of(call, data=decode(call.result))
-        if call.tool_name not in self._driver.realm(project).registry:
+        if call.due_at is not None and call.due_at <= driver.now():
+            return await self._unclaimed(call)  # nobody was there to end it when its time was over
+        if call.tool_name not in driver.realm(project).registry:
             raise ConflictError(
                 f"Call {call_id[:64]} needs the tool `{call.tool_name}`, which this gate does not have."
             )
@@ -258,6 +261,12 @@ class Pipeline:
         await self._driver.commit(change)
         assert change.call is not None
         return result_of(change.call)
+
+    async def _unclaimed(self, call: Call) -> Result:
+        try:
+            return await self._park(steps.unclaimed(call, now=self._driver.now()))
+        except ConflictError:
+            return await self._standing(call)
 
     async def _covering(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
         """A remembered yes for a new call, if somebody gave one that covers it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
+from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError, UsageError
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -91,6 +91,8 @@ class Leases:
 
     async def claim(self, project: str, call_id: str, *, by: Principal, fence: str) -> Call:
         """Let the caller of an approved call run it elsewhere; returns it with its real arguments."""
+        if not fence:
+            raise UsageError("Whoever claims a call names a token of their own, its `fence`, to report with.")
         call = await self._driver.read(project, call_id)
         if call.context.principal != by.name:
             raise NotAllowedError(f"Call {call_id} was not made by {by.name}; only who made it runs it.")
