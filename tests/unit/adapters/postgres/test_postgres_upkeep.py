@@ -154,6 +154,23 @@ def test_everything_is_sealed_anew_and_the_old_key_may_go(
     gate.close()
 
 
+def test_what_people_said_still_counts_under_a_new_key(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = toolgate.ToolDefinition("pay", {}, placement="caller", requires_approval=True)
+    with toolgate.open(postgres_url, tools=[mine]) as gate:
+        asked = gate.sync.call("pay", {"n": 7}, wait=False)
+        gate.sync.decide(str(asked.approval_id), "approve", by="ann")
+    new, file = sealing.new_key(), tmp_path / "keys"
+    file.write_text(f"{new}\n{KEY}\n")
+    file.chmod(0o600)
+    monkeypatch.delenv("TOOLGATE_KEY")
+    postgres_rekey.rekey(f"{postgres_url}?key={file}")
+    monkeypatch.setenv("TOOLGATE_KEY", new)
+    with toolgate.open(postgres_url, tools=[mine]) as gate:
+        assert gate.sync.run_here(asked.call_id, lambda given: given["n"]).data == 7
+
+
 def test_a_server_without_the_key_does_not_open_the_database(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
