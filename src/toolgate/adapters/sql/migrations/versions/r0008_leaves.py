@@ -21,7 +21,7 @@ depends_on = None
 _CONTENT = frozenset(
     {
         "comment", "data", "difference", "error", "error_message", "factors", "message", "output_summary", "pattern",
-        "payload_summary", "problems", "progress", "reason", "reasons", "response",
+        "payload_summary", "problem", "problems", "progress", "reason", "reasons", "response",
     }
 )  # fmt: skip
 """What events said of arguments, results and people's words when this revision was made."""
