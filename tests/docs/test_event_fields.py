@@ -132,7 +132,7 @@ async def test_every_event_can_be_seen(events: list[Event]) -> None:
 
 CONTENT = frozenset(
     "payload_summary output_summary response pattern difference message error error_message reason reasons factors "
-    "comment problems progress data".split()
+    "comment problem problems progress data".split()
 )
 
 

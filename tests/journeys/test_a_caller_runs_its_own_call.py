@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.journeys.scene import Open, names, saying
 
+import toolgate
 from toolgate import Context, Gate, Result, ToolDefinition, ToolOutput
 from toolgate.errors import (
     ConflictError,
@@ -21,6 +24,7 @@ from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Status
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.policy import Policy
+from toolgate.pipeline import steps
 from toolgate.testing.patience import until
 
 COUNTS = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -144,6 +148,57 @@ async def test_one_that_nobody_comes_for_times_out_and_its_approval_stays_what_i
 
 async def _is(gate: Gate, call_id: str, status: Status) -> bool:
     return (await gate.get(call_id)).status is status
+
+
+async def test_one_that_was_not_ended_in_time_cannot_be_taken_any_more(open_gate: Open) -> None:
+    caller = Caller()
+    async with open_gate(tools=[plain()]) as gate:
+        here, elsewhere = [await gate.call("send", context=Context(principal="agent:a")) for _ in range(2)]
+        gate._driver.on_due = None  # as if every process had been down meanwhile
+        later = datetime.now(UTC) + timedelta(hours=2)
+        gate._driver.now = lambda: later
+        result = await gate.run_here(here.call_id, caller)
+        assert (result.status, result.error_code, caller.given) == (Status.TIMEOUT, "unclaimed", [])
+        with pytest.raises(ConflictError, match="is TIMEOUT"):
+            await gate.remote.claim(elsewhere.call_id, by="agent:a", fence="f1")
+
+
+async def test_one_that_ends_while_it_is_found_too_late_stays_as_it_ended() -> None:
+    caller = Caller()
+    async with toolgate.open("memory://", tools=[plain()]) as gate:
+        parked = await gate.call("send")
+        call, store, later = await gate.calls.get(parked.call_id), gate._driver.store, datetime.now(UTC)
+        ended = steps.fail(call, now=later, status=Status.CANCELLED, code="cancelled", error="enough")
+        gate._driver.on_due = None
+
+        def cancel_first() -> datetime:
+            if not gone:
+                gone.append(store.commit(ended))
+            return later + timedelta(hours=2)
+
+        gone: list[Any] = []
+        gate._driver.now = cancel_first
+        assert (await gate.run_here(parked.call_id, caller)).status is Status.CANCELLED
+        assert caller.given == []
+
+
+async def test_a_claim_without_a_token_to_report_with_is_refused(open_gate: Open) -> None:
+    async with open_gate(tools=[plain()]) as gate:
+        parked = await gate.call("send")
+        with pytest.raises(UsageError, match="names a token"):
+            await gate.remote.claim(parked.call_id, by="agent:a", fence="")
+        assert (await gate.get(parked.call_id)).status is Status.APPROVED
+
+
+async def test_who_asks_again_joins_what_a_process_without_the_tool_edited(database: Path) -> None:
+    caller, url = Caller(), f"sqlite:///{database}"
+    async with toolgate.open(url, tools=[plain(requires_approval=True)]) as gate:
+        parked = await gate.call("send", {"n": 1}, call_id="c1", wait=False)
+        async with toolgate.open(url) as elsewhere:
+            await elsewhere.approvals.edit(str(parked.approval_id), {"n": 7}, by="ann")
+        again = await gate.call("send", {"n": 1}, call_id="c1", wait=False)
+        assert (again.status, again.joined) == (Status.APPROVED, True)
+        assert (await gate.run_here("c1", caller)).data == {"sent": 7}
 
 
 async def test_what_its_function_raises_is_how_it_failed(open_gate: Open) -> None:

@@ -118,7 +118,9 @@ class Host:
 
     def note_sandbox(self, report: Mapping[str, Any]) -> None:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""
-        self._driver.spawn(self._policies.tell(("sandbox.tested", None, dict(report), None)))
+        told = dict(report)
+        said = {"problem": told.pop("problem", None)}  # words of whatever failed
+        self._driver.spawn(self._policies.tell(("sandbox.tested", None, told, said)))
 
     def on_change(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Have a function called after every commit, in the thread that made it; returns what ends that."""

@@ -17,7 +17,7 @@ import orjson
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
 from toolgate.kernel.record import evolve, record
-from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
+from toolgate.kernel.terms import NO_TERMS, ApprovalLevel, ApprovalTerms
 from toolgate.kernel.text.canonical import canonical
 
 
@@ -102,6 +102,10 @@ class Approval:
         """Whether this is a yes, given before it expired, to what has this digest."""
         in_time = self.decided_at is not None and self.decided_at < self.expires_at
         return self.status is ApprovalStatus.APPROVED and in_time and digest == self.digest
+
+    def satisfies(self, level: ApprovalLevel, terms: ApprovalTerms) -> bool:
+        """Whether a yes to this question is as strong as the one that is due."""
+        return level.rank <= ApprovalLevel(self.level).rank and self.terms.covers(terms)
 
     def check_open(self, *, at: datetime | None) -> None:
         """Raise DecisionConflictError where it is decided, or, if the time matters, its time is over."""

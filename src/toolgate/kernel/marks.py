@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import orjson
 
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import Approval, digest_of
+from toolgate.kernel.call import Call
 from toolgate.kernel.record import evolve
 
 Find = Callable[[str], bytes | None]
@@ -40,14 +41,26 @@ class Marks:
 
     def hold(self, approval: Approval) -> bool:
         """Whether an approval's votes and decision are what was marked, by somebody who has the key."""
-        if approval.mark is None:
+        mark = approval.mark
+        if not isinstance(mark, str) or not mark.isascii():  # somebody else's writing may be anything
             return False
-        id = approval.mark.partition(":")[0]
+        id = mark.partition(":")[0]
         key = self._find(id)
-        return key is not None and hmac.compare_digest(_mark(id, key, approval).encode(), approval.mark.encode())
+        return key is not None and hmac.compare_digest(_mark(id, key, approval), mark)
+
+    def refusal(self, call: Call, approval: Approval | None) -> tuple[str, str] | None:
+        """Why an approval does not let this very call run, as a code and a reason; None where it does."""
+        if approval is None or not approval.allows(digest_of(call, nonce=approval.nonce)):
+            return "approval_mismatch", "what would run is not what was approved"
+        if not self.hold(approval):
+            reason = "its approval does not carry the mark of this gate, so nobody is known to have given it"
+            return "approval_unmarked", reason
+        return None
 
 
 def _mark(id: str, key: bytes, approval: Approval) -> str:
+    """Bind who said what to which question, and to all that the terms of now are compared with at the claim."""
+    terms = approval.terms
     covered = (
         id,
         approval.id,
@@ -56,7 +69,10 @@ def _mark(id: str, key: bytes, approval: Approval) -> str:
         approval.call_id,
         approval.digest,
         [vote.by for vote in approval.votes],
-        approval.terms.quorum,
+        terms.quorum,
+        terms.separation,
+        [sorted(roles) for roles in terms.approvers],
+        approval.level,
         approval.decided_by,
         approval.decided_at,
         approval.expires_at,

@@ -25,7 +25,7 @@ from toolgate.errors import (
     ToolInputError,
     ToolNotFoundError,
 )
-from toolgate.kernel.approval import Approval, digest_of
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -166,12 +166,8 @@ class Pipeline:
             return result_of(call)  # another process holds the tool, or its caller will come
         approval = None if call.approval_id is None else await self._approval_of(call)
         is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
-        if not is_ours and (approval is None or not approval.allows(digest_of(call, nonce=approval.nonce))):
-            reason = "what would run is not what was approved"
-            return await self._end(call, Status.DENIED, "approval_mismatch", reason)
-        if approval is not None and not driver.store.marks.hold(approval):
-            reason = "its approval does not carry the mark of this gate, so nobody is known to have given it"
-            return await self._end(call, Status.DENIED, "approval_unmarked", reason)
+        if not is_ours and (refusal := driver.store.marks.refusal(call, approval)) is not None:
+            return await self._end(call, Status.DENIED, *refusal)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
                 revalidate(tool, call.arguments)
@@ -181,10 +177,13 @@ class Pipeline:
 
     async def take(self, project: str, call_id: str, taker: Taker) -> Result:
         """Let the caller of an approved call run it; returns how it ended, or where it stands instead."""
-        call = await self._driver.read(project, call_id)
+        driver = self._driver
+        call = await driver.read(project, call_id)
         if not call.waits_for_caller:
             return result_of(call, data=decode(call.result))
-        if call.tool_name not in self._driver.realm(project).registry:
+        if call.due_at is not None and call.due_at <= driver.now():
+            return await self._unclaimed(call)  # nobody was there to end it when its time was over
+        if call.tool_name not in driver.realm(project).registry:
             raise ConflictError(
                 f"Call {call_id[:64]} needs the tool `{call.tool_name}`, which this gate does not have."
             )
@@ -262,6 +261,12 @@ class Pipeline:
         await self._driver.commit(change)
         assert change.call is not None
         return result_of(change.call)
+
+    async def _unclaimed(self, call: Call) -> Result:
+        try:
+            return await self._park(steps.unclaimed(call, now=self._driver.now()))
+        except ConflictError:
+            return await self._standing(call)
 
     async def _covering(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
         """A remembered yes for a new call, if somebody gave one that covers it."""
@@ -411,7 +416,7 @@ def _must_ask(trip: Trip, assessment: Assessment) -> bool:
         return approval is not None or level is not ApprovalLevel.AUTO
     if level is ApprovalLevel.AUTO:
         return False
-    return level.rank > ApprovalLevel(trip.call.level).rank or not approval.terms.covers(assessment.terms)
+    return not approval.satisfies(assessment.level, assessment.terms)
 
 
 def name_of(call: Call) -> str:

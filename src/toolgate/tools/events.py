@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
+from toolgate.kernel.approval import plain_question
 from toolgate.kernel.artifact import ApprovalArtifact, summary_of
 from toolgate.kernel.misuse import explained
 
@@ -168,28 +169,31 @@ def event_of(type: str, data: dict[str, Any]) -> ToolgateEvent:
 
 
 def render(name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Tell an event of the gate in this door's words; None where they have none for it."""
+    """Tell an event of the gate in this door's words; None where they have none for it.
+
+    What was said may have been destroyed since, so an event is told without it, too.
+    """
     if name == "tool.cancelled":
         # The one who waited went away. The documents know no such end, only one that is not a success.
-        return "tool.failed", {**data, "error_code": "cancelled", "error_message": data["message"]}
+        return "tool.failed", {**data, "error_code": "cancelled", "error_message": data.get("message", "")}
     if name == "approval.requested":
-        return name, {**data, "approval_message": data["message"], "artifact": _artifact(data)}
+        return name, {**data, "approval_message": data.get("message", ""), "artifact": _artifact(data)}
     return (name, data) if name in _CLASSES or name in _BEYOND else None
 
 
 def _artifact(asked: dict[str, Any]) -> dict[str, Any]:
     """What a client shows the person who is asked, made of an `approval.requested` event."""
-    arguments = asked["payload_summary"]
+    arguments = asked.get("payload_summary")
     return ApprovalArtifact(
         request_id=asked["request_id"],
         tool_name=asked["tool_name"],
-        message=asked["message"],
+        message=asked.get("message", plain_question(asked["tool_name"])),
         action_summary=summary_of(asked["tool_name"], arguments),
         arguments=arguments,
         run_id=asked["pipeline_run_id"],
         level=asked["level"],
         risk=asked["risk_level"],
-        reasons=tuple(asked["reasons"]),
+        reasons=tuple(asked.get("reasons", ())),
         confidence=asked["confidence"],
         expires_at=datetime.fromisoformat(asked["expires_at"]),
         digest=asked["digest"],

@@ -9,8 +9,11 @@ import pytest
 import toolgate
 from toolgate.catalog.client import client_tools
 from toolgate.kernel.call import Status
+from toolgate.kernel.context import SYSTEM_PROJECT
+from toolgate.kernel.event import Event
 from toolgate.policy.profiles import render
 from toolgate.ports.bus import Hint
+from toolgate.testing.patience import until
 
 POLICY = """
 version: 1
@@ -129,3 +132,17 @@ async def test_under_the_policy_init_writes_the_tools_of_document_004_are_as_it_
     async with toolgate.open("memory://", tools=client_tools(), policy=tmp_path, workspace=tmp_path) as gate:
         told = {tool.name: gate.host.asks(tool) for tool in gate.registry}
     assert told == {"read_file": 0, "list_directory": 0, "write_file": 600, "execute_command": 300}
+
+
+async def test_why_a_sandbox_cannot_be_used_is_content_and_no_fact() -> None:
+    async with toolgate.open("memory://") as gate:
+        gate.host.note_sandbox(
+            {"backend": "b", "holds": False, "passed": [], "failed": [], "problem": "no /opt/secret"}
+        )
+
+        async def told() -> list[Event]:
+            return await gate.events(project=SYSTEM_PROJECT)
+
+        await until(told)
+        [event] = await told()
+        assert (event.data["problem"], b"secret" in event.frame) == ("no /opt/secret", False)

@@ -42,7 +42,12 @@ FORGED: dict[str, dict[str, Any]] = {
     "a mark of nothing": {"mark": ""},
     "an unknown key": {"mark": "deadbeef:" + "0" * 64},
     "half a mark": {"mark": "process:"},
-    "no ASCII": {"mark": "process:ü"},
+    "a mark no key makes": {"mark": "process:\u00e9"},
+    "a number for a mark": {"mark": 1},
+    "a list for a mark": {"mark": ["process:"]},
+    "other roles": {"terms": ApprovalTerms(quorum=2, approvers=(frozenset({"intern"}),))},
+    "another separation": {"terms": ApprovalTerms(quorum=2, separation=True)},
+    "another level": {"level": "full"},
 }
 
 

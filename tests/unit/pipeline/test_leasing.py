@@ -291,6 +291,7 @@ async def test_an_undo_that_was_sent_to_nobody_is_offered_again_with_its_record(
     undoing = a_call(
         status=Status.EXECUTING, placement="client", undo_of="c0", tool_name="kept", definition_hash=tool.hash
     )
+    await commit(rig.store, insert(a_call(id="c0", status=Status.COMPLETED, tool_name="kept")))
     await commit(rig.store, insert(undoing, undo=an_undo("c0", state=UndoState.CLAIMED, claimed_by="c1")))
     await rig.recovery._take_over(await rig.driver.read("default", "c1"))
     assert rig.client.jobs[0].undo is not None

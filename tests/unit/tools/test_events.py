@@ -39,6 +39,7 @@ from toolgate.tools import (
     event_of,
     get_approval_service,
 )
+from toolgate.tools.events import render
 
 SECRET = "sk-live-4eC39HqLyjWDarjtT1zdp7dc"
 
@@ -338,3 +339,14 @@ async def test_a_named_sink_hears_what_it_missed_as_soon_as_its_executor_is_made
 def test_a_named_sink_needs_a_project_with_a_name() -> None:
     with pytest.raises(UsageError, match="project with a name"):
         AdvancedToolExecutor([], config=ToolExecutorConfig(sink_name="audit"), event_sink=Sink())
+
+
+async def test_events_whose_content_was_destroyed_are_told_without_it() -> None:
+    ask = ToolDefinition(name="echo", action_type="ECHO", handler=echo, requires_approval=True)
+    async with toolgate.open("memory://", tools=[ask]) as gate:
+        parked = await gate.call("echo", {"a": 1}, wait=False)
+        await gate.cancel(parked.call_id)
+        events = await gate.events()
+    told = [render(event.type, event._replace(content=None).data) for event in events]
+    assert [one[0] for one in told if one is not None] == ["tool.invoked", "approval.requested", "tool.failed"]
+    assert all(isinstance(event_of(*one).type, str) for one in told if one is not None)

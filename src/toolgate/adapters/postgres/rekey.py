@@ -14,7 +14,7 @@ from toolgate.adapters.postgres.upkeep import linked
 from toolgate.adapters.postgres.write import MODE_LOCK, PUT_SETTING
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
 from toolgate.adapters.sql.rows import row_name
-from toolgate.adapters.sql.upkeep import BATCH, ROUNDS, SEALED, Rekeyed
+from toolgate.adapters.sql.upkeep import BATCH, ROUNDS, SEALED, UNUSED_YES, Rekeyed, marked_anew
 
 
 def rekey(url: str) -> Rekeyed:
@@ -67,7 +67,10 @@ async def _reseal(link: Link, sealer: Sealer, table: str, id_column: str, column
 
 
 async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
-    """Forget all keys but the first; None where something is sealed with another one again."""
+    """Forget all keys but the first; None where something is sealed with another one again.
+
+    What people said that was not used yet is marked anew in the same transaction: it must still count then.
+    """
     head = bytes.fromhex(sealer.current)
     async with link.transaction(EVERYTHING, writing=True) as connection:
         # Nobody writes meanwhile, nor has looked at the keys and is about to: a value sealed with an older key just now
@@ -79,6 +82,10 @@ async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
             sql = f"SELECT 1 FROM {table} WHERE substr({column}, 1, {ID_BYTES})<>$1 LIMIT 1"
             if await connection.fetchval(sql, head) is not None:
                 return None
+        for row in await connection.fetch(UNUSED_YES):
+            detail = marked_anew(row, sealer)
+            if detail is not None:
+                await connection.execute("UPDATE approval_requests SET detail=$1::json WHERE id=$2", detail, row[0])
         retired = tuple(id for id in await _keys(connection) if id != sealer.current)
         await connection.execute(PUT_SETTING, "keys", sealer.current)
     return retired

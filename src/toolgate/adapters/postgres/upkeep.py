@@ -164,8 +164,9 @@ def upgrade(url: str) -> tuple[str | None, str]:
 def forget_before(url: str, cut: datetime) -> int:
     """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
-    What was said in the agent's runs that ended before it is forgotten too. The rows
-    stay, so a call id is never run again, and the events stay, so the chain verifies.
+    What was said in the agent's runs that ended before it is forgotten too, and the nonces without which nobody can try
+    out which arguments a digest stands for. The rows stay, so a call id is never run again, and the events stay, so the
+    chain verifies.
     """
     with linked(url) as link:
         return link.run(_forget(link, cut))
@@ -173,7 +174,8 @@ def forget_before(url: str, cut: datetime) -> int:
 
 async def _forget(link: Link, cut: datetime) -> int:
     old = "completed_at<$1 AND sealed_params IS NOT NULL AND status = ANY ($2::text[])"
-    bare = f'({_CLEAN}::jsonb || \'{{"arguments": null, "preview": null}}\'::jsonb)::json'
+    gone = '{"arguments": null, "preview": null, "difference": null, "nonce": ""}'
+    bare = f"({_CLEAN}::jsonb || '{gone}'::jsonb)::json"
     async with link.transaction(EVERYTHING, writing=True) as connection:
         await connection.execute("SET LOCAL statement_timeout=0")
         await connection.execute(
@@ -183,7 +185,7 @@ async def _forget(link: Link, cut: datetime) -> int:
         )  # fmt: skip
         done = await connection.execute(
             "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
-            f"detail=({_CLEAN}::jsonb - 'preview')::json WHERE {old}",
+            f"detail=({_CLEAN}::jsonb - '{{preview,facts,first_asked}}'::text[])::json WHERE {old}",
             cut, list(FORGETTABLE),
         )  # fmt: skip
         await connection.execute("DELETE FROM undo_records WHERE expires_at<$1", cut)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.rows import APPROVAL_COLUMNS, approval_of, approval_row
 from toolgate.kernel.call import Status
 
 BATCH = 200
@@ -17,6 +20,26 @@ SEALED = (
     ("messages", "id", "sealed_content", "message"),
 )
 FORGETTABLE = tuple(status.value for status in Status if status.is_final and status is not Status.UNKNOWN)
+
+_ENDS = ", ".join(f"'{status}'" for status in Status if status.is_final)
+UNUSED_YES = (
+    f"SELECT {', '.join(f'a.{name}' for name in APPROVAL_COLUMNS)} FROM approval_requests AS a "
+    "JOIN tool_executions AS c ON c.project_id=a.project_id AND c.id=a.action_id AND c.call_id=a.call_id "
+    f"WHERE a.status IN ('pending', 'approved') AND c.status NOT IN ({_ENDS})"
+)
+"""The approvals whose marks will be checked: their calls have not ended."""
+
+
+def marked_anew(row: Sequence[Any], sealer: Sealer) -> str | None:
+    """The detail of an approval, selected as APPROVAL_COLUMNS, with its mark under the newest key.
+
+    None where it needs none: it has no mark, has that one, or carries one that does not hold, which is not made good.
+    """
+    approval, marks = approval_of(row), sealer.marks
+    if not marks.hold(approval) or str(approval.mark).startswith(f"{sealer.current}:"):
+        return None
+    detail: str = approval_row(marks.put(approval))[-1]
+    return detail
 
 
 class Rekeyed(NamedTuple):

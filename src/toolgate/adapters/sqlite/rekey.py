@@ -12,7 +12,7 @@ from pathlib import Path
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
 from toolgate.adapters.sql.rows import row_name
-from toolgate.adapters.sql.upkeep import BATCH, ROUNDS, SEALED, Rekeyed
+from toolgate.adapters.sql.upkeep import BATCH, ROUNDS, SEALED, UNUSED_YES, Rekeyed, marked_anew
 from toolgate.adapters.sqlite.file import PUT_KEYS, check_current, connect, keys_of
 from toolgate.errors import StoreError
 
@@ -68,7 +68,10 @@ def _reseal(connection: sqlite3.Connection, sealer: Sealer, table: str, id: str,
 
 
 def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] | None:
-    """Forget all keys but the first; None where something is sealed with another one again."""
+    """Forget all keys but the first; None where something is sealed with another one again.
+
+    What people said that was not used yet is marked anew in the same transaction: it must still count then.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         head = bytes.fromhex(sealer.current)
@@ -79,6 +82,10 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
             if found.fetchone() is not None:
                 connection.execute("ROLLBACK")
                 return None
+        for row in connection.execute(UNUSED_YES).fetchall():
+            detail = marked_anew(row, sealer)
+            if detail is not None:
+                connection.execute("UPDATE approval_requests SET detail=? WHERE id=?", (detail, row[0]))
         retired = tuple(id for id in keys_of(connection) if id != sealer.current)
         connection.execute(PUT_KEYS, (sealer.current,))
         connection.execute("COMMIT")

@@ -156,8 +156,9 @@ def vacuum_file(path: Path) -> tuple[int, int]:
 def forget_before(path: Path, cut: datetime) -> int:
     """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
-    What was said in the agent's runs that ended before it is forgotten too. The rows
-    stay, so a call id is never run again, and the events stay, so the chain verifies.
+    What was said in the agent's runs that ended before it is forgotten too, and the nonces without which nobody can try
+    out which arguments a digest stands for. The rows stay, so a call id is never run again, and the events stay, so the
+    chain verifies.
     """
     check_current(path)
     marks = ",".join("?" * len(FORGETTABLE))
@@ -167,13 +168,14 @@ def forget_before(path: Path, cut: datetime) -> int:
         old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
         values = (moment(cut), *FORGETTABLE)
         connection.execute(
-            "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL) WHERE "
+            "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL, "
+            "'$.difference', NULL, '$.nonce', '') WHERE "
             f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
             values,
         )
         done = connection.execute(
             "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
-            f"detail=json_remove(detail, '$.preview') WHERE {old}",
+            f"detail=json_remove(detail, '$.preview', '$.facts', '$.first_asked') WHERE {old}",
             values,
         ).rowcount
         connection.execute("DELETE FROM undo_records WHERE expires_at<?", (moment(cut),))

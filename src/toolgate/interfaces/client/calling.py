@@ -9,22 +9,25 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
 import uuid_utils
 
-from toolgate.errors import ConflictError, StaleFenceError, text_of
+from toolgate.errors import ConflictError, StaleFenceError, ToolInputError, UsageError, text_of
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.calls import Calls
 from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.client.results import result_of
 from toolgate.interfaces.client.waiting import LOOK_S, CallWaiters
-from toolgate.kernel.output import Result
+from toolgate.kernel.output import Result, ToolOutput
+from toolgate.kernel.payload import plain
+from toolgate.kernel.text.canonical import MAX_DEPTH, Limits, read_arguments
 from toolgate.wire.schemas import Execution, ExecutionRecord, ToolInfo, ToolList
 
 HOLD_S = 20.0
 """How long one request waits for a call; after it the wait goes on by events."""
 FOREVER = float("inf")
+MOST_SENT = Limits(max_bytes=2**28, max_depth=MAX_DEPTH)
+"""How large arguments may be to be sent; what is too large for the server, it says."""
 
 
 class Calling(Part):
@@ -41,7 +44,7 @@ class Calling(Part):
     async def call(
         self,
         tool: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: str | bytes | Mapping[str, Any] | None = None,
         *,
         session_id: str | None = None,
         run_id: str | None = None,
@@ -56,12 +59,13 @@ class Calling(Part):
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`. The call has an
         id from the start (`call_id`, or a new one), and the same id never runs twice: a lost connection is simply
-        tried again. Cancelling the wait does not cancel the call.
+        tried again. Cancelling the wait does not cancel the call. Arguments that JSON would change on their way are a
+        UsageError, and nothing is called.
         """
         hold_s = HOLD_S if wait is True else min(float(wait), HOLD_S)
         body = given(
             tool_name=tool,
-            tool_params=dict(arguments or {}),
+            tool_params=_as_sent({} if arguments is None else arguments),
             session_id=session_id,
             run_id=run_id,
             behavior=behavior,
@@ -144,13 +148,34 @@ class Calling(Part):
         )
 
 
+def _as_sent(arguments: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as a gate reads them; UsageError for NaN, dates and whatever else JSON would change."""
+    try:
+        return read_arguments(arguments, limits=MOST_SENT).value
+    except ToolInputError as error:
+        raise UsageError(str(error)) from None
+
+
 async def _outcome_of(function: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """Run a caller's own function, and put what came of it as a report does."""
     try:
         is_plain = not inspect.iscoroutinefunction(function)
         result = await asyncio.to_thread(function, arguments) if is_plain else function(arguments)
         result = await result if inspect.isawaitable(result) else result
-        orjson.dumps(result)
-    except Exception as error:  # noqa: BLE001  # whatever it raises is how it failed
+        return _report_of(result)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is how it failed
         return {"status": "failed", "error": text_of(error)}
-    return {"status": "completed", "result": result}
+
+
+def _report_of(result: Any) -> dict[str, Any]:
+    """What a function returned, read as a gate reads it: a ToolOutput says itself whether it succeeded."""
+    if not isinstance(result, ToolOutput):
+        return {"status": "completed", "result": plain(result)}
+    kept = result.to_dict()
+    return {
+        "status": "completed" if result.success else "failed",
+        "result": kept["data"],
+        "error": None if result.success else result.error or "The function did not say why it failed.",
+        "undo": kept["undo_metadata"],
+        "artifacts": kept["artifacts"],
+    }

@@ -9,6 +9,7 @@ from toolgate.wire.schemas import Execution, ExecutionRecord
 
 _ENDS = {
     ("rejected", "timeout"): Status.TIMEOUT,
+    ("rejected", "unclaimed"): Status.TIMEOUT,
     ("rejected", "cancelled"): Status.CANCELLED,
     ("failed", "unknown"): Status.UNKNOWN,
     ("failed", "denied"): Status.DENIED,
@@ -21,14 +22,16 @@ _ENDS = {
 
 def result_of(told: Execution) -> Result:
     """Return where a call stands. BadAnswerError for a status this version does not know."""
-    status = _status(told)
+    status, code, error = _status(told), told.error_type, told.error
+    if status is Status.TIMEOUT and code == "timeout":
+        code, error = "approval_timeout", (error or "").removeprefix("timeout: ")
     fields = {
         "call_id": told.tool_id,
         "tool_name": told.tool_name,
         "status": status,
         "data": told.result,
-        "error": told.error,
-        "error_code": "approval_timeout" if status is Status.TIMEOUT else told.error_type,
+        "error": error,
+        "error_code": code,
         "approval_id": told.approval_id,
     }
     if isinstance(told, ExecutionRecord):

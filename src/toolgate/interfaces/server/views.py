@@ -57,19 +57,19 @@ def execution(result: Result) -> Execution:
         tool_name=result.tool_name,
         status=WIRE_STATUS[result.status],
         result=result.data,
-        error=_error(result.status, result.error),
+        error=_error(result.status, result.error_code, result.error),
         error_type=error_type(result.status, result.error_code),
         approval_id=result.approval_id,
     )
 
 
-def _error(status: Status, error: str | None) -> str | None:
-    return f"timeout: {error}" if status is Status.TIMEOUT and error else error
+def _error(status: Status, code: str | None, error: str | None) -> str | None:
+    return f"timeout: {error}" if error_type(status, code) == "timeout" and status is Status.TIMEOUT else error
 
 
 def error_type(status: Status, code: str | None) -> str | None:
     """The short reason of an end: a timeout of the approval is `timeout` on the wire."""
-    return "timeout" if status is Status.TIMEOUT else code
+    return "timeout" if status is Status.TIMEOUT and code != "unclaimed" else code
 
 
 def record(call: Call, *, is_own: bool) -> ExecutionRecord:
@@ -83,7 +83,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         internal_status=call.status.value,
         placement=call.placement,
         result=result,
-        error=_error(call.status, call.error),
+        error=_error(call.status, call.error_code, call.error),
         error_type=error_type(call.status, call.error_code),
         approval_id=call.approval_id,
         project_id=call.project,

@@ -34,7 +34,7 @@ from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.text.canonical import read_arguments
 from toolgate.kernel.text.schema import compile_schema
-from toolgate.pipeline import Pipeline, steps
+from toolgate.pipeline import Pipeline, name_of, steps
 from toolgate.pipeline.driver import Driver
 from toolgate.ports.store import CallQuery, GrantQuery
 
@@ -251,7 +251,13 @@ class Deciding:
         if not schema.is_valid(checked.value):
             said = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(checked.value))
             raise ToolInputError(f"Arguments of `{call.tool_name}` do not fit its schema: {said}.", tool=call.tool_name)
-        other = evolve(call, arguments=checked.canonical, shown=driver.mask(checked.value), preview=None)
+        other = evolve(
+            call,
+            arguments=checked.canonical,
+            shown=driver.mask(checked.value),
+            first_asked=call.first_asked or name_of(call),
+            preview=None,
+        )
         fresh = steps.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
         kept = ("message", "input_schema", "undoable", "undo_ttl_s", "approve_label", "reject_label", "requires_reason")
         return other, evolve(fresh, **{name: getattr(approval, name) for name in kept})

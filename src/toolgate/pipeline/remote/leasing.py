@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError
+from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError, UsageError
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -26,6 +26,7 @@ from toolgate.pipeline.outcome import Outcome, decode, interpret
 from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
 from toolgate.pipeline.recording import Ran, Recorder
 from toolgate.ports.runner import Job
+from toolgate.ports.store import ApprovalQuery, GrantQuery
 
 Take = Callable[[str, str, Taker], Awaitable[Result]]
 """How the caller of an approved call comes to run it: `Pipeline.take`."""
@@ -35,6 +36,34 @@ MOST_IN_QUEUE_S = 3600.0
 """How long a call waits for a worker before it fails; nothing ran then."""
 MOST_BETWEEN_S = 60.0
 """How long at most until the order of a waiting call is sent again."""
+
+
+async def denial_of(driver: Driver, call: Call, plan: Plan, now: datetime) -> str | None:
+    """Why a call that was claimed, maybe by another process, may not start now; None where it may.
+
+    The rules of now are asked, and whether the yes it was claimed with is there: its row alone proves nothing.
+    """
+    subject = call if call.undo_of is None else await driver.read(call.project, call.undo_of)
+    _, ruling = await plan.judge_aside(call, decode(subject.arguments), now)
+    if ruling.denial is not None:
+        return ruling.denial.reason
+    assert ruling.assessment is not None
+    level, terms = ruling.assessment.level, ruling.assessment.terms
+    missing = f"approval at level '{level}' is needed, and it has none"
+    if call.approval_id is None:
+        return None if level is ApprovalLevel.AUTO or await _is_granted(driver, call) else missing
+    found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
+    refusal = driver.store.marks.refusal(call, found[0] if found else None)
+    if refusal is not None:
+        return refusal[1]
+    return None if level is ApprovalLevel.AUTO or found[0].satisfies(level, terms) else missing
+
+
+async def _is_granted(driver: Driver, call: Call) -> bool:
+    """Whether the claim of this call used a grant."""
+    id = (call.approved_by or "").removeprefix("grant:")
+    found = await driver.store.grants(GrantQuery(id=id, project=call.project))
+    return any(use.call_id == call.id for grant in found for use in grant.used)
 
 
 class Leases:
@@ -62,6 +91,8 @@ class Leases:
 
     async def claim(self, project: str, call_id: str, *, by: Principal, fence: str) -> Call:
         """Let the caller of an approved call run it elsewhere; returns it with its real arguments."""
+        if not fence:
+            raise UsageError("Whoever claims a call names a token of their own, its `fence`, to report with.")
         call = await self._driver.read(project, call_id)
         if call.context.principal != by.name:
             raise NotAllowedError(f"Call {call_id} was not made by {by.name}; only who made it runs it.")
@@ -91,7 +122,7 @@ class Leases:
                     f"Call {call_id} needs the tool `{call.tool_name}` as it was when it was asked for."
                 )
             now, mode = driver.now(), driver.store.mode
-            denial = None if tool is None else await self._denial(call, driver.plan_of(tool, project), now)
+            denial = None if tool is None else await denial_of(driver, call, driver.plan_of(tool, project), now)
             if denial is None:
                 break
             text = f"`{call.tool_name}` did not run: it is denied now: {driver.masker.text(denial)}"
@@ -99,19 +130,6 @@ class Leases:
                 raise ConflictError(f"Call {call_id} is denied now and did not run.")
         term = self._term(call) if lease_s is None else timedelta(seconds=lease_s)
         return steps.take(call, by=to.name, now=now, lease=term, mode=mode)
-
-    async def _denial(self, call: Call, plan: Plan, now: datetime) -> str | None:
-        """Why the rules of now refuse a call that was allowed when it was claimed, maybe by another process."""
-        driver, subject = self._driver, call
-        if call.undo_of is not None:
-            subject = await driver.read(call.project, call.undo_of)
-        _, ruling = await plan.judge_aside(call, decode(subject.arguments), now)
-        if ruling.denial is not None:
-            return ruling.denial.reason
-        assert ruling.assessment is not None
-        if ruling.assessment.level.rank > ApprovalLevel(call.level).rank:
-            return f"approval at level '{ruling.assessment.level}' is needed, and it has none"
-        return None
 
     async def renew(self, call: Call, lease_s: float) -> Call:
         """Hold the call for longer; ConflictError where its row is not as given any more."""

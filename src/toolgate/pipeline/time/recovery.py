@@ -29,6 +29,7 @@ from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.people.answers import settled_undo
 from toolgate.pipeline.plan import CALLER, REMOTE
 from toolgate.pipeline.recording import Recorder
+from toolgate.pipeline.remote.leasing import denial_of
 from toolgate.ports.store import ApprovalQuery, CallQuery
 
 BATCH = 100
@@ -134,9 +135,9 @@ class Recovery:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
         plan, now = driver.plan_of(tool, call.project), driver.now()
-        denial = (await plan.judge_aside(call, decode(call.arguments), now))[1].denial
+        denial = await denial_of(driver, call, plan, now)
         if denial is not None:
-            await self._give_up(call, f"it is not tried again, because it is denied now: {denial.reason}")
+            await self._give_up(call, f"it is not tried again, because it is denied now: {denial}")
             return
         undo = await driver.store.undo(call.project, call.undo_of) if call.undo_of is not None else None
         is_remote = call.placement in REMOTE

@@ -154,6 +154,23 @@ def test_everything_is_sealed_anew_and_the_old_key_may_go(
     gate.close()
 
 
+def test_what_people_said_still_counts_under_a_new_key(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = toolgate.ToolDefinition("pay", {}, placement="caller", requires_approval=True)
+    with toolgate.open(postgres_url, tools=[mine]) as gate:
+        asked = gate.sync.call("pay", {"n": 7}, wait=False)
+        gate.sync.decide(str(asked.approval_id), "approve", by="ann")
+    new, file = sealing.new_key(), tmp_path / "keys"
+    file.write_text(f"{new}\n{KEY}\n")
+    file.chmod(0o600)
+    monkeypatch.delenv("TOOLGATE_KEY")
+    postgres_rekey.rekey(f"{postgres_url}?key={file}")
+    monkeypatch.setenv("TOOLGATE_KEY", new)
+    with toolgate.open(postgres_url, tools=[mine]) as gate:
+        assert gate.sync.run_here(asked.call_id, lambda given: given["n"]).data == 7
+
+
 def test_a_server_without_the_key_does_not_open_the_database(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -175,16 +192,17 @@ def test_a_character_postgresql_has_no_room_for_keeps_nothing_from_being_forgott
     async def work() -> None:
         store = PostgresStore(postgres_url, owner="test")
         odd = {"text": "nul\x00 and a \\u0000 that was typed"}
-        asked = an_approval("a1", preview=odd, arguments=odd)
-        await commit(store, insert(ended("c1", preview=odd), approvals=(asked,)))
+        asked = an_approval("a1", preview=odd, arguments=odd, difference=odd, nonce="canary")
+        await commit(store, insert(ended("c1", preview=odd, first_asked="canary", facts=odd), approvals=(asked,)))
         await store.close()
 
     asyncio.run(work())
     assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 1
     gate = toolgate.open(postgres_url)
-    [call] = gate.sync.calls.list(CallQuery())
+    [call], asked = gate.sync.calls.list(CallQuery()), gate.sync.approvals.get("a1")
     gate.close()
-    assert (call.arguments, call.preview) == (b"{}", None)
+    assert (call.arguments, call.preview, call.first_asked, call.facts) == (b"{}", None, None, None)
+    assert (asked.arguments, asked.difference, asked.nonce) == (None, None, "")
 
 
 def test_a_key_is_not_forgotten_while_somebody_is_about_to_seal_with_it(

@@ -151,6 +151,40 @@ def test_a_gap_in_the_events_is_found_before_they_become_leaves(blank: Connectio
         migrate.upgrade(blank)
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM events WHERE seq=3", "UPDATE chain_heads SET hash=zeroblob(32)", "UPDATE chain_heads SET seq=4"],
+)
+@pytest.mark.parametrize("revision", ["0007", "0008"])
+def test_a_chain_that_does_not_end_at_its_head_is_not_made_anew(blank: Connection, revision: str, change: str) -> None:
+    migrate.upgrade(blank, "0007")
+    put_old_events(blank, 3)
+    migrate.upgrade(blank, revision)
+    blank.exec_driver_sql(change)
+    with pytest.raises(StoreError, match="does not end at its recorded head"):
+        migrate.upgrade(blank) if revision == "0007" else migrate.downgrade(blank, "0007")
+
+
+def test_a_last_event_that_was_written_anew_is_noticed(blank: Connection) -> None:
+    migrate.upgrade(blank, "0007")
+    *_, before, _ = put_old_events(blank, 3)
+    body = orjson.dumps({"at": "2026-01-01T00:00:00Z", "call_id": "c", "data": {}, "project": "p", "seq": 3})
+    forged = (body, hashlib.sha256(before + body).digest())
+    blank.exec_driver_sql("UPDATE events SET body=?, hash=? WHERE seq=3", forged)
+    with pytest.raises(StoreError, match="does not end at its recorded head"):
+        migrate.upgrade(blank)
+
+
+@pytest.mark.parametrize("body", [b"no JSON", b"[1]", b"{}", "text"])
+def test_what_is_no_event_is_refused_with_its_place(blank: Connection, body: bytes | str) -> None:
+    migrate.upgrade(blank, "0007")
+    *_, before, _ = put_old_events(blank, 3)
+    digest = hashlib.sha256(before + (body if isinstance(body, bytes) else body.encode())).digest()
+    blank.exec_driver_sql("UPDATE events SET body=?, hash=? WHERE seq=3", (body, digest))
+    with pytest.raises(StoreError, match="event 3 of 'p': it cannot be read"):
+        migrate.upgrade(blank)
+
+
 def test_a_revision_of_a_newer_version_is_refused(blank: Connection) -> None:
     migrate.upgrade(blank)
     blank.exec_driver_sql("UPDATE alembic_version SET version_num='9999'")

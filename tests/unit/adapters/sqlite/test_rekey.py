@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import toolgate
+from toolgate import ApprovalTerms, Policy, ToolDefinition
 from toolgate.adapters import sealing
 from toolgate.adapters.sqlite import rekey as module
 from toolgate.adapters.sqlite.rekey import rekey
@@ -62,6 +64,27 @@ async def test_old_keys_can_go_once_everything_is_sealed_anew(database: Path, mo
     await store.close()
     again = rekey(database)
     assert (again.resealed, again.retired) == (0, ())
+
+
+async def test_what_people_said_still_counts_under_the_new_key(database: Path) -> None:
+    url, mine = f"sqlite:///{database}", ToolDefinition("pay", {}, placement="caller", requires_approval=True)
+    two = Policy(terms=ApprovalTerms(quorum=2), revision="two")
+    async with toolgate.open(url, tools=[mine], policy=two) as gate:
+        decided, voted, forged = [await gate.call("pay", {"n": n}, wait=False) for n in range(3)]
+        for asked, people in ((decided, ("ann", "bob")), (voted, ("ann",)), (forged, ("ann", "bob"))):
+            for one in people:
+                await gate.decide(str(asked.approval_id), "approve", by=one)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        forge = "UPDATE approval_requests SET decided_by_name='eve' WHERE call_id=?"
+        connection.execute(forge, (forged.call_id,))
+    rotate(database)
+    assert len(rekey(database).retired) == 1
+    keep_newest(database)
+    async with toolgate.open(url, tools=[mine], policy=two) as gate:
+        await gate.decide(str(voted.approval_id), "approve", by="cid")
+        results = [await gate.run_here(one.call_id, lambda given: given["n"]) for one in (decided, voted, forged)]
+        assert [one.data for one in results] == [0, 1, None]
+        assert results[2].error_code == "approval_unmarked"
 
 
 async def test_an_old_key_that_is_thrown_away_too_early_is_missed_before_anything_changes(database: Path) -> None:

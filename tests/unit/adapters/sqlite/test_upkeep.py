@@ -7,12 +7,13 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import toolgate
 from toolgate.adapters.sql.upkeep import ChainReport
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.adapters.sqlite import upkeep
@@ -27,6 +28,7 @@ from toolgate.adapters.sqlite.upkeep import (
     verify_chains,
 )
 from toolgate.errors import StoreError
+from toolgate.kernel.approval import digest_of
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
@@ -260,6 +262,22 @@ def test_forgetting_takes_what_was_shown_of_arguments_too(database: Path) -> Non
     asyncio.run(use())
     assert not [row for row in ask(database, "SELECT * FROM tool_executions") if "canary" in str(row)]
     assert not [row for row in ask(database, "SELECT * FROM approval_requests") if "canary" in str(row)]
+
+
+async def test_nobody_can_try_out_what_was_forgotten(database: Path) -> None:
+    """With the nonce, the digest that the events keep would tell of an account number which one it was."""
+    tool = toolgate.ToolDefinition("pay", {}, lambda _given: toolgate.ToolOutput.ok(), requires_approval=True)
+    async with toolgate.open(f"sqlite:///{database}", tools=[tool]) as gate:
+        asked = await gate.call("pay", {"to": "DE01"}, wait=False)
+        edited = await gate.approvals.edit(str(asked.approval_id), {"to": "DE02"}, by="ann")
+        await gate.wait(asked.call_id)
+        call, shown = await gate.calls.get(asked.call_id), await gate.approvals.get(str(edited.approval_id))
+        assert digest_of(call, nonce=shown.nonce) == shown.digest
+    forget_before(database, datetime.now(UTC) + timedelta(seconds=1))
+    left = str(ask(database, "SELECT detail FROM approval_requests UNION ALL SELECT detail FROM tool_executions"))
+    assert shown.nonce not in left
+    assert str(call.first_asked) not in left
+    assert "DE0" not in left
 
 
 def test_forgetting_spares_what_is_younger_unfinished_or_unknown(database: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.unit.interfaces.server.house import House, open_house
@@ -13,7 +15,7 @@ from tests.unit.interfaces.server.house import House, open_house
 import toolgate
 from toolgate import Result, Status, ToolInput, ToolOutput
 from toolgate.client import Client
-from toolgate.errors import BadAnswerError
+from toolgate.errors import BadAnswerError, NotFoundError, UsageError
 from toolgate.gate import Gate
 from toolgate.gate import approvals as gate_approvals
 from toolgate.gate import grants as gate_grants
@@ -77,6 +79,31 @@ async def test_a_call_gives_the_result_a_gate_gives(
     assert type(told.to_error()) is type(kept.to_error()) if not told.success else told.unwrap() == kept.unwrap()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"how": float("nan")},
+        {"how": date(2026, 1, 1)},
+        {"how": UUID(int=1)},
+        {"how": 2**70},
+        {1: 2},
+        [1],
+        '{"a":1,"a":2}',
+    ],
+)
+async def test_arguments_that_would_change_on_their_way_are_refused(house: House, ann: Client, arguments: Any) -> None:
+    here = await house.gate.call("plain", arguments)
+    assert here.error_code == "invalid_arguments"
+    with pytest.raises(UsageError):
+        await ann.call("plain", arguments, call_id="c1")
+    with pytest.raises(NotFoundError):
+        await ann.get("c1")
+
+
+async def test_arguments_may_be_given_as_json_text(ann: Client) -> None:
+    assert (await ann.call("plain", '{"how": "fail"}')).error == "no paper"
+
+
 async def test_an_unknown_outcome_is_told_as_one(house: House, ann: Client) -> None:
     made = await ann.call("far", wait=False)
     taken = await house.gate.remote.dispatch(made.call_id, to="runner:1", project="demo")
@@ -99,6 +126,7 @@ async def test_ends_of_a_question_are_told_apart(house: House, ann: Client, bob:
     assert (await ann.call("pay", call_id=ended.call_id)).status is Status.CANCELLED
     assert (await ann.wait(expired.call_id)).status is Status.TIMEOUT
     told = await ann.call("pay", call_id=expired.call_id)
+    assert told.error == (await house.gate.get(expired.call_id, project="demo")).error
     assert same(told, await house.gate.get(expired.call_id, project="demo"))
 
 

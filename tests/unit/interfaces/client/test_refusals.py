@@ -261,8 +261,10 @@ async def test_ids_stay_inside_their_path() -> None:
         assert server.asked[0].query == {}
         with pytest.raises(UsageError, match="An id"):
             await ann.calls.get("..")
-        with pytest.raises(UsageError, match="no JSON form"):
+        with pytest.raises(UsageError, match="not a JSON value"):
             await ann.call("t", {"x": object()})
+        with pytest.raises(UsageError, match="no JSON form"):
+            await ann.approvals.respond("a1", object())
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

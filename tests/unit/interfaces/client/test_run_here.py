@@ -11,7 +11,7 @@ import pytest
 from tests.unit.interfaces.client.test_calling import question
 from tests.unit.interfaces.server.house import House, open_house
 
-from toolgate import ToolDefinition
+from toolgate import Policy, ToolDefinition, ToolOutput
 from toolgate.client import Client, SyncClient
 from toolgate.errors import NotAllowedError
 from toolgate.kernel.call import Status
@@ -61,7 +61,39 @@ async def test_what_a_function_raises_or_cannot_say_fails(ann: Client) -> None:
     assert (await ann.run_here(made.call_id, refuse)).error == "no such account"
     made = await ann.call("send", {"n": 1})
     ended = await ann.run_here(made.call_id, lambda _given: object())
-    assert (ended.status, "not JSON serializable" in str(ended.error)) == (Status.FAILED, True)
+    assert (ended.status, "object has no JSON form" in str(ended.error)) == (Status.FAILED, True)
+
+
+async def test_what_a_function_returns_is_read_as_a_gate_reads_it(house: House, ann: Client) -> None:
+    def leave(_given: dict[str, Any]) -> None:
+        raise SystemExit(3)
+
+    returned: list[Any] = [
+        lambda _given: ToolOutput.fail("no paper"),
+        lambda _given: ToolOutput.ok({"k": 1}, artifacts=["a"]),
+        lambda _given: float("nan"),
+        lambda _given: {1: "one"},
+        leave,
+    ]
+    for function in returned:
+        made, kept = await ann.call("send", {"n": 1}), await house.gate.call("send", {"n": 1})
+        told, held = await ann.run_here(made.call_id, function), await house.gate.run_here(kept.call_id, function)
+        assert (told.status, told.data, told.artifacts) == (held.status, held.data, held.artifacts)
+        assert (told.error is None) == (held.error is None)
+
+
+async def test_one_that_nobody_came_for_is_told_by_its_code(house: House, ann: Client) -> None:
+    await house.gate.set_policy(Policy(revision="hasty", approved_for_s=0.05), by="bob")
+    made = await ann.call("send", {"n": 1}, call_id="c1")
+
+    async def is_over() -> bool:
+        return (await ann.get("c1")).is_final
+
+    await until(is_over)
+    kept = await house.gate.get("c1", project="demo")
+    for told in (await ann.get("c1"), await ann.call("send", {"n": 1}, call_id="c1")):
+        assert (told.status, told.error_code, told.error) == (Status.TIMEOUT, "unclaimed", kept.error)
+    assert made.status is Status.APPROVED
 
 
 async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Client) -> None:

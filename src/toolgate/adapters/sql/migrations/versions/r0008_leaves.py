@@ -21,7 +21,7 @@ depends_on = None
 _CONTENT = frozenset(
     {
         "comment", "data", "difference", "error", "error_message", "factors", "message", "output_summary", "pattern",
-        "payload_summary", "problems", "progress", "reason", "reasons", "response",
+        "payload_summary", "problem", "problems", "progress", "reason", "reasons", "response",
     }
 )  # fmt: skip
 """What events said of arguments, results and people's words when this revision was made."""
@@ -63,10 +63,10 @@ def _new_genesis(project: str) -> bytes:
 
 
 def _rewrite(before: Callable[[str], bytes], after: Callable[[str], bytes], convert: Callable[..., Rewritten]) -> None:
-    """Check every chain in its old form and write it in the other, from where its kept events begin."""
+    """Check every chain in its old form, to its recorded end, and write it in the other, from where it begins."""
     connection = op.get_bind()
-    heads = connection.execute(sa.text("SELECT project_id, base_seq, base_hash FROM chain_heads")).fetchall()
-    for project, base_seq, base_hash in heads:
+    heads = sa.text("SELECT project_id, seq, hash, base_seq, base_hash FROM chain_heads")
+    for project, last_seq, last_hash, base_seq, base_hash in connection.execute(heads).fetchall():
         old, new, seq = base_hash or before(project), base_hash or after(project), base_seq
         page = sa.text(
             "SELECT seq, frame, content, prev, hash FROM events WHERE project_id=:project AND seq>:seq "
@@ -75,10 +75,18 @@ def _rewrite(before: Callable[[str], bytes], after: Callable[[str], bytes], conv
         while rows := connection.execute(page, {"project": project, "seq": seq, "most": _PAGE}).fetchall():
             written = []
             for found, *parts in rows:
-                frame, content, prev, digest = (None if part is None else bytes(part) for part in parts)
-                if found != seq + 1 or prev != old:
-                    raise StoreError(f"Event {seq + 1} of project '{project}' is missing or altered; nothing changed.")
-                frame, content, made = convert(frame, content, old, digest, new, f"event {found} of '{project}'")
+                which = f"event {found} of '{project}'"
+                try:
+                    frame, content, prev, digest = (None if part is None else bytes(part) for part in parts)
+                    if found != seq + 1 or prev != old:
+                        raise StoreError(
+                            f"Event {seq + 1} of project '{project}' is missing or altered; nothing was changed."
+                        )
+                    frame, content, made = convert(frame, content, old, digest, new, which)
+                except (TypeError, ValueError, KeyError, AttributeError):  # somebody wrote there what no event is
+                    raise StoreError(
+                        f"The chain is broken at {which}: it cannot be read. Nothing was changed."
+                    ) from None
                 row = {"project": project, "seq": found, "frame": frame, "content": content, "prev": new, "hash": made}
                 written.append(row)
                 old, new, seq = digest, made, found
@@ -88,6 +96,11 @@ def _rewrite(before: Callable[[str], bytes], after: Callable[[str], bytes], conv
                     "WHERE project_id=:project AND seq=:seq"
                 ),
                 written,
+            )
+        if (seq, old) != (last_seq, bytes(last_hash)):
+            raise StoreError(
+                f"The chain of project '{project}' does not end at its recorded head: its last events are missing or "
+                "altered. Nothing was changed."
             )
         end = {"project": project, "hash": new}
         connection.execute(sa.text("UPDATE chain_heads SET hash=:hash WHERE project_id=:project"), end)
