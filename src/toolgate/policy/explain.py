@@ -50,9 +50,9 @@ def question_of(data: object, tools: Mapping[str, ToolDefinition]) -> Question:
     roles = data.get("roles", [])
     for key, value in who.items():
         if not isinstance(value, str):
-            raise UsageError(f"`{key}` must be a text.")
+            raise UsageError(f"`{key}` must be a string.")
     if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
-        raise UsageError('`roles` must be a list of texts, such as ["admin"].')
+        raise UsageError('`roles` must be a list of strings, such as ["admin"].')
     try:
         mode = Mode(data.get("mode", "NORMAL"))
     except ValueError:

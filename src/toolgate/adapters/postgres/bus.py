@@ -107,7 +107,7 @@ class PostgresBus:
         try:
             await self._news.notify(payloads)
         except StoreError as error:
-            log.warning("others are not told at once, they will look for themselves: %s", error)
+            log.warning("other servers cannot be notified now, they will poll: %s", error)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         with self._lock:
@@ -137,7 +137,7 @@ class PostgresBus:
                     known = await self._catch_up(known)
                     self._started.set()
                 except (StoreError, ValueError) as error:  # the latter: a status that only a newer version knows
-                    log.warning("other servers cannot be heard just now: %s", error)
+                    log.warning("notifications of other servers cannot be received now: %s", error)
                     await asyncio.sleep(RETRY_S)
                     continue
                 try:
@@ -169,7 +169,7 @@ class PostgresBus:
                 return
             told = [Hint(project, call_id, Status(status), tool) for project, call_id, status, tool in hints or ()]
         except (ValueError, TypeError):
-            log.warning("a notification is not understood; looking instead")
+            log.warning("a notification cannot be read; polling instead")
             self._look.set()
             return
         if hints is None:

@@ -149,7 +149,7 @@ class Undoing:
     def _refusal(self, original: Call, tool: ToolDefinition | None, undo: UndoRecord | None) -> str | None:
         """Why this call cannot be undone, or None."""
         if original.undo_of is not None:
-            raise NotAllowedError("An undo is not undone; run the tool again.")
+            raise NotAllowedError("An undo cannot be undone; run the tool again.")
         if original.status is not Status.COMPLETED:
             return f"it is {original.status}, not COMPLETED"
         if undo is not None and undo.state is UndoState.DONE:
@@ -186,7 +186,7 @@ class Undoing:
         before it may be what it stands on. Raises NotFoundError for a run that made no call.
         """
         if not isinstance(run_id, str) or not run_id:  # none would stand for any run
-            raise UsageError("A run is named by its id, a text that is not empty.")
+            raise UsageError("A run is named by its id, a string that is not empty.")
         calls = await self._calls_of(context.project, run_id)
         if not calls:
             await self._check_known(context.project, run_id)

@@ -174,7 +174,7 @@ function trying(source) {
         outcome.value = sum;
         after = part.next;
       } while (after);
-      announce(outcome.peek()?.problems.length ? "The text is no policy" : `${outcome.peek()?.changed} of ${outcome.peek()?.calls} calls would be decided otherwise`);
+      announce(outcome.peek()?.problems.length ? "The text is no policy" : `${outcome.peek()?.changed} of ${outcome.peek()?.calls} calls would be decided differently`);
     } catch (error) {
       if (mine === turn) problem.value = wordsOf(error);
     }
@@ -194,7 +194,7 @@ function trying(source) {
       h("ul", { class: "plain-list" }, one.problems.map((each) => h("li", null, h("code", null, `${base(each.file)}:${each.line}`), " ", said(each.path), ": ", said(each.message)))));
     const skipped = Object.entries(one.skipped);
     return [
-      h("p", { class: "big" }, h("b", null, one.changed.toLocaleString()), ` of ${one.calls.toLocaleString()} calls would be decided otherwise`),
+      h("p", { class: "big" }, h("b", null, one.changed.toLocaleString()), ` of ${one.calls.toLocaleString()} calls would be decided differently`),
       h("p", { class: "faint" }, one.reached ? `${one.isOver ? "Back to" : "So far back to"} ${localTime(one.reached)}` : "There were no calls in this time.",
         skipped.length ? ` · not judged: ${skipped.map(([why, count]) => `${count} ${why.replaceAll("_", " ")}`).join(", ")}` : ""),
       one.changes.length ? h("details", null, h("summary", null, `${one.changes.length} changed ${one.changes.length === 1 ? "key" : "keys"}`),
