@@ -244,8 +244,8 @@ async def test_every_view_is_accessible_and_fits(scene: Scene, dark: bool, phone
     views = {
         "#/activity": "drop_table", f"#/call/{ids['edit']}": "What happened", "#/run": "6 calls",
         f"#/run/{run}": "Calls, in order",
-        "#/chat": "Talk to the agent", "#/policy": "by_risk", "#/policy/explain": "A call nobody makes",
-        "#/policy/try": "Another text", "#/grants": "No live grants", "#/audit": "tool.invoked",
+        "#/chat": "Talk to the agent", "#/policy": "by_risk", "#/policy/explain": "A test call",
+        "#/policy/try": "Changed text", "#/grants": "No live grants", "#/audit": "tool.invoked",
         f"#/audit/{ids['edit']}": "hash fits",
     }  # fmt: skip
     page = await scene.page("root", dark=dark, phone=phone, bypass_csp=True)

@@ -20,7 +20,7 @@ _KEYS = frozenset("tool arguments mode behavior roles principal user project cat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A call nobody makes: which tool, with what, by whom, in which mode. `expect` is the word it should get."""
+    """A call that is not made: which tool, with what, by whom, in which mode. `expect` is the word it should get."""
 
     tool: ToolDefinition
     arguments: Mapping[str, Any]
