@@ -182,8 +182,8 @@ class Link:
         except (asyncpg.PostgresError, *LOST) as error:
             if is_committing and isinstance(error, AWAY):
                 raise StoreError(
-                    "The connection to PostgreSQL was lost during a commit: it is not known whether it was written. Look before you "
-                    "repeat it."
+                    "The connection to PostgreSQL was lost during a commit: it is not known whether it was "
+                    "written. Look before you repeat it."
                 ) from error
             raise failure(error, doing="read" if not writing else "written") from error
 
