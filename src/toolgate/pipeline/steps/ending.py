@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.event import Draft
@@ -73,7 +72,6 @@ def fail(
     shown: Any = None,
     undo: UndoRecord | None = None,
     reason: str | None = None,
-    approvals: tuple[Approval, ...] = (),
     timed_out: bool = False,
 ) -> Change:
     """A call ended without success: FAILED, DENIED, CANCELLED or UNKNOWN. `error` is masked already."""
@@ -95,7 +93,6 @@ def fail(
         expect=call.version or None,
         events=(*first(call), _last_word(ended, code, error[:1000], reason, duration_ms)),
         undo=undo,
-        approvals=approvals,
         durability=Durability.COMMITTED,
     )
 
@@ -154,7 +151,6 @@ def undo_record(
     now: datetime,
     ttl_s: float,
     state: UndoState,
-    fingerprint: bytes | None = None,
 ) -> UndoRecord:
     """Return the record that lets this call be undone until its time is over."""
     return UndoRecord(
@@ -165,5 +161,4 @@ def undo_record(
         created_at=now,
         expires_at=now + timedelta(seconds=ttl_s),
         state=state,
-        fingerprint=fingerprint,
     )
