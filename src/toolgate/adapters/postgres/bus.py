@@ -12,10 +12,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
+from toolgate.adapters.postgres.news import News
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.ports.bus import Hint, Listener
@@ -26,27 +27,6 @@ MOST_BYTES, MOST_PAYLOADS = 7000, 16
 """PostgreSQL carries less than 8000 bytes at a time; of very many hints only the news that there are some is sent."""
 MOST_REMEMBERED = 10_000
 log = logging.getLogger("toolgate.bus")
-
-
-class News(Protocol):
-    """What the bus sends and reads through; all of it on `loop`."""
-
-    @property
-    def owner(self) -> str: ...
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop: ...
-
-    @property
-    def can_listen(self) -> bool: ...
-
-    async def listen(self, hear: Callable[[str], None], lost: Callable[[], None]) -> Any: ...
-
-    async def notify(self, payloads: list[str]) -> None: ...
-
-    async def heads(self) -> dict[str, int]: ...
-
-    async def since(self, known: dict[str, int]) -> list[tuple[str, str, str]]: ...
 
 
 class PostgresBus:
