@@ -7,6 +7,7 @@ from typing import Any
 
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.context import Context
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, is_plainly_told, tell
 from toolgate.kernel.record import evolve
@@ -162,3 +163,31 @@ def undo_record(
         expires_at=now + timedelta(seconds=ttl_s),
         state=state,
     )
+
+
+def adopt(
+    context: Context,
+    *,
+    id: str,
+    tool_name: str,
+    data: bytes,
+    kept_since: datetime,
+    now: datetime,
+    ttl_s: float,
+    policy_revision: str,
+) -> Change:
+    """Bring in a call that was made and completed elsewhere, with the undo data that was kept of it."""
+    call = Call(
+        id=id,
+        project=context.project,
+        tool_name=tool_name,
+        context=context,
+        created_at=now,
+        completed_at=now,
+        status=Status.COMPLETED,
+        version=1,
+        policy_revision=policy_revision,
+    )
+    undo = undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+    event = tell(call, "tool.adopted", {"kept_since": kept_since})
+    return Change(project=call.project, at=now, call=call, undo=evolve(undo, created_at=kept_since), events=(event,))
