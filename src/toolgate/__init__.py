@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.output import Result, ToolOutput
     from toolgate.kernel.policy import Default, Facts, Policy, Verdict, Word
     from toolgate.kernel.signature import tool
-    from toolgate.kernel.surfaces import to_plain
+    from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
     from toolgate.kernel.terms import ApprovalTerms
     from toolgate.kernel.text.canonical import Limits
     from toolgate.kernel.text.diff import diff_json, diff_structured, diff_text
@@ -95,7 +95,10 @@ _HOMES = {
     "parse_calls": "toolgate.kernel.text.formats",
     "render_message": "toolgate.kernel.text.formats.results",
     "render_result": "toolgate.kernel.text.formats.results",
+    "to_html": "toolgate.kernel.surfaces",
+    "to_markdown": "toolgate.kernel.surfaces",
     "to_plain": "toolgate.kernel.surfaces",
+    "to_terminal": "toolgate.kernel.surfaces",
     "tool": "toolgate.kernel.signature",
     "verify": "toolgate.kernel.event",
 }
@@ -151,7 +154,10 @@ __all__ = [
     "parse_calls",
     "render_message",
     "render_result",
+    "to_html",
+    "to_markdown",
     "to_plain",
+    "to_terminal",
     "tool",
     "verify",
 ]

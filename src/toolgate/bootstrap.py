@@ -80,7 +80,7 @@ def open(  # `toolgate.open` is the name users type
     """
     url = store_url(url)
     if isinstance(secrets, str | bytes):
-        raise UsageError("`secrets` is a list of texts, each hidden whole; put the one you have into a list.")
+        raise UsageError("`secrets` is a list of strings, each hidden whole; put the one you have into a list.")
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None

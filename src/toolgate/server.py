@@ -10,6 +10,7 @@ try:
     from toolgate.interfaces.server.sessions import login_link
     from toolgate.interfaces.server.settings import ServerSettings
     from toolgate.interfaces.server.tokens import new_token
+    from toolgate.ports.agent import ResidentAgent, Turn
     from toolgate.ports.directory import Account
 except ModuleNotFoundError as error:
     missing = uninstalled(error)
@@ -17,4 +18,13 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError(str(missing), name=error.name) from error
 
-__all__ = ["Account", "ClientRunner", "ServerSettings", "create_app", "login_link", "new_token"]
+__all__ = [
+    "Account",
+    "ClientRunner",
+    "ResidentAgent",
+    "ServerSettings",
+    "Turn",
+    "create_app",
+    "login_link",
+    "new_token",
+]

@@ -41,7 +41,7 @@ async def test_no_field_can_do_more_than_be_read(scene: Scene) -> None:
     # People's own words are no better.
     await page.get_by_role("button", name="Comment").click()
     await page.get_by_label("Comment").fill(HOSTILE)
-    await page.get_by_role("form", name="Put words beside it").get_by_role("button").click()
+    await page.get_by_role("form", name="Discuss it").get_by_role("button").click()
     await expect(page.locator(".talk")).to_contain_text("<b id=injected>")
     await page.get_by_role("button", name="Edit").click()
     text = page.get_by_role("textbox", name="Arguments")

@@ -127,7 +127,7 @@ async def test_a_policy_is_read_explained_and_tried(scene: Scene) -> None:
     await expect(page.get_by_text("toolgate.yaml:3")).to_be_visible()
     await text.fill("default: by_risk\ntools:\n  keep: {decision: deny}\n")
     await tries.click()
-    await expect(page.locator(".big")).to_have_text("1 of 5 calls would be decided otherwise")
+    await expect(page.locator(".big")).to_have_text("1 of 5 calls would be decided differently")
     await expect(page.locator(".groups")).to_contain_text("stricter")
     await picture(page, "policy-try")
     viewer = await scene.page("bot", view="#/policy")
@@ -244,8 +244,8 @@ async def test_every_view_is_accessible_and_fits(scene: Scene, dark: bool, phone
     views = {
         "#/activity": "drop_table", f"#/call/{ids['edit']}": "What happened", "#/run": "6 calls",
         f"#/run/{run}": "Calls, in order",
-        "#/chat": "Talk to the agent", "#/policy": "by_risk", "#/policy/explain": "A call nobody makes",
-        "#/policy/try": "Another text", "#/grants": "No live grants", "#/audit": "tool.invoked",
+        "#/chat": "Talk to the agent", "#/policy": "by_risk", "#/policy/explain": "A test call",
+        "#/policy/try": "Changed text", "#/grants": "No live grants", "#/audit": "tool.invoked",
         f"#/audit/{ids['edit']}": "hash fits",
     }  # fmt: skip
     page = await scene.page("root", dark=dark, phone=phone, bypass_csp=True)

@@ -131,7 +131,7 @@ def test_an_empty_id_answers_nothing_even_where_only_one_question_waits(database
 def test_a_yes_is_remembered_listed_and_revoked(database: Path) -> None:
     with holding(database, "bob"):
         (waiting,) = open_ids(database)
-        assert here("grants", "list", database).out == "No grant can be used.\n"
+        assert here("grants", "list", database).out == "There are no grants that can be used.\n"
         assert here("approve", database, waiting, "--by", "bob", "--remember", 3, "--for", "30m").code == 0
         (grant,) = here("grants", "list", database, "--json").json["grants"]
         assert (grant["granted_by"], grant["max_uses"], grant["arguments"]) == ("bob", 3, {"to": {"is": "bob"}})

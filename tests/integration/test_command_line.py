@@ -252,7 +252,7 @@ def test_a_backup_without_the_key_cannot_be_opened(used: Path, tmp_path: Path) -
 def test_prune_forgets_and_the_call_id_still_does_not_run_again(database: Path) -> None:
     assert run(PAY, database) == "COMPLETED\n"
     pruned = here("db", "prune", database, "--older-than", "0s")
-    assert pruned.out.startswith("Forgot arguments and results of 1 calls")
+    assert pruned.out.startswith("Deleted the arguments and results of 1 calls")
     assert here("audit", "verify", database).code == 0
     again = run(
         """
@@ -319,7 +319,7 @@ def test_rekey_tells_which_keys_may_go_and_without_them_everything_is_there(used
     key.write_text(new_key() + "\n" + key.read_text())
     told = here("db", "rekey", used)
     assert told.code == 0
-    assert "Sealed 4 values anew" in told.out
+    assert "Encrypted 4 values again" in told.out
     assert "No longer needed: " in told.out
     key.write_text(key.read_text().split()[0])
     assert here("db", "rekey", used, "--json").json["resealed"] == 0

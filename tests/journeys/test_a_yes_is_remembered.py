@@ -121,7 +121,7 @@ async def test_what_cannot_be_remembered_is_refused(open_gate: Open) -> None:
         approval = await park(gate, "write", {"path": "a"})
         with pytest.raises(UsageError, match="one person"):
             await gate.decide(approval.id, "approve", by="ann", remember=Remember())
-        with pytest.raises(UsageError, match="Only a yes"):
+        with pytest.raises(UsageError, match="Only an approval"):
             await gate.decide(approval.id, "deny", by="ann", remember=Remember())
         assert (await gate.approvals.get(approval.id)).votes == ()
 

@@ -137,10 +137,10 @@ def load_shared(path: Path | None) -> Sealer:
         raise StoreError(
             "A PostgreSQL store needs the key that seals arguments and results, the same on every machine: set "
             f"{ENVIRONMENT} to it, or {FILE_ENVIRONMENT} (or `?key=PATH` in the URL) to a file that holds it. "
-            "`toolgate db key FILE` makes one."
+            "`toolgate db key FILE` creates one."
         )
     if not named.exists():
-        raise StoreError(f"The key file {named} is missing; `toolgate db key {named}` makes a new one.")
+        raise StoreError(f"The key file {named} is missing; `toolgate db key {named}` creates a new one.")
     return Sealer(_read_file(named), lambda: _read_file(named))
 
 
@@ -179,7 +179,7 @@ def _create(path: Path) -> None:
         draft.unlink()
         sync_folder(path.parent)
     except OSError as error:
-        raise StoreError(f"The key file {path.name} cannot be made ({error.strerror}).") from error
+        raise StoreError(f"The key file {path.name} cannot be created ({error.strerror}).") from error
 
 
 def _read_keys(text: str, where: str) -> list[bytes]:
@@ -204,5 +204,5 @@ def check_keys(noted: list[str], keys: Sealer) -> None:
         if not keys.knows(id):
             raise StoreError(
                 f"The database was sealed with key {id}, which is not among the keys given. "
-                "Nothing was changed; bring the right key file."
+                "Nothing was changed; give the right key file."
             )

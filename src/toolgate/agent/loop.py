@@ -39,7 +39,6 @@ from toolgate.gate import Gate
 from toolgate.ports.threads import Message, Run, RunStatus, Threads, Usage
 
 Tell = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-RETRY_S = 1.0
 PAGE = 1000
 
 

@@ -53,7 +53,7 @@ class ProviderModel:
         """Return the model of a name such as `anthropic:claude-sonnet-4-5`; UsageError where there is none."""
         provider, colon, model = name.partition(":")
         if not colon or not model:
-            raise UsageError(f"{name[:80]!r} is no model; write a provider and a model, such as `openai:gpt-5`.")
+            raise UsageError(f"{name[:80]!r} is not a model; write a provider and a model, such as `openai:gpt-5`.")
         if provider == "openai" and base_url is not None:
             name = f"openai-chat:{model}"  # what is only compatible rarely has the newer interface
         given = {"base_url": base_url, "api_key": key}

@@ -87,7 +87,7 @@ class Resident:
     async def accept(self, turn: Turn) -> Run:
         context, now = turn.context, self._now()
         if self._host is None or context.run_id is None:
-            raise UsageError("Begin the agent first, and give the turn's context a run_id.")
+            raise UsageError("Start the agent first, and give the turn's context a run_id.")
         run = Run(
             project=context.project,
             id=context.run_id,

@@ -5,22 +5,20 @@ Whoever asks this way runs the tool themselves; through `ToolExecutor` the gate 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from toolgate.bootstrap import open as open_gate
+from toolgate.doors.places import private_project
+from toolgate.doors.questions import Questions
 from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
-from toolgate.kernel.context import PRIVATE, Context, Principal
-from toolgate.kernel.input import ToolInput
+from toolgate.kernel.context import Context, Principal
 from toolgate.kernel.misuse import explained_class
-from toolgate.kernel.output import ToolOutput
-from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.terms import ApprovalLevel
-from toolgate.kernel.tool import RiskLevel, ToolDefinition
+from toolgate.kernel.tool import RiskLevel
 
 _LEVELS = {
     RiskLevel.LOW: ApprovalLevel.QUICK,
@@ -35,9 +33,8 @@ class ApprovalManager:
 
     def __init__(self, gate: Gate | None = None, *, project: str | None = None) -> None:
         self.gate = gate if gate is not None else open_gate("memory://")
-        self.project = project or f"{PRIVATE}{uuid4()}"
-        self._registry = ToolRegistry()
-        self._realm = self.gate.host.attach(self.project, self._registry)
+        self.project = project or private_project()
+        self._questions = Questions(self.gate, self.project)
 
     async def request_tool_approval(
         self,
@@ -56,8 +53,7 @@ class ApprovalManager:
         Without `timeout_seconds` the risk decides: 300 s for medium, 600 s for high.
         """
         risk = RiskLevel(risk_level)
-        self._hold(tool_name, risk)
-        result = await self.gate.call(
+        return await self._questions.ask(
             tool_name,
             dict(tool_params or {}),
             context=Context(
@@ -66,13 +62,10 @@ class ApprovalManager:
                 user=None if user_id is None else str(user_id),
             ),
             call_id=None if tool_id is None else str(tool_id),
-            wait=False,
-            approval_timeout_s=timeout_seconds or LEVEL_TIMEOUT_S[_LEVELS[risk]],
+            timeout_s=timeout_seconds or LEVEL_TIMEOUT_S[_LEVELS[risk]],
             message=description,
+            risk=risk,
         )
-        if result.approval_id is None:
-            raise result.to_error()
-        return await self.gate.approvals.get(result.approval_id, project=self.project)
 
     async def wait_for_approval(self, approval_id: UUID | str, timeout: float | None = None) -> bool:
         """Return whether a person said yes; False for a no, and where nobody answered before the question closed.
@@ -80,13 +73,7 @@ class ApprovalManager:
         `timeout` ends the question sooner: nobody can say yes to it afterwards.
         """
         asked = await self.gate.approvals.get(str(approval_id), project=self.project)
-        try:
-            async with asyncio.timeout(timeout):
-                asked = await self.gate.approvals.answer(asked.id, project=self.project)
-        except TimeoutError:
-            await self.gate.cancel(asked.call_id, reason="timeout", project=self.project)
-            asked = await self.gate.approvals.get(asked.id, project=self.project)
-        return asked.status is ApprovalStatus.APPROVED
+        return (await self._questions.answer(asked, timeout)).status is ApprovalStatus.APPROVED
 
     async def decide(
         self, approval_id: UUID | str, approved: bool, *, by: str | Principal, reason: str | None = None
@@ -98,15 +85,3 @@ class ApprovalManager:
     async def pending(self) -> list[Approval]:
         """Return the questions that wait for a person, oldest first."""
         return await self.gate.pending(project=self.project)
-
-    def _hold(self, name: str, risk: RiskLevel) -> None:
-        """Make sure there is a question of this tool's name and risk; it runs nothing."""
-        known = self._registry.find(name)
-        if known is None or known.risk is not risk:
-            self._registry.add(
-                ToolDefinition(name, {}, _nothing, requires_approval=True, effects="read", risk_level=risk)
-            )
-
-
-async def _nothing(_input: ToolInput) -> ToolOutput:
-    return ToolOutput.ok()

@@ -23,7 +23,6 @@ from toolgate.guards.net import HostRules, Target, UrlRefused, parse_url
 from toolgate.kernel.policy import Word
 
 MAX_REDIRECTS = 5
-MAX_HEADERS = 100
 CHUNK = 65_536
 REDIRECTS = (301, 302, 303, 307, 308)
 AGENT = "toolgate-fetch/1"

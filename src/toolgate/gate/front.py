@@ -269,7 +269,7 @@ class Gate:
         except ValueError:
             raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
         if remember is not None and not approve_it:
-            raise UsageError("Only a yes can be remembered.")
+            raise UsageError("Only an approval can be remembered.")
         words = said(approval_id, by, reason, digest, project)
         return await self._deciding.decide(words, approve_it=approve_it, remember=remember)
 

@@ -53,7 +53,7 @@ class Host:
 
     @property
     def masker(self) -> Masker:
-        """What hides secrets here; `gate.masker.add(value)` makes a value secret everywhere."""
+        """What hides secrets here; `gate.host.masker.add(value)` makes a value secret everywhere."""
         return self._driver.masker
 
     def attach(

@@ -55,6 +55,7 @@ class SyncRemote(Blocking):
 class SyncHost(Blocking):
     """`gate.sync.host`: what of it has to be waited for."""
 
+    head = waited(Host.head)
     undo_data = waited(Host.undo_data)
     adopt = waited(Host.adopt)
     reload_policy = waited(Host.reload_policy)

@@ -5,18 +5,15 @@ A layer never raises for what happens to a call: it says so in the result. Its w
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from uuid import uuid4
 
 from toolgate.adapters.telemetry.logs import write_log
 from toolgate.bootstrap import open as open_gate
+from toolgate.doors.places import close_anywhere, private_project
 from toolgate.errors import UsageError, text_of
 from toolgate.gate import Gate
 from toolgate.governance.approving import Approver, Asked, AskNobody, channel_of
@@ -26,7 +23,7 @@ from toolgate.governance.modes import ModeSource, read_mode
 from toolgate.governance.registry import ToolRegistry
 from toolgate.governance.results import NoModeError, not_run, told
 from toolgate.governance.trace import TraceContext
-from toolgate.kernel.context import PRIVATE, Context, Mode
+from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.misuse import explained_class
 
 OPERATOR = "mode-manager"
@@ -56,7 +53,7 @@ class ToolExecutionLayer:
         self._is_own = gate is None
         self._is_closed = False
         self.gate = gate if gate is not None else open_gate("memory://", limits=self.governance.limits)
-        self.project = f"{PRIVATE}{uuid4()}"
+        self.project = private_project()
         asked = AskNobody(self.gate) if approver is None else channel_of(approver)
         policy = self.governance.policy
         self._realm = self.gate.host.attach(
@@ -70,7 +67,7 @@ class ToolExecutionLayer:
             lambda change: write_log(change) if change.project == project else None
         )
         if self._is_own:
-            self._finalizer = weakref.finalize(self, _let_go, self.gate)
+            self._finalizer = weakref.finalize(self, close_anywhere, self.gate)
             self._finalizer.atexit = False  # what is in memory ends with the program, and no thread starts then
 
     def execute_tool(
@@ -167,19 +164,3 @@ class ToolExecutionLayer:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         await self.aclose()
-
-
-def _let_go(gate: Gate) -> None:
-    """Close the gate of a layer that nobody holds any more, wherever the last one let it go."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        gate.close()
-    else:  # closing waits, and a coroutine must not
-        threading.Thread(target=_close, args=(gate,), name="toolgate-closing", daemon=True).start()
-
-
-def _close(gate: Gate) -> None:
-    """Close a gate on a thread of its own; a program that ends meanwhile ends what is in memory with it."""
-    with contextlib.suppress(RuntimeError):  # no thread or future can be had any more
-        gate.close()

@@ -68,7 +68,7 @@ def parse(
     if "/" in name or name != name.strip() or any(char.isspace() for char in name):
         raise ArgvRefused(
             "not_bare",
-            f"{name!r} is no bare command name. Give the name alone, such as 'git', and its arguments one by one.",
+            f"{name!r} is not a bare command name. Give the name alone, such as 'git', and its arguments one by one.",
         )
     command = commands.get(name)
     if command is None:
@@ -98,7 +98,7 @@ def _checked(argv: Sequence[str]) -> list[str]:
         raise ArgvRefused("empty", "A command line is a list: the command's name, then its arguments.")
     for word in argv:
         if not isinstance(word, str):
-            raise ArgvRefused("encoding", "Every argument must be a text.")
+            raise ArgvRefused("encoding", "Every argument must be a string.")
         if "\0" in word:
             raise ArgvRefused("nul", "An argument cannot hold a NUL character.")
         try:
@@ -125,7 +125,7 @@ def _environment(command: Command, given: Mapping[str, str]) -> Mapping[str, str
                 "environment", f"'{command.name}' may not be given the variable {name!r}. Allowed: {allowed}."
             )
         if not isinstance(value, str) or "\0" in value:
-            raise ArgvRefused("environment", f"The variable {name!r} must be a text without NUL.")
+            raise ArgvRefused("environment", f"The variable {name!r} must be a string without NUL.")
     return MappingProxyType(dict(given))
 
 

@@ -229,7 +229,7 @@ class Workspace:
 def check_text(path: object) -> None:
     """Raise PathRefused for what cannot be a path; any other text is a literal name, `~` and `$HOME` too."""
     if not isinstance(path, str) or not path:
-        raise PathRefused("empty", "A path must be a text that is not empty.")
+        raise PathRefused("empty", "A path must be a string that is not empty.")
     if "\0" in path:
         raise PathRefused("nul", "A path cannot hold a NUL character.")
     if len(path) <= MAX_NAME_BYTES and path.isascii():
@@ -376,7 +376,7 @@ class _Trail:
         """Go into a name, or return where it points if it is a link that is followed."""
         here = self.entries[-1]
         if not stat.S_ISDIR(here.status.st_mode):
-            raise PathRefused("not_directory", f"{self._given!r} goes through {here.name!r}, which is no directory.")
+            raise PathRefused("not_directory", f"{self._given!r} goes through {here.name!r}, which is not a directory.")
         try:
             descriptor = os.open(name, _LOOK | os.O_CLOEXEC, dir_fd=here.descriptor)
         except FileNotFoundError:

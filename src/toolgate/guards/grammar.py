@@ -139,7 +139,7 @@ class Command:
 
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name or self.name.startswith("-"):
-            raise DefinitionError(f"{self.name!r} is no bare command name.")
+            raise DefinitionError(f"{self.name!r} is not a bare command name.")
         if self.executable is not None and not os.path.isabs(self.executable):
             raise DefinitionError(f"The executable of `{self.name}` must be an absolute path.")
         if self.subcommands and self.positionals and self.needs_subcommand:

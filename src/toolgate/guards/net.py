@@ -219,7 +219,7 @@ def _checked_name(name: str) -> str:
     try:
         host, _ = _host(f"[{bare}]" if ":" in bare else bare)
     except UrlRefused:
-        raise DefinitionError(f"{name!r} is no host name; write example.com, *.example.com or *.") from None
+        raise DefinitionError(f"{name!r} is not a host name; write example.com, *.example.com or *.") from None
     return f"*.{host}" if name.startswith("*.") else host
 
 

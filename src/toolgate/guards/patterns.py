@@ -151,7 +151,7 @@ class PathPatterns:
 
 def _anchored(pattern: str, base: str) -> str:
     if not pattern or "\0" in pattern:
-        raise UsageError("A path pattern must be a text that is not empty and has no NUL in it.")
+        raise UsageError("A path pattern must be a string that is not empty and has no NUL in it.")
     pattern = pattern.rstrip("/") or "/"
     if pattern.startswith("/"):
         return pattern

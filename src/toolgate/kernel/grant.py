@@ -47,7 +47,7 @@ class Remember:
 
     def __post_init__(self) -> None:
         if not 0 < self.uses <= MAX_USES or not 0 < self.seconds < float("inf"):
-            raise UsageError(f"A yes is remembered for 1 to {MAX_USES} uses and a positive number of seconds.")
+            raise UsageError(f"An approval is remembered for 1 to {MAX_USES} uses and a positive number of seconds.")
 
     @property
     def duration(self) -> timedelta:

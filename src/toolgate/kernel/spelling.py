@@ -33,11 +33,6 @@ def unknown_name(what: str, name: str, known: Collection[str]) -> str:
     return f"`{what}` takes no `{name[:64]}`. {hint}"
 
 
-def spelled(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a function say which keyword was meant where one is unknown, in the place of Python's bare TypeError."""
-    return _checked(function, function.__name__)
-
-
 def spelled_fields(cls: type[T]) -> type[T]:
     """Have a class say which field was meant where one is unknown."""
     init = cast(Callable[..., Any], cls.__init__)

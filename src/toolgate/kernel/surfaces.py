@@ -18,7 +18,7 @@ _BACKTICKS = re.compile(r"`+")
 
 
 def to_plain(artifact: ApprovalArtifact, *, full: bool = False) -> str:
-    """Draw with letters alone; every line others wrote begins with a bar."""
+    """Draw without colours; every line others wrote begins with a bar."""
     return "\n".join(_draw(artifact, full, colour=False))
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from toolgate.errors import ConflictError, StoreError, ToolOutputError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
@@ -37,7 +37,7 @@ from toolgate.pipeline.outcome import (
     unheard,
 )
 from toolgate.pipeline.plan import REMOTE, Plan
-from toolgate.pipeline.recording import Ran, Recorder
+from toolgate.pipeline.recording import Recorder
 from toolgate.ports.bus import Hint
 from toolgate.ports.runner import PARKED, Job, Runner
 
@@ -77,27 +77,34 @@ class CallerRunner:
 CALLER_RUNNER = CallerRunner()
 
 
-class Flight(Ran):
+class Stop(NamedTuple):
+    """Why somebody wants a handler to end, and in whose words."""
+
+    why: str
+    detail: str | None = None
+
+
+class Flight(Job):
     """A job with the handle by which others may end it.
 
-    `started` is the monotonic time at which the hook was entered, 0.0 while it does not run. `stop` says why
-    somebody wants it to end, and `detail` in whose words; `end` is what those who wait for it wait for.
+    `started` is the monotonic time at which the hook was entered, 0.0 while it does not run. Where it has to wait, it
+    has a `task`, and an `end` that others wait for. `is_taken` says that its hook is its caller's own function.
     """
 
-    stop: str | None = None
-    detail: str | None = None
+    stop: Stop | None = None
     started: float = 0.0
     task: asyncio.Task[Result] | None = None
-    loop: asyncio.AbstractEventLoop | None = None
     end: asyncio.Future[Result] | None = None
-    ready: dict[str, Any] | None = None
-    """The arguments as its function takes them, where they are at hand as a copy nobody else holds."""
     is_taken: bool = False
-    """Whether its hook is its caller's own function, of the arguments."""
 
     @property
     def key(self) -> tuple[str, str]:
         return self.call.project, self.call.id
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """Where it runs, if it has to wait."""
+        return None if self.task is None else self.task.get_loop()
 
     @property
     def is_over(self) -> bool:
@@ -106,7 +113,8 @@ class Flight(Ran):
     def cut_short(self, *, stopped: bool | None = None) -> Outcome:
         """What may be said of it when it was made to end."""
         stopped = self.stoppable if stopped is None else stopped
-        return interrupted(self.tool, why=self.stop or "shutdown", stopped=stopped, detail=self.detail)
+        stop = self.stop or Stop("shutdown")
+        return interrupted(self.tool, why=stop.why, stopped=stopped, detail=stop.detail)
 
 
 class Flights:
@@ -154,10 +162,9 @@ class Flights:
         flight = Flight(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
         if taker is not None:
             runner, inside = self._at_the_caller(flight, taker), Placement.INLINE.value
-        flight.ready = kwargs
         flight.inside = inside or call.placement
         flight.sandbox = plan.stance.sandbox
-        started = eager.start(self._run(flight, claim, runner or self._driver.runners[call.placement]))
+        started = eager.start(self._run(flight, claim, runner or self._driver.runners[call.placement], kwargs))
         return self._watch(flight, started) if isinstance(started, asyncio.Task) else started
 
     def _at_the_caller(self, flight: Flight, taker: Taker) -> Runner:
@@ -169,10 +176,11 @@ class Flights:
 
     def _watch(self, flight: Flight, task: asyncio.Task[Result]) -> asyncio.Future[Result]:
         """Keep the handle of a flight that waits, and a timer for it; return the future of its end."""
-        flight.task, flight.loop = task, asyncio.get_running_loop()
-        end = flight.end = flight.loop.create_future()
+        loop = task.get_loop()
+        flight.task, end = task, loop.create_future()
+        flight.end = end
         self._flying.setdefault(flight.key, []).append(flight)
-        timer = flight.loop.call_later(flight.tool.timeout_seconds, self._on_timeout, flight)
+        timer = loop.call_later(flight.tool.timeout_seconds, self._on_timeout, flight)
 
         def forget(_task: object) -> None:
             timer.cancel()
@@ -198,9 +206,9 @@ class Flights:
         """Ask a running call of this process to end; False where it does not run here."""
         asked = False
         for flight in tuple(self._flying.get((project, call_id), ())):
-            if flight.loop is not None and not flight.loop.is_closed():
-                flight.detail = detail
-                flight.loop.call_soon_threadsafe(self._stop, flight, why)
+            loop = flight.loop
+            if loop is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(self._stop, flight, Stop(why, detail))
                 asked = True
         return asked
 
@@ -226,22 +234,24 @@ class Flights:
         return any(one.loop is not None and one.loop.is_running() for one in tuple(self._flying.get(key, ())))
 
     def _on_timeout(self, flight: Flight) -> None:
-        if flight.is_over or flight.loop is None:
+        loop = flight.loop
+        if flight.is_over or loop is None:
             return
         allowed = flight.tool.timeout_seconds
         left = allowed - (perf_counter() - flight.started) if flight.started else allowed
         if left > 0:
-            flight.loop.call_later(left, self._on_timeout, flight)
+            loop.call_later(left, self._on_timeout, flight)
         else:
-            self._stop(flight, "timeout")
+            self._stop(flight, Stop("timeout"))
 
-    def _stop(self, flight: Flight, why: str) -> None:
-        if flight.task is None or flight.is_over or flight.stop is not None or flight.loop is None:
+    def _stop(self, flight: Flight, stop: Stop) -> None:
+        task = flight.task
+        if task is None or task.done() or flight.stop is not None:
             return
-        flight.stop = why
+        flight.stop = stop
         if flight.started:
-            flight.task.cancel()
-            flight.loop.call_later(STOP_GRACE_S, self._on_grace_over, flight)
+            task.cancel()
+            task.get_loop().call_later(STOP_GRACE_S, self._on_grace_over, flight)
 
     def _on_grace_over(self, flight: Flight) -> None:
         if not flight.is_over and flight.started:
@@ -255,7 +265,7 @@ class Flights:
         if end is not None and not end.get_loop().is_closed():
             end.get_loop().call_soon_threadsafe(_let_go, end, result)
 
-    async def _run(self, flight: Flight, claim: Change, runner: Runner) -> Result:
+    async def _run(self, flight: Flight, claim: Change, runner: Runner, kwargs: dict[str, Any] | None) -> Result:
         driver = self._driver
         writing = driver.write(claim)
         if writing is not None:
@@ -264,7 +274,7 @@ class Flights:
             return await self._recorder.finish(flight, refusal, 0.0)
         if flight.stop is not None:
             return await self._recorder.finish(flight, flight.cut_short(stopped=True), 0.0)
-        self._bind(flight)
+        self._bind(flight, kwargs)
         policy = driver.policy
         flight.started = began = perf_counter()
         outcome = await self._attempt(flight, runner)
@@ -285,9 +295,7 @@ class Flights:
             raw = await runner.run(flight)
             if raw is PARKED:
                 return None
-            outcome = interpret(tool, raw) if call.undo_of is None else undone(raw)
-            flight.output = raw if isinstance(raw, ToolOutput) else None
-            return outcome
+            return interpret(tool, raw) if call.undo_of is None else undone(raw)
         except asyncio.CancelledError:
             return _cancelled(flight)
         except ToolOutputError as error:
@@ -328,8 +336,7 @@ class Flights:
             return failed
         if flight.stop is not None:
             return flight.cut_short(stopped=True)
-        flight.ready = None  # the first attempt may have changed it
-        self._bind(flight)
+        self._bind(flight, None)  # the first attempt may have changed what it was given
         flight.started = perf_counter()
         return await self._attempt(flight, runner) or failed
 
@@ -359,8 +366,11 @@ class Flights:
             return _cancelled(flight)
         return unheard(flight.tool, relay.trouble)
 
-    def _bind(self, flight: Flight) -> None:
-        """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput."""
+    def _bind(self, flight: Flight, kwargs: dict[str, Any] | None) -> None:
+        """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput.
+
+        `kwargs` are the arguments as its function takes them, where they are at hand as a copy nobody else holds.
+        """
         call, tool = flight.call, flight.tool
         if flight.is_taken:
             flight.args = (decode(call.arguments),)
@@ -370,7 +380,7 @@ class Flights:
             flight.hook, flight.is_async = tool.undo_handler, is_async(tool.undo_handler)
             flight.args = (metadata_of(flight.undo, call),)
         elif tool.function is not None and tool.inject is None:
-            flight.kwargs = flight.ready if flight.ready is not None else _bound(tool, call)
+            flight.kwargs = kwargs if kwargs is not None else _bound(tool, call)
         else:
             given = input_of(call)
             given.attach(self._reporter(flight), lambda: flight.stop is not None, self._caller(flight))

@@ -36,12 +36,12 @@ class Lockdown:
         self._driver = driver
         self._flights = flights
 
-    def enforce(self) -> Frozen:
+    async def enforce(self) -> Frozen:
         """Stop what runs here and is not permitted in LOCKDOWN."""
         stopped: list[str] = []
         left: list[str] = []
         for job in self._flights.running():
-            if job.stop is not None or self._is_permitted(job):
+            if job.stop is not None or await self._is_permitted(job) or job.is_over:
                 continue
             if self._can_stop(job) and self._flights.stop(job.call.project, job.call.id, "cancelled", "LOCKDOWN"):
                 stopped.append(job.call.id)
@@ -52,7 +52,7 @@ class Lockdown:
     async def announce(self, by: str) -> None:
         """Enforce, and record what that did: what is frozen, what was stopped, what could not be."""
         driver = self._driver
-        frozen = self.enforce()
+        frozen = await self.enforce()
         pending = await driver.store.approvals(ApprovalQuery(status=ApprovalStatus.PENDING, limit=100_000))
         queued = await driver.store.calls(CallQuery(statuses=frozenset({Status.APPROVED}), limit=100_000))
         data = {
@@ -67,10 +67,10 @@ class Lockdown:
         event = ("mode.enforced", None, data, None)
         await driver.commit(Change(project=SYSTEM_PROJECT, at=driver.now(), events=(event,)))
 
-    def _is_permitted(self, job: Flight) -> bool:
+    async def _is_permitted(self, job: Flight) -> bool:
         driver, call = self._driver, job.call
         plan = driver.plan_of(job.tool, call.project)
-        _, ruling = plan.judge(call, decode(call.arguments), driver.now())
+        _, ruling = await plan.judge_aside(call, decode(call.arguments), driver.now())
         return ruling.denial is None
 
     @staticmethod

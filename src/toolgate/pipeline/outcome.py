@@ -30,6 +30,8 @@ class Outcome(NamedTuple):
     artifacts: bytes | None = None
     cause: BaseException | None = None
     timed_out: bool = False
+    output: ToolOutput | None = None
+    """What the handler returned, where that was a ToolOutput."""
 
 
 def interpret(tool: ToolDefinition, raw: object) -> Outcome:
@@ -44,7 +46,9 @@ def interpret(tool: ToolDefinition, raw: object) -> Outcome:
     result = encode(raw)
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
-    return _outcome(Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None, False))
+    return _outcome(
+        Outcome, (_COMPLETED, result, None, None, b"{}" if tool.undoable else None, None, None, False, None)
+    )
 
 
 def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
@@ -57,13 +61,14 @@ def _from_output(tool: ToolDefinition, output: ToolOutput) -> Outcome:
             error=str(output.error or "the handler reported failure without saying why"),
             code="execution_failed",
             artifacts=artifacts,
+            output=output,
         )
     if tool.result_schema is not None:
         _verify(tool, tool.result_schema, result)
     undo = None
     if tool.undoable:
         undo = encode(output.undo_metadata if output.undo_metadata is not None else {}, what="undo metadata")
-    return Outcome(_COMPLETED, result, undo=undo, artifacts=artifacts)
+    return Outcome(_COMPLETED, result, undo=undo, artifacts=artifacts, output=output)
 
 
 def _verify(tool: ToolDefinition, schema: Schema, result: bytes) -> None:
@@ -121,9 +126,11 @@ def unheard(tool: ToolDefinition, trouble: str) -> Outcome:
 
 def undone(raw: object) -> Outcome:
     """An undo handler succeeds by returning; only a failing ToolOutput says otherwise."""
+    output = raw if isinstance(raw, ToolOutput) else None
     if getattr(raw, "success", True) is False:
-        return Outcome(Status.FAILED, error=str(getattr(raw, "error", None) or "undo failed"), code="undo_failed")
-    return Outcome(Status.COMPLETED)
+        error = str(getattr(raw, "error", None) or "undo failed")
+        return Outcome(Status.FAILED, error=error, code="undo_failed", output=output)
+    return Outcome(Status.COMPLETED, output=output)
 
 
 def is_exhaustion(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ import orjson
 from toolgate.errors import ConflictError, StoreError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
@@ -24,12 +24,6 @@ log = logging.getLogger("toolgate.recording")
 _loads = orjson.loads
 
 
-class Ran(Job):
-    """A job that was run; `output` is what its hook returned, where that was a ToolOutput."""
-
-    output: ToolOutput | None = None
-
-
 class Recorder:
     """Commits the ends of calls, and keeps those that could not be written yet."""
 
@@ -37,7 +31,7 @@ class Recorder:
         self._driver = driver
         self._unrecorded: list[Change] = []
 
-    async def finish(self, ran: Ran, outcome: Outcome, duration_ms: float) -> Result:
+    async def finish(self, ran: Job, outcome: Outcome, duration_ms: float) -> Result:
         """Commit how the run ended; a run that lost its claim leaves evidence and returns what stands."""
         result = await self.record(ran, outcome, duration_ms)
         while result is None and await self._still_holds(ran):
@@ -48,7 +42,7 @@ class Recorder:
         standing = await self._driver.read(ran.call.project, ran.call.id)
         return result_of(standing, data=decode(standing.result))
 
-    async def _still_holds(self, ran: Ran) -> bool:
+    async def _still_holds(self, ran: Job) -> bool:
         """Whether the row changed without the claim: a lease was renewed, or somebody asked for a stop."""
         held = ran.call
         if held.fence is None:
@@ -59,7 +53,7 @@ class Recorder:
         ran.call = standing
         return True
 
-    async def record(self, ran: Ran, outcome: Outcome, duration_ms: float) -> Result | None:
+    async def record(self, ran: Job, outcome: Outcome, duration_ms: float) -> Result | None:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call, result = self._driver, ran.call, outcome.result
         data = None if result is None else _loads(result)
@@ -102,7 +96,7 @@ class Recorder:
             raise
         except ConflictError:
             return None
-        return result_of(change.call, data=data, cause=outcome.cause, output=ran.output)  # type: ignore[arg-type]  # an end has a call
+        return result_of(change.call, data=data, cause=outcome.cause, output=outcome.output)  # type: ignore[arg-type]  # an end has a call
 
     async def record_again(self) -> None:
         """Record the ends that could not be written when they came; StoreError where they still cannot."""
@@ -114,7 +108,7 @@ class Recorder:
                 log.debug("call %s was settled before its end could be recorded", change.call and change.call.id)
             self._unrecorded.remove(change)
 
-    async def _undo_after(self, ran: Ran, outcome: Outcome, now: datetime) -> UndoRecord | None:
+    async def _undo_after(self, ran: Job, outcome: Outcome, now: datetime) -> UndoRecord | None:
         """The undo record this end leaves: the original's, done or given back; or this call's own."""
         driver, call, tool = self._driver, ran.call, ran.tool
         if call.undo_of is not None:

@@ -20,7 +20,7 @@ _KEYS = frozenset("tool arguments mode behavior roles principal user project cat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A call nobody makes: which tool, with what, by whom, in which mode. `expect` is the word it should get."""
+    """A call that is not made: which tool, with what, by whom, in which mode. `expect` is the word it should get."""
 
     tool: ToolDefinition
     arguments: Mapping[str, Any]
@@ -50,9 +50,9 @@ def question_of(data: object, tools: Mapping[str, ToolDefinition]) -> Question:
     roles = data.get("roles", [])
     for key, value in who.items():
         if not isinstance(value, str):
-            raise UsageError(f"`{key}` must be a text.")
+            raise UsageError(f"`{key}` must be a string.")
     if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
-        raise UsageError('`roles` must be a list of texts, such as ["admin"].')
+        raise UsageError('`roles` must be a list of strings, such as ["admin"].')
     try:
         mode = Mode(data.get("mode", "NORMAL"))
     except ValueError:

@@ -6,8 +6,6 @@ which belongs to a project of its own, since nothing runs here when such a quest
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -16,17 +14,16 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from toolgate.bootstrap import open as open_gate
+from toolgate.doors.places import close_anywhere
+from toolgate.doors.process import ProcessWide
+from toolgate.doors.questions import Questions
 from toolgate.errors import DecisionConflictError, NotFoundError, UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval, ApprovalStatus, plain_question
 from toolgate.kernel.artifact import ApprovalArtifact, summary_of
 from toolgate.kernel.context import Principal, as_id
-from toolgate.kernel.input import ToolInput
 from toolgate.kernel.misuse import explained_class, fits
-from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.record import evolve
-from toolgate.kernel.registry import ToolRegistry
-from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.store import ApprovalQuery
 from toolgate.tools.context import context_of
 from toolgate.tools.definitions import Action
@@ -134,8 +131,7 @@ class ApprovalService:
     def __init__(self, gate: Gate | None = None, *, default_timeout_seconds: float = DEFAULT_TIMEOUT_S) -> None:
         self.gate = gate if gate is not None else open_gate("memory://")
         self.default_timeout_seconds = default_timeout_seconds
-        self._questions = ToolRegistry()
-        self._realm = self.gate.host.attach(PROJECT, self._questions)
+        self._questions = Questions(self.gate, PROJECT)
 
     @classmethod
     def open(cls, url: str | PathLike[str] = "memory://") -> ApprovalService:
@@ -146,21 +142,16 @@ class ApprovalService:
 
     async def request(self, request: ApprovalRequest, *, timeout_seconds: float | None = None) -> ApprovalRequest:
         """Ask; return the request with its id. The same action id asks once."""
-        self._hold(request.tool_name)
         action = Action(id=request.action_id, type=request.tool_name)
         run_id = None if request.pipeline_run_id is None else str(request.pipeline_run_id)
-        result = await self.gate.call(
+        approval = await self._questions.ask(
             request.tool_name,
             request.payload,
             context=evolve(context_of(None, PROJECT, action), run_id=run_id),
             call_id=str(request.action_id),
-            wait=False,
-            approval_timeout_s=self.default_timeout_seconds if timeout_seconds is None else timeout_seconds,
+            timeout_s=self.default_timeout_seconds if timeout_seconds is None else timeout_seconds,
             message=request.message or None,
         )
-        if result.approval_id is None:
-            raise result.to_error()
-        approval = await self.gate.approvals.get(result.approval_id, project=PROJECT)
         request.id, request.status = as_id(approval.id), approval.status
         request.created_at, request.expires_at = approval.created_at, approval.expires_at
         return request
@@ -217,14 +208,7 @@ class ApprovalService:
 
         The error is a TimeoutError as well.
         """
-        approval = await self._find(request_id)
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                approval = await self.gate.approvals.answer(approval.id)
-        except TimeoutError:
-            if approval.project == PROJECT:  # an executor's own question is for the executor to close
-                await self.gate.cancel(approval.call_id, reason="timeout", project=PROJECT)
-                approval = await self.gate.approvals.get(approval.id)
+        approval = await self._questions.answer(await self._find(request_id), timeout_seconds)
         if approval.status is ApprovalStatus.EXPIRED or approval.is_pending:
             raise ApprovalWaitTimeoutError(
                 tool=approval.tool_name,
@@ -303,14 +287,9 @@ class ApprovalService:
             if found:
                 newest = max(found, key=lambda approval: approval.created_at)
                 if newest.project == PROJECT:
-                    self._hold(newest.tool_name)
+                    self._questions.hold(newest.tool_name)
                 return newest
         raise NotFoundError(f"There is no approval request {text[:64]}, by request id or action id.")
-
-    def _hold(self, tool_name: str) -> None:
-        """Offer the question's tool here, so that an approved request comes to its end in this process."""
-        if tool_name not in self._questions:
-            self._questions.add(ToolDefinition(tool_name, {}, _nothing, requires_approval=True, effects="read"))
 
 
 def _as_json(value: object) -> object:
@@ -342,46 +321,23 @@ def _as_request(approval: Approval) -> ApprovalRequest:
     )
 
 
-async def _nothing(_input: ToolInput) -> ToolOutput:
-    """An approval by hand runs nothing here: whoever asked goes on."""
-    return ToolOutput.ok()
-
-
-_lock = threading.Lock()
-_service: ApprovalService | None = None
+_service = ProcessWide(ApprovalService)
 
 
 def get_approval_service() -> ApprovalService:
     """Return the process-wide service, on the gate that executors without one of their own share."""
-    global _service
-    with _lock:
-        if _service is None:
-            _service = ApprovalService()
-        return _service
+    return _service.get()
 
 
 def set_approval_service(service: ApprovalService) -> None:
     """Make a service the process-wide one."""
     if not fits(service, ApprovalService):
         raise UsageError(f"An approval service is an ApprovalService, not {type(service).__name__}.")
-    _put(service)
+    _service.put(service)
 
 
 def clear_approval_service() -> None:
     """Forget the process-wide service and close its gate; the next one asked for is new."""
-    previous = _put(None)
-    if previous is None:
-        return
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        previous.gate.close()
-    else:  # closing waits, and a coroutine must not
-        threading.Thread(target=previous.gate.close, name="toolgate-closing", daemon=True).start()
-
-
-def _put(service: ApprovalService | None) -> ApprovalService | None:
-    global _service
-    with _lock:
-        previous, _service = _service, service
-        return previous
+    previous = _service.put(None)
+    if previous is not None:
+        close_anywhere(previous.gate)

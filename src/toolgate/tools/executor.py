@@ -10,8 +10,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
-from uuid import UUID, uuid4
+from uuid import UUID
 
+from toolgate.doors.places import private_project
 from toolgate.errors import (
     ToolApprovalDeniedError,
     ToolApprovalTimeoutError,
@@ -23,7 +24,7 @@ from toolgate.errors import (
 )
 from toolgate.gate import Gate
 from toolgate.kernel.call import Status
-from toolgate.kernel.context import DEFAULT_PROJECT, PRIVATE, Context, as_id, behavior_of
+from toolgate.kernel.context import DEFAULT_PROJECT, Context, as_id, behavior_of
 from toolgate.kernel.demands import RiskWaiver
 from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.output import Result
@@ -118,7 +119,7 @@ class ToolExecutor:
         self._service = approval_service
         self._keeping = Keeping(undo_store)
         is_at_home = gate is not None and gate.registry is self.registry
-        self.project = project or (DEFAULT_PROJECT if is_at_home else f"{PRIVATE}{uuid4()}")
+        self.project = project or (DEFAULT_PROJECT if is_at_home else private_project())
         self._seat: _Seat | None = None
         if event_sink is not None and self.config.sink_name is not None:
             self._sit()  # what the sink missed is told without waiting for a call

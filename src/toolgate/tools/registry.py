@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolgate.doors.process import ProcessWide
 from toolgate.errors import DefinitionError, UsageError
 from toolgate.kernel.context import Mode
 from toolgate.kernel.misuse import explained_class, fits
@@ -218,33 +219,24 @@ class ToolRegistry(KernelRegistry):
         return self.list_tools()
 
 
-_lock = threading.Lock()
-_registry: ToolRegistry | None = None
+_registry = ProcessWide(ToolRegistry)
 
 
 def get_tool_registry() -> ToolRegistry:
     """Return the process-wide registry."""
-    global _registry
-    with _lock:
-        if _registry is None:
-            _registry = ToolRegistry()
-        return _registry
+    return _registry.get()
 
 
 def set_tool_registry(registry: ToolRegistry) -> None:
     """Make a registry the process-wide one."""
     if not fits(registry, ToolRegistry):
         raise UsageError(f"A registry is a ToolRegistry, not {type(registry).__name__}.")
-    global _registry
-    with _lock:
-        _registry = registry
+    _registry.put(registry)
 
 
 def clear_tool_registry() -> None:
     """Forget the process-wide registry; the next one asked for is new and empty."""
-    global _registry
-    with _lock:
-        _registry = None
+    _registry.put(None)
 
 
 def register_tool(tool: T) -> T:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -13,6 +12,7 @@ from uuid import UUID
 import orjson
 
 from toolgate.bootstrap import undo_records
+from toolgate.doors.process import ProcessWide
 from toolgate.errors import ConflictError, UsageError
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import as_id
@@ -165,30 +165,21 @@ class UndoStore:
             await writing
 
 
-_lock = threading.Lock()
-_store: UndoStore | None = None
+_store = ProcessWide(UndoStore)
 
 
 def get_undo_store() -> UndoStore:
     """Return the process-wide undo store, which executors without one of their own use."""
-    global _store
-    with _lock:
-        if _store is None:
-            _store = UndoStore()
-        return _store
+    return _store.get()
 
 
 def set_undo_store(store: UndoStore) -> None:
     """Make a store the process-wide one."""
     if not fits(store, UndoStore):
         raise UsageError(f"An undo store is an UndoStore, not {type(store).__name__}.")
-    global _store
-    with _lock:
-        _store = store
+    _store.put(store)
 
 
 def clear_undo_store() -> None:
     """Forget the process-wide store; the next one asked for is new and empty."""
-    global _store
-    with _lock:
-        _store = None
+    _store.put(None)

@@ -66,7 +66,7 @@ class PolicyProblemRecord(Answer):
 
 
 class SimulateAnswer(Answer):
-    """Which calls would be decided otherwise, newest first; add up the answers until `next` is null.
+    """Which calls would be decided differently, newest first; add up the answers until `next` is null.
 
     `problems`: the texts are no policy, and nothing was replayed. `changes` is what the texts say otherwise.
     """

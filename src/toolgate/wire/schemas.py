@@ -313,7 +313,7 @@ class RevokeBody(Body):
 
 
 class ExplainBody(Body):
-    """A call nobody makes."""
+    """A call that is not made."""
 
     tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
     tool_params: dict[str, Any] = Field(default_factory=dict)

@@ -178,7 +178,7 @@ def test_a_key_file_that_is_a_folder_is_refused(key_file: Path) -> None:
 
 
 def test_a_key_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         load(tmp_path / "no such folder" / "toolgate.db.key", create=True)
 
 

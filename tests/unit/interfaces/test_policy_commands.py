@@ -100,7 +100,7 @@ async def test_simulate_knows_the_built_in_tools(file: Path, tmp_path: Path) -> 
     async with toolgate.open(f"sqlite:///{database}", policy=file, workspace=tmp_path, built_in_tools=True) as gate:
         assert (await gate.call("list_directory", {"path": "."})).success
     said = await asyncio.to_thread(run, "simulate", file, "--database", database, "--workspace", tmp_path)
-    assert "1 calls replayed, 0 would be decided otherwise" in said
+    assert "1 calls replayed, 0 would be decided differently" in said
 
 
 def test_explain_many_calls(file: Path, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def database(tmp_path: Path, file: Path) -> Path:
 
 
 def test_simulate_replays_and_ends_with_one_where_something_changes(file: Path, database: Path, tmp_path: Path) -> None:
-    assert "3 calls replayed, 0 would be decided otherwise" in run("simulate", file, "--database", database)
+    assert "3 calls replayed, 0 would be decided differently" in run("simulate", file, "--database", database)
     new = tmp_path / "new.yaml"
     new.write_text(TEXT.replace("above: 100", "above: 1").replace("amount: 5", "amount: 1"))
     said = run("simulate", new, "--database", database, "--since", "1d", code=1)

@@ -43,7 +43,7 @@ async def test_questions_are_listed_shown_and_answered(house: House, tmp_path: P
     (grant,) = (await bob("grants", "list", "--json")).json["grants"]
     assert (grant["max_uses"], grant["project"]) == (2, "demo")
     assert "is revoked" in (await bob("grants", "revoke", grant["id"][:30])).out
-    assert (await bob("grants", "list")).out == "No grant can be used.\n"
+    assert (await bob("grants", "list")).out == "There are no grants that can be used.\n"
 
 
 async def test_arguments_are_edited_and_calls_denied(house: House, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import toolgate
 from toolgate.errors import UnknownKeywordError, UsageError
-from toolgate.kernel.spelling import nearest, spelled, unknown_name
+from toolgate.kernel.spelling import nearest, spelled_fields, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -46,23 +46,25 @@ def test_a_tool_with_a_misspelt_option_says_which_one_was_meant() -> None:
         toolgate.Context(session="s")  # type: ignore[call-arg]
 
 
-def test_what_a_function_raises_itself_is_left_alone() -> None:
-    @spelled
-    def add(one: int, *, other: int = 0) -> Any:
-        """Add."""
-        return one + other
+def test_what_a_class_raises_itself_is_left_alone() -> None:
+    @spelled_fields
+    class Sum:
+        def __init__(self, one: int, *, other: int = 0) -> None:
+            """Add."""
+            self.value = one + other
 
-    assert add(1, other=2) == 3
-    assert (add.__name__, add.__doc__, "other" in inspect.signature(add).parameters) == ("add", "Add.", True)
+    assert Sum(1, other=2).value == 3
+    assert (Sum.__init__.__doc__, "other" in inspect.signature(Sum).parameters) == ("Add.", True)
     with pytest.raises(TypeError, match="unsupported operand"):
-        add(1, other="2")  # type: ignore[arg-type]
+        Sum(1, other="2")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="missing 1 required"):
-        add()  # type: ignore[call-arg]
+        Sum()  # type: ignore[call-arg]
 
 
-def test_a_function_that_takes_any_keyword_refuses_none() -> None:
-    @spelled
-    def take(**given: Any) -> Any:
-        return given
+def test_a_class_that_takes_any_keyword_refuses_none() -> None:
+    @spelled_fields
+    class Anything:
+        def __init__(self, **given: Any) -> None:
+            self.given = given
 
-    assert take(anything=1) == {"anything": 1}
+    assert Anything(anything=1).given == {"anything": 1}

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
+from toolgate.client import Client, SyncClient
 from toolgate.errors import GateClosedError
+from toolgate.gate import Gate, SyncGate
+from toolgate.gate import approvals as gate_parts
+from toolgate.gate import sync as gate_sync
+from toolgate.gate.grants import Grants
+from toolgate.gate.host import Host
+from toolgate.gate.remote import Remote
+from toolgate.gate.rows import Calls
+from toolgate.interfaces.client import approvals as client_approvals
+from toolgate.interfaces.client import calls as client_calls
+from toolgate.interfaces.client import grants as client_grants
+from toolgate.interfaces.client import remote as client_remote
+from toolgate.interfaces.client import sync as client_sync
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.blocking import Blocking, waited
 
@@ -40,3 +55,18 @@ def test_one_that_is_closed_at_that_very_moment_says_so(monkeypatch: pytest.Monk
     with pytest.raises(GateClosedError, match="closed; open a new one"):
         face.double(1)
     background.close()
+
+
+PARTS = [
+    (SyncGate, Gate), (gate_sync.SyncApprovals, gate_parts.Approvals), (gate_sync.SyncGrants, Grants),
+    (gate_sync.SyncCalls, Calls), (gate_sync.SyncRemote, Remote), (gate_sync.SyncHost, Host),
+    (SyncClient, Client), (client_sync.SyncApprovals, client_approvals.Approvals),
+    (client_sync.SyncCalls, client_calls.Calls), (client_sync.SyncGrants, client_grants.Grants),
+    (client_sync.SyncRemote, client_remote.Remote),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("face", "target"), PARTS, ids=[str(face) for face, _ in PARTS])
+def test_a_face_has_every_method_that_must_be_waited_for(face: type, target: type) -> None:
+    named = {name for name, _ in inspect.getmembers(target, inspect.iscoroutinefunction) if not name.startswith("_")}
+    assert named - {"aclose"} - set(dir(face)) == set()

@@ -176,7 +176,7 @@ def test_a_call_of_a_loop_that_is_gone_cannot_be_stopped() -> None:
         submit(rig)
         await started.wait()
         job = rig.flights._flying[("default", "c1")][0]
-        job.stop = "nothing more"
+        job.stop = flight.Stop("cancelled")
         rig.flights._flying = {("default", "c2"): [job]}
 
     asyncio.run(begin())
@@ -325,7 +325,7 @@ async def test_a_timer_that_rings_after_the_end_does_nothing(rig: Rig) -> None:
     let_go.set()
     await running
     rig.flights._on_timeout(job)
-    rig.flights._stop(job, "timeout")
+    rig.flights._stop(job, flight.Stop("timeout"))
     rig.flights._on_grace_over(job)
     assert (await rig.driver.read("default", "c1")).status is Status.COMPLETED
 

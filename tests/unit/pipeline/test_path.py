@@ -18,6 +18,7 @@ from toolgate.kernel.policy import Default
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared
 from toolgate.kernel.undo import UndoMetadata, UndoState
+from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.people import undoing
 from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
@@ -291,20 +292,44 @@ async def test_events_quote_the_context_whatever_its_script(rig: Rig, run_id: st
     assert {event.data["pipeline_run_id"] for event in events} == {run_id}
 
 
+class Looks:
+    """An inspector that remembers the threads it was called on."""
+
+    name = "looks"
+
+    def __init__(self) -> None:
+        self.threads: list[int] = []
+
+    def __call__(self, _call: Call, _tool: ToolDefinition, _arguments: Mapping[str, Any], /) -> dict[str, Any]:
+        self.threads.append(threading.get_ident())
+        return {}
+
+    def shown(self, finding: Any, _mask: Callable[[str], str], /) -> Any:
+        return finding
+
+
 async def test_what_opens_files_to_judge_a_call_runs_off_the_loop_and_as_often_as_rules_are_judged(rig: Rig) -> None:
-    threads: list[int] = []
-
-    class Looks:
-        name = "looks"
-
-        def __call__(self, _call: Call, _tool: ToolDefinition, _arguments: Mapping[str, Any], /) -> dict[str, Any]:
-            threads.append(threading.get_ident())
-            return {}
-
-        def shown(self, finding: Any, _mask: Callable[[str], str], /) -> Any:
-            return finding
-
-    rig.driver.policy = Policy(revision="looks", inspectors=(Looks(),))
+    looks = Looks()
+    rig.driver.policy = Policy(revision="looks", inspectors=(looks,))
     assert (await rig.pipeline.run("write", {}, DEFAULT_CONTEXT)).success
-    assert len(threads) == 1
-    assert threading.get_ident() not in threads
+    assert len(looks.threads) == 1
+    assert threading.get_ident() not in looks.threads
+
+
+async def test_lockdown_judges_what_runs_off_the_loop_as_well(rig: Rig) -> None:
+    looks, begun, go = Looks(), asyncio.Event(), asyncio.Event()
+
+    async def work(_given: ToolInput) -> ToolOutput:
+        begun.set()
+        await go.wait()
+        return ToolOutput.ok()
+
+    rig.driver.registry.add(ToolDefinition("work", {}, work))
+    rig.driver.policy = Policy(revision="looks", inspectors=(looks,))
+    running = asyncio.ensure_future(rig.pipeline.run("work", {}, DEFAULT_CONTEXT))
+    await begun.wait()
+    assert await Lockdown(rig.driver, rig.flights).enforce() == ((), ())
+    go.set()
+    assert (await running).success
+    assert len(looks.threads) == 2
+    assert threading.get_ident() not in looks.threads

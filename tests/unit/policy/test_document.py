@@ -101,7 +101,7 @@ def test_every_mistake_is_named_with_its_place_and_the_nearest_key() -> None:
         ("commands: {git: {examples: {no_match: [[git]]}}}", "the example `git` is not refused"),
         ("commands: {git: {executable: bin/git}}", "must be an absolute path"),
         ("commands: {git: {flags: {-n: {runs: true}}}}", "needs a value"),
-        ("hosts: {allow: ['a b']}", "is no host name"),
+        ("hosts: {allow: ['a b']}", "is not a host name"),
         ("hosts: {deny_networks: [nowhere]}", "A network is written like"),
         ("tools: {a: {rates: [{limit: 1, window: 1y}]}}", "write a duration"),
         ("tools: {a: {rates: [{limit: 1, window: [1]}]}}", "input should be a valid number"),

@@ -79,7 +79,7 @@ def test_silence_is_told() -> None:
         ({"tool": "a", "roles": 5}, "`roles` must be a list"),
         ({"tool": "a", "roles": "admin"}, "`roles` must be a list"),
         ({"tool": "a", "roles": [["admin"]]}, "`roles` must be a list"),
-        ({"tool": "a", "principal": 5}, "`principal` must be a text"),
+        ({"tool": "a", "principal": 5}, "`principal` must be a string"),
     ],
 )
 def test_a_question_that_is_none(data: Any, words: str) -> None:

@@ -34,7 +34,7 @@ class MemoryDirectory:
             if token.account not in self._accounts:
                 raise ConflictError(f"There is no account {token.account[:64]} to make a token for.")
             if token.id in self._tokens or token.digest in self._by_digest:
-                raise ConflictError(f"Token {token.id} is there already.")
+                raise ConflictError(f"Token {token.id} exists already.")
             self._tokens[token.id] = token
             self._by_digest[token.digest] = token.id
             self._free(token.created_at)

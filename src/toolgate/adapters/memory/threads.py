@@ -33,7 +33,7 @@ class MemoryThreads:
                 raise ConflictError("Another run of this conversation is still open.")
             ids = {(one.project, one.id) for one in messages}
             if not ids.isdisjoint(self._message_ids):
-                raise ConflictError(f"A message of run {run.id[:64]} is there already.")
+                raise ConflictError(f"A message of run {run.id[:64]} exists already.")
             self._message_ids |= ids
             self._runs[key] = run
             conversation = self._conversations.get(thread) or Conversation(

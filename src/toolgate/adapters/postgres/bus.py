@@ -12,10 +12,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
+from toolgate.adapters.postgres.news import News
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.ports.bus import Hint, Listener
@@ -26,27 +27,6 @@ MOST_BYTES, MOST_PAYLOADS = 7000, 16
 """PostgreSQL carries less than 8000 bytes at a time; of very many hints only the news that there are some is sent."""
 MOST_REMEMBERED = 10_000
 log = logging.getLogger("toolgate.bus")
-
-
-class News(Protocol):
-    """What the bus sends and reads through; all of it on `loop`."""
-
-    @property
-    def owner(self) -> str: ...
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop: ...
-
-    @property
-    def can_listen(self) -> bool: ...
-
-    async def listen(self, hear: Callable[[str], None], lost: Callable[[], None]) -> Any: ...
-
-    async def notify(self, payloads: list[str]) -> None: ...
-
-    async def heads(self) -> dict[str, int]: ...
-
-    async def since(self, known: dict[str, int]) -> list[tuple[str, str, str]]: ...
 
 
 class PostgresBus:
@@ -107,7 +87,7 @@ class PostgresBus:
         try:
             await self._news.notify(payloads)
         except StoreError as error:
-            log.warning("others are not told at once, they will look for themselves: %s", error)
+            log.warning("other servers cannot be notified now, they will poll: %s", error)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         with self._lock:
@@ -137,7 +117,7 @@ class PostgresBus:
                     known = await self._catch_up(known)
                     self._started.set()
                 except (StoreError, ValueError) as error:  # the latter: a status that only a newer version knows
-                    log.warning("other servers cannot be heard just now: %s", error)
+                    log.warning("notifications of other servers cannot be received now: %s", error)
                     await asyncio.sleep(RETRY_S)
                     continue
                 try:
@@ -169,7 +149,7 @@ class PostgresBus:
                 return
             told = [Hint(project, call_id, Status(status), tool) for project, call_id, status, tool in hints or ()]
         except (ValueError, TypeError):
-            log.warning("a notification is not understood; looking instead")
+            log.warning("a notification cannot be read; polling instead")
             self._look.set()
             return
         if hints is None:

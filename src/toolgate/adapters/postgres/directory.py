@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from toolgate.adapters.postgres.link import Link
 from toolgate.adapters.sql.directory_rows import (
     KEPT_S,
     TOKEN_COLUMNS,
@@ -27,18 +27,6 @@ SELECT {", ".join(f"t.{name}" for name in TOKEN_COLUMNS.split(", "))}, a.name, a
 FROM tokens AS t JOIN accounts AS a ON a.name = t.account LEFT JOIN tokens AS p ON p.id = t.parent
 WHERE t.digest = $1
 """
-
-
-class Link(Protocol):
-    """The way to the database, on a loop of its own."""
-
-    async def do(self, work: Coroutine[Any, Any, T]) -> T: ...
-
-    async def fetch(self, sql: str, *values: Any, projects: str | list[str]) -> list[Any]: ...
-
-    def transaction(self, projects: str | list[str], *, writing: bool = False) -> AbstractAsyncContextManager[Any]: ...
-
-    async def close(self) -> None: ...
 
 
 class PostgresDirectory:

@@ -100,8 +100,9 @@ async def _bring(
     except (asyncpg.PostgresError, *LOST) as error:
         if is_committing:
             raise StoreError(
-                "PostgreSQL went away in the last moment: it is not known whether the file was imported. Import it "
-                "again: that is refused where it was, and then `toolgate audit verify` checks what arrived."
+                "The connection to PostgreSQL was lost at the last moment: it is not known whether the file was "
+                "imported. Import it again: that is refused where it was, and then `toolgate audit "
+                "verify` checks what arrived."
             ) from error
         raise failure(error) from error
     return done

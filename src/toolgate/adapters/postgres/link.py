@@ -133,7 +133,7 @@ class Link:
     def check(self) -> None:
         """Refuse to work in a forked child: thread and connections are the parent's."""
         if os.getpid() != self._pid:
-            raise StoreError("This store was opened before a fork; open it anew in the child process.")
+            raise StoreError("This store was opened before a fork; open it again in the child process.")
         if self._is_ending:
             raise StoreError("The store is closed.")
 
@@ -178,12 +178,12 @@ class Link:
                 is_committing = writing
                 await connection.execute("COMMIT")
         except asyncpg.IntegrityConstraintViolationError as error:
-            raise ConflictError("Something of this id is there already.") from error
+            raise ConflictError("Something with this id exists already.") from error
         except (asyncpg.PostgresError, *LOST) as error:
             if is_committing and isinstance(error, AWAY):
                 raise StoreError(
-                    "PostgreSQL went away during a commit: it is not known whether it was written. Look before you "
-                    "repeat it."
+                    "The connection to PostgreSQL was lost during a commit: it is not known whether it was "
+                    "written. Look before you repeat it."
                 ) from error
             raise failure(error, doing="read" if not writing else "written") from error
 

@@ -90,7 +90,7 @@ class Lease:
             try:
                 await self._beat()
             except StoreError as error:
-                log.warning("this server cannot say that it is alive: %s", error)
+                log.warning("the heartbeat of this server cannot be written now: %s", error)
 
     async def end(self) -> None:
         """Count as dead from now on."""
@@ -103,4 +103,6 @@ class Lease:
             async with self._link.transaction(EVERYTHING, writing=True) as connection:
                 await connection.execute("UPDATE owners SET alive_until=now() WHERE owner=$1", self.owner)
         except StoreError as error:
-            log.warning("the end of this server could not be noted; others notice it in %g s: %s", LEASE_S, error)
+            log.warning(
+                "the shutdown of this server could not be recorded; others notice it in %g s: %s", LEASE_S, error
+            )

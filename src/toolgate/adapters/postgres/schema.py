@@ -92,7 +92,7 @@ async def _migrate(address: Address) -> None:
     except SQLAlchemyError as error:
         cause = getattr(error, "orig", None) or error
         said = str(getattr(cause, "__cause__", None) or cause).splitlines()[0]
-        raise StoreError(f"The tables cannot be made or upgraded: {said}. Nothing was changed.") from error
+        raise StoreError(f"The tables cannot be created or upgraded: {said}. Nothing was changed.") from error
     except (asyncpg.PostgresError, *LOST) as error:
         raise failure(error) from error
     finally:

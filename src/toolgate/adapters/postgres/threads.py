@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
+from toolgate.adapters.postgres.link import EVERYTHING, Link
 from toolgate.adapters.sql.thread_rows import (
     CONVERSATION_COLUMNS,
     MESSAGE_COLUMNS,
@@ -23,21 +23,7 @@ from toolgate.adapters.sql.thread_rows import (
 from toolgate.errors import ConflictError
 from toolgate.ports.threads import OPEN, Conversation, Message, Run, RunQuery, RunStatus
 
-T = TypeVar("T")
-EVERYTHING = "*"
 THREAD_LOCK = 0x7469
-
-
-class Link(Protocol):
-    """The way to the database, on a loop of its own."""
-
-    async def do(self, work: Coroutine[Any, Any, T]) -> T: ...
-
-    async def fetch(self, sql: str, *values: Any, projects: str | list[str]) -> list[Any]: ...
-
-    def transaction(self, projects: str | list[str], *, writing: bool = False) -> AbstractAsyncContextManager[Any]: ...
-
-    async def close(self) -> None: ...
 
 
 def _insert(table: str, columns: Sequence[str]) -> str:

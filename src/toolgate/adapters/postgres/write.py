@@ -253,8 +253,8 @@ class Writer:
                 return written
             await asyncio.sleep(RETRY_S)
         raise StoreError(
-            "PostgreSQL went away during a commit and it is not known whether the change was written. Read the call "
-            "again before anything is repeated."
+            "The connection to PostgreSQL was lost during a commit and it is not known whether the change was "
+            "written. Read the call again before anything is repeated."
         )
 
     async def close(self) -> None:

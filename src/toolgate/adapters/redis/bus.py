@@ -47,7 +47,7 @@ class RedisBus:
         try:
             self._client = _connect(url)
         except ValueError as error:
-            raise UsageError("The Redis URL is not one: write redis://host:port/0 or rediss://...") from error
+            raise UsageError("This is not a Redis URL: write redis://host:port/0 or rediss://...") from error
 
     def publish(self, hint: Hint) -> None:
         self._tell(hint)
@@ -152,7 +152,7 @@ class RedisBus:
             origin, hints = orjson.loads(body)
             told = [Hint(project, call_id, Status(status), name) for project, call_id, status, name in hints]
         except (ValueError, TypeError):
-            log.warning("something on the channel is no hint")
+            log.warning("a message on the channel is not a hint")
             return
         if origin != self._origin:
             for hint in told:

@@ -51,7 +51,7 @@ class RedisUndo:
                 client_name="toolgate-undo",
             )
         except ValueError as error:
-            raise UsageError("The Redis URL is not one: write redis://host:port/0 or rediss://...") from error
+            raise UsageError("This is not a Redis URL: write redis://host:port/0 or rediss://...") from error
         parts = urlsplit(url)
         self._where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._sealer = load(key_file or Path(KEY_FILE), create=True)

@@ -71,7 +71,7 @@ class LookingDispatcher:
             try:
                 calls = await self._store.calls(query)
             except StoreError as error:
-                log.warning("the store cannot be looked into now: %s", error.code)
+                log.warning("the store cannot be read now: %s", error.code)
                 return
             for call in calls:
                 tool = self._registry.find(call.tool_name)

@@ -62,7 +62,7 @@ class SqliteDirectory:
                 result = work(connection)
                 connection.execute("COMMIT")
             except sqlite3.IntegrityError as error:
-                raise ConflictError("A token of this id or text is there already.") from error
+                raise ConflictError("A token with this id or text exists already.") from error
             except sqlite3.Error as error:
                 raise StoreError(f"The directory cannot be written: {error}.") from error
             finally:

@@ -103,7 +103,7 @@ def is_fresh(path: Path) -> bool:
         if path.is_dir():
             raise StoreError(f"{path} is a directory; give the path of a file, such as {path}/toolgate.db.")
         if not path.parent.exists():
-            raise StoreError(f"The folder {path.parent} does not exist; make it first.")
+            raise StoreError(f"The folder {path.parent} does not exist; create it first.")
         return not path.exists() or path.stat().st_size == 0
     except OSError as error:
         raise StoreError(f"The file {path.name} cannot be reached ({error.strerror}).") from error
@@ -119,7 +119,7 @@ def _make(path: Path) -> None:
         draft.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        raise StoreError(f"The file {path.name} cannot be made ({error.strerror}).") from error
+        raise StoreError(f"The file {path.name} cannot be created ({error.strerror}).") from error
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def _create(path: Path) -> None:
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise StoreError(f"The file {path.name} cannot be made: {error}.") from error
+        raise StoreError(f"The file {path.name} cannot be created: {error}.") from error
     finally:
         connection.close()
 

@@ -36,7 +36,7 @@ def rekey(path: Path) -> Rekeyed:
         others = tuple(id for id in keys_of(connection) if id != sealer.current)
         return Rekeyed(sealer.current, resealed, (), others)
     except sqlite3.Error as error:
-        raise StoreError(f"The values could not be sealed anew: {error}. Run it again to go on.") from error
+        raise StoreError(f"The values could not be encrypted again: {error}. Run it again to go on.") from error
     finally:
         connection.close()
 

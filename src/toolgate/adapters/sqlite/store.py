@@ -129,7 +129,7 @@ class SqliteStore:
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
-            raise StoreError("This store was opened before a fork; open it anew in the child process.")
+            raise StoreError("This store was opened before a fork; open it again in the child process.")
 
     @property
     def _reading(self) -> Reader:

@@ -99,7 +99,7 @@ class SqliteThreads:
                 connection.execute("ROLLBACK")
                 raise
         except sqlite3.IntegrityError as error:
-            raise ConflictError(f"Run {run.id[:64]} or one of its messages is there already.") from error
+            raise ConflictError(f"Run {run.id[:64]} or one of its messages exists already.") from error
         except sqlite3.Error as error:
             raise StoreError(f"The conversation cannot be written: {error}.") from error
         return kept

@@ -133,7 +133,7 @@ def backup_to(path: Path, destination: Path) -> int:
             raise StoreError(f"The backup could not be written: {error}.") from error
     if sound != "ok":
         destination.unlink(missing_ok=True)
-        raise StoreError(f"The backup is not sound ({sound}); it was removed.")
+        raise StoreError(f"The backup is damaged ({sound}); it was removed.")
     return destination.stat().st_size
 
 
@@ -187,7 +187,7 @@ def forget_before(path: Path, cut: datetime) -> int:
         connection.execute("UPDATE conversations SET title='' WHERE updated_at<?", (moment(cut),))
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise StoreError(f"Old calls could not be forgotten: {error}.") from error
+        raise StoreError(f"Old calls could not be pruned: {error}.") from error
     finally:
         connection.close()
     return done

@@ -153,7 +153,7 @@ def prune(
     if json:
         as_json({"forgotten": count, "removed_events": removed, "before": cut})
         return
-    typer.echo(f"Forgot arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
+    typer.echo(f"Deleted the arguments and results of {count:,} calls finished before {cut:%Y-%m-%d %H:%M} UTC.")
     if events:
         typer.echo(f"Removed {removed:,} events.")
 
@@ -194,7 +194,7 @@ def key(file: Annotated[Path, typer.Argument(help="File to write; it must not ex
     from toolgate.adapters.sealing import make_file
 
     make_file(file)
-    typer.echo(f"{file}: a new key, readable by you alone. Without it nothing that was sealed can be opened.")
+    typer.echo(f"{file}: a new key, readable by you alone. Without it nothing can be decrypted.")
 
 
 @app.command(cls=OnDatabase, epilog=EXAMPLES["db rekey"])
@@ -214,7 +214,7 @@ def rekey(database: Database, json: Json = False) -> None:
     if json:
         as_json(done._asdict())
         return
-    typer.echo(f"Sealed {done.resealed:,} values anew with key {done.key}.")
+    typer.echo(f"Encrypted {done.resealed:,} values again with key {done.key}.")
     if done.retired:
         typer.echo(f"No longer needed: {', '.join(done.retired)}. Backups made before still need them.")
     if done.in_use:

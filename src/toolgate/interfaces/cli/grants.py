@@ -40,7 +40,7 @@ def list_grants(
         as_json({"grants": [_as_json(grant) for grant in found]})
         return
     if not found:
-        typer.echo("No grant can be used." if not everything else "There is no grant.")
+        typer.echo("There are no grants that can be used." if not everything else "There is no grant.")
         return
     rows = [
         (

@@ -147,7 +147,7 @@ async def _replay(store: Store, simulation: Simulation, start: datetime) -> None
 
 def _tell(simulation: Simulation) -> None:
     told = simulation.as_json()
-    typer.echo(f"{told['calls']:,} calls replayed, {told['changed']:,} would be decided otherwise")
+    typer.echo(f"{told['calls']:,} calls replayed, {told['changed']:,} would be decided differently")
     if told["groups"]:
         rows = [
             (group["count"], group["tool"], f"{group['from']} -> {group['to']}", group["reasons"][0]["reason"])

@@ -16,9 +16,9 @@ def checked_url(url: str) -> str:
         parts = urlsplit(url)
         host, _port = parts.hostname, parts.port
     except ValueError:
-        raise UsageError("The server's address is not a URL; write it like http://127.0.0.1:8700.") from None
+        raise UsageError("The server's address is not a URL; write it like http://127.0.0.1:8642.") from None
     if parts.scheme not in _SCHEMES or not host or not url.isprintable() or " " in url:
-        raise UsageError("The server's address must be an http or https URL, like http://127.0.0.1:8700.")
+        raise UsageError("The server's address must be an http or https URL, like http://127.0.0.1:8642.")
     if parts.username is not None or parts.password is not None:
         raise UsageError("Give no name or password in the server's address; give a token.")
     if parts.query or parts.fragment:
@@ -60,5 +60,5 @@ def is_loopback(host: str) -> bool:
 def segment(value: str) -> str:
     """One part of a path. An id that would change which path it is part of is refused."""
     if value in ("", ".", "..") or not value.isprintable():
-        raise UsageError("An id is a piece of text without control characters; this is none.")
+        raise UsageError("An id is text without control characters, and not empty.")
     return quote(value, safe="")

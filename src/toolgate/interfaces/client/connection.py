@@ -232,7 +232,9 @@ def _context(ca_file: Path | str | None) -> ssl.SSLContext:
 
 def _check_encoding(response: httpx2.Response, url: str) -> None:
     if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise BadAnswerError(f"{url} sent a compressed answer, which was not asked for. Check what stands between.")
+        raise BadAnswerError(
+            f"{url} sent a compressed answer, which was not asked for. Check the proxies between client and server."
+        )
 
 
 def given(**fields: Any) -> dict[str, Any]:

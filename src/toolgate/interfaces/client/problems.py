@@ -78,17 +78,18 @@ def of_transport(error: httpx2.TransportError | TimeoutError, url: str) -> Serve
             )
         if isinstance(cause, ssl.SSLError):
             return ServerUnreachableError(
-                f"{url} does not speak TLS as it should ({plain(cause.reason)}). If it serves plain HTTP, "
+                f"{url} does not answer with valid TLS ({plain(cause.reason)}). If it serves plain HTTP, "
                 "write http:// instead of https://.",
                 is_lasting=True,
             )
         if isinstance(cause, socket.gaierror):
             return ServerUnreachableError(
-                f"The name in {url} is not known. Check the address.", is_lasting=cause.errno != socket.EAI_AGAIN
+                f"The host name in {url} cannot be resolved. Check the address.",
+                is_lasting=cause.errno != socket.EAI_AGAIN,
             )
         if isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED:
             return ServerUnreachableError(
-                f"Nobody listens at {url}. Start the server with `toolgate serve`, or check the address."
+                f"Nothing listens at {url}. Start the server with `toolgate serve`, or check the address."
             )
     return ServerUnreachableError(f"{url} cannot be reached ({type(error).__name__}). Check address and network.")
 

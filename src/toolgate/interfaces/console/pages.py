@@ -138,7 +138,7 @@ class Pages:
             caller = await authenticator.caller(headers, method="POST", address=address)
             is_valid = caller.token is not None  # a JWT begins no session
         if not is_valid:
-            raise ProblemError(401, "not_signed_in", "This does not begin a session.")
+            raise ProblemError(401, "not_signed_in", "This does not start a session.")
         return caller
 
 

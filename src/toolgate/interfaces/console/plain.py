@@ -124,7 +124,7 @@ class Plain:
     async def _checked(self, request: Request, caller: Caller) -> Form:
         form = await form_of(request)
         if caller.session is None or not is_csrf_of(form.get("csrf", ""), caller.session):
-            raise ProblemError(403, "csrf", "The form is not of this session; load the page again.")
+            raise ProblemError(403, "csrf", "The form belongs to another session; load the page again.")
         return form
 
     async def _say(self, caller: Caller, approval: Approval, form: Form) -> None:
@@ -142,7 +142,7 @@ class Plain:
                 await deciding.decide(self._services, reply, Decision.DENY)
             case "comment":
                 if reason is None:
-                    raise ProblemError(400, "invalid_request", "A comment needs words; write them as the reason.")
+                    raise ProblemError(400, "invalid_request", "A comment cannot be empty; write it as the reason.")
                 await self._services.gate.approvals.comment(approval.id, reason, by=who, project=approval.project)
             case _:
                 raise ProblemError(400, "invalid_request", "The form says neither approve, reject nor comment.")

@@ -129,7 +129,7 @@ class AtTheTerminal:
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, dict):
-            self._narrator.note("not so", "That is no JSON object.")
+            self._narrator.note("not so", "That is not a JSON object.")
             return None
         return found
 

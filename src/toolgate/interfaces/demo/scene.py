@@ -202,7 +202,7 @@ async def _line(process: asyncio.subprocess.Process, scene: Scene, what: str) ->
         raise UsageError(f"`toolgate {what}` did not begin within {START_S:.0f} s; is this machine busy?") from None
     if not line:
         said = (scene.folder / f"{what}.log").read_text(encoding="utf-8", errors="replace").strip()
-        raise UsageError(f"`toolgate {what}` ended: {said.splitlines()[-1] if said else 'without a word'}")
+        raise UsageError(f"`toolgate {what}` ended: {said.splitlines()[-1] if said else 'with no output'}")
     return line
 
 

@@ -46,7 +46,7 @@ def deliver(given: ToolInput) -> ToolOutput:
         for to in asked["recipients"]:
             answer = post.post("/letters", json={"to": to, "subject": asked["subject"], "text": asked["text"]})
             if answer.status_code != 204:
-                raise ToolExecutionError(f"The post office answered {answer.status_code}.")
+                raise ToolExecutionError(f"The mail server answered {answer.status_code}.")
     return ToolOutput.ok({"sent": len(asked["recipients"])})
 
 

@@ -72,7 +72,7 @@ class SignalExecutor:
             running.hold = self._local.holding.take(signal)
             self._keep_alive(running)
         elif len(self._running) >= MOST_HELD:
-            why = f"The runner has {MOST_HELD} calls at work already; nothing ran. Ask for it again later."
+            why = f"The runner has {MOST_HELD} calls running already; nothing ran. Ask for it again later."
             self._ledger.note(signal.tool_id, why)
             self._ignore(signal, why)
             self.courier.bring(signal.tool_id)

@@ -129,7 +129,7 @@ def _chosen(gate: Gate, only: Sequence[str] | None, own: Sequence[ToolDefinition
     found = [gate.registry.resolve(name) for name in dict.fromkeys(names)]
     for tool in own:
         if gate.registry.find(tool.name) is not tool:
-            raise UsageError(f"Tool `{tool.name}` is there twice: it is built in already. Give yours another name.")
+            raise UsageError(f"Tool `{tool.name}` is built in already; give yours another name.")
     for tool in found:
         if tool.runs_in in (Placement.CLIENT, Placement.WORKER):
             raise UsageError(f"Tool `{tool.name}` says it runs elsewhere ({tool.runs_in}); a runner runs tools here.")

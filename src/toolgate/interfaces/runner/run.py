@@ -134,7 +134,7 @@ class Runner:
 
     async def _end(self) -> None:
         running = self._executor.running
-        self._say(Kind.STOPPING, f"stopping; {running} at work" if running else "stopping", running=running)
+        self._say(Kind.STOPPING, f"stopping; {running} still running" if running else "stopping", running=running)
         draining = asyncio.ensure_future(self._executor.drain(self._options.grace_s))
         hurrying = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait({draining, hurrying}, return_when=asyncio.FIRST_COMPLETED)

@@ -111,7 +111,9 @@ async def _http_problem(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = dict(error.headers or {})
-        return ProblemError(405, "method_not_allowed", "This path is not for this method.", headers=allowed).response()
+        return ProblemError(
+            405, "method_not_allowed", "This path does not take this method.", headers=allowed
+        ).response()
     return ProblemError(error.status_code, "not_found", NOTHING_HERE).response()
 
 

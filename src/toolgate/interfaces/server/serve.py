@@ -82,9 +82,7 @@ def _tools(settings: ServerSettings) -> Iterable[ToolDefinition]:
     for where in settings.tools:
         for name, tool in tools_at(where).items():
             if name in found:
-                raise UsageError(
-                    f"Tool `{name}` is there twice; leave out one of its homes, or set client_tools=false."
-                )
+                raise UsageError(f"Tool `{name}` is defined twice; leave one of them out, or set client_tools=false.")
             found[name] = tool
     return found.values()
 
@@ -133,7 +131,7 @@ def check_address(host: str, port: int) -> None:
     try:
         found = sockets.getaddrinfo(host or None, port, type=sockets.SOCK_STREAM, flags=sockets.AI_PASSIVE)
     except OSError as error:
-        raise UsageError(f"{host[:100]!r} is no address to listen on ({error.strerror}); see --host.") from None
+        raise UsageError(f"{host[:100]!r} is not an address to listen on ({error.strerror}); see --host.") from None
     for family, kind, _, _, address in found:
         with sockets.socket(family, kind) as probe:
             probe.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)

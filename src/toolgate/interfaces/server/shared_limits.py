@@ -30,7 +30,7 @@ log = logging.getLogger("toolgate.server")
 def shared_storage(url: str) -> Any:
     """Return where several servers count; nothing is connected before the first request."""
     if not url.startswith(REDIS):
-        raise UsageError("The Redis URL is not one: write redis://host:port/0 or rediss://...")
+        raise UsageError("This is not a Redis URL: write redis://host:port/0 or rediss://...")
     return RedisStorage(f"async+{url}", wrap_exceptions=True, implementation="redispy", key_prefix="toolgate:limit")
 
 

@@ -149,7 +149,7 @@ class Deciding:
         """Put a person's words beside an undecided question."""
         masked = self._driver.masker.text(text.strip())
         if not masked:
-            raise UsageError("A comment needs words.")
+            raise UsageError("A comment cannot be empty.")
         return await self._change(
             said,
             lambda call, approval: steps.comment(call, approval, by=said.by.name, text=masked, now=self._driver.now()),
@@ -294,7 +294,7 @@ class Deciding:
     def _grant(self, call: Call, approval: Approval, remember: Remember, by: Principal, now: datetime) -> Grant:
         """Return the grant that would remember a yes to this question."""
         if approval.terms.quorum > 1 or call.undo_of is not None:
-            raise UsageError("Only the yes of one person who may decide alone can be remembered.")
+            raise UsageError("Only the approval of one person who may decide alone can be remembered.")
         driver, nonce = self._driver, self._driver.new_id()
         arguments = orjson.loads(call.arguments)
         pattern, shown = make_pattern(arguments, driver.mask(arguments), remember.pattern, nonce=nonce)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from toolgate.errors import ConflictError, NotAllowedError, NotFoundError, Usage
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
-from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
@@ -123,33 +121,25 @@ class Undoing:
 
     async def adopt(self, metadata: UndoMetadata, context: Context) -> None:
         """Bring in a call made elsewhere by the undo data that was kept of it; one that is known is left alone."""
-        driver, now, project = self._driver, self._driver.now(), context.project
-        call_id, tool_name = str(metadata.action_id), metadata.tool_name
-        tool = driver.realm(project).registry.find(tool_name)
-        call = Call(
-            id=call_id,
-            project=project,
-            tool_name=tool_name if tool is None else tool.name,
-            context=context,
-            created_at=now,
-            completed_at=now,
-            status=Status.COMPLETED,
-            version=1,
+        driver, project = self._driver, context.project
+        tool = driver.realm(project).registry.find(metadata.tool_name)
+        change = steps.adopt(
+            context,
+            id=str(metadata.action_id),
+            tool_name=metadata.tool_name if tool is None else tool.name,
+            data=encode(metadata.undo_data, what="undo data"),
+            kept_since=metadata.created_at,
+            now=driver.now(),
+            ttl_s=driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project),
             policy_revision=driver.policy_of(project).revision,
         )
-        ttl_s = driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project)
-        data = encode(metadata.undo_data, what="undo data")
-        undo = steps.undo_record(call, data=data, now=metadata.created_at, ttl_s=ttl_s, state=UndoState.AVAILABLE)
-        undo = evolve(undo, expires_at=now + timedelta(seconds=ttl_s))
-        event = tell(call, "tool.adopted", {"kept_since": metadata.created_at})
-        change = Change(project=project, at=now, call=call, undo=undo, events=(event,))
         with contextlib.suppress(ConflictError):
             await driver.commit(change)
 
     def _refusal(self, original: Call, tool: ToolDefinition | None, undo: UndoRecord | None) -> str | None:
         """Why this call cannot be undone, or None."""
         if original.undo_of is not None:
-            raise NotAllowedError("An undo is not undone; run the tool again.")
+            raise NotAllowedError("An undo cannot be undone; run the tool again.")
         if original.status is not Status.COMPLETED:
             return f"it is {original.status}, not COMPLETED"
         if undo is not None and undo.state is UndoState.DONE:
@@ -186,7 +176,7 @@ class Undoing:
         before it may be what it stands on. Raises NotFoundError for a run that made no call.
         """
         if not isinstance(run_id, str) or not run_id:  # none would stand for any run
-            raise UsageError("A run is named by its id, a text that is not empty.")
+            raise UsageError("A run is named by its id, a string that is not empty.")
         calls = await self._calls_of(context.project, run_id)
         if not calls:
             await self._check_known(context.project, run_id)

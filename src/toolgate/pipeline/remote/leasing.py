@@ -24,7 +24,7 @@ from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.outcome import Outcome, decode, interpret
 from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
-from toolgate.pipeline.recording import Ran, Recorder
+from toolgate.pipeline.recording import Recorder
 from toolgate.ports.runner import Job
 from toolgate.ports.store import ApprovalQuery, GrantQuery
 
@@ -182,7 +182,7 @@ class Leases:
             tool = driver.realm(call.project).registry.find(call.tool_name)
             if tool is None:
                 raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
-            job = Ran(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
+            job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
             job.undo = await driver.store.undo(project, call.undo_of or call.id)
             result = await self._recorder.record(job, _outcome(call, tool, output), self._since(call))
             if result is not None:

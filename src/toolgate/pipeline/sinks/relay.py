@@ -133,7 +133,9 @@ class Relay:
                 finally:
                     self._end_turn()
             elif not (await asyncio.wait({asyncio.wrap_future(turn)}, timeout=OPENING_S))[0]:
-                raise StoreError("Where the event sink is could not be read in time; nothing runs before that.")
+                raise StoreError(
+                    "How far the event sink was told could not be read in time; nothing runs until it is known."
+                )
         if self.is_shared:
             self.mind()
 

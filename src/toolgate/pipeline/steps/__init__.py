@@ -18,11 +18,12 @@ from toolgate.pipeline.steps.asking import (
     unclaimed,
     warn,
 )
-from toolgate.pipeline.steps.ending import complete, fail, late, progress, settle, undo_record
+from toolgate.pipeline.steps.ending import adopt, complete, fail, late, progress, settle, undo_record
 from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, offer, pending, reclaim, take
 
 __all__ = [
     "BY_POLICY",
+    "adopt",
     "ask",
     "claim",
     "close",

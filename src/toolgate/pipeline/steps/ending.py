@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.context import Context
 from toolgate.kernel.event import Draft
 from toolgate.kernel.narration import fail_event, is_plainly_told, tell
 from toolgate.kernel.record import evolve
@@ -73,7 +73,6 @@ def fail(
     shown: Any = None,
     undo: UndoRecord | None = None,
     reason: str | None = None,
-    approvals: tuple[Approval, ...] = (),
     timed_out: bool = False,
 ) -> Change:
     """A call ended without success: FAILED, DENIED, CANCELLED or UNKNOWN. `error` is masked already."""
@@ -95,7 +94,6 @@ def fail(
         expect=call.version or None,
         events=(*first(call), _last_word(ended, code, error[:1000], reason, duration_ms)),
         undo=undo,
-        approvals=approvals,
         durability=Durability.COMMITTED,
     )
 
@@ -154,7 +152,6 @@ def undo_record(
     now: datetime,
     ttl_s: float,
     state: UndoState,
-    fingerprint: bytes | None = None,
 ) -> UndoRecord:
     """Return the record that lets this call be undone until its time is over."""
     return UndoRecord(
@@ -165,5 +162,32 @@ def undo_record(
         created_at=now,
         expires_at=now + timedelta(seconds=ttl_s),
         state=state,
-        fingerprint=fingerprint,
     )
+
+
+def adopt(
+    context: Context,
+    *,
+    id: str,
+    tool_name: str,
+    data: bytes,
+    kept_since: datetime,
+    now: datetime,
+    ttl_s: float,
+    policy_revision: str,
+) -> Change:
+    """Bring in a call that was made and completed elsewhere, with the undo data that was kept of it."""
+    call = Call(
+        id=id,
+        project=context.project,
+        tool_name=tool_name,
+        context=context,
+        created_at=now,
+        completed_at=now,
+        status=Status.COMPLETED,
+        version=1,
+        policy_revision=policy_revision,
+    )
+    undo = undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
+    event = tell(call, "tool.adopted", {"kept_since": kept_since})
+    return Change(project=call.project, at=now, call=call, undo=evolve(undo, created_at=kept_since), events=(event,))

@@ -50,7 +50,7 @@ class Sweeper:
             await self._recovery.recover()
         next_at = await self._handle_due()
         if store.is_shared and store.mode is Mode.LOCKDOWN and self._lockdown is not None:
-            self._lockdown.enforce()  # another process may have set it
+            await self._lockdown.enforce()  # another process may have set it
         if not store.is_shared:
             return next_at
         again = self._driver.now() + timedelta(seconds=LOOK_AFTER_S)

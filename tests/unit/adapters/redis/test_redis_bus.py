@@ -111,6 +111,6 @@ def test_hints_beyond_what_is_kept_go_beneath(shared_redis: RedisServer, node: N
 
 
 def test_a_url_that_is_none_is_refused_without_repeating_it() -> None:
-    with pytest.raises(UsageError, match="not one") as caught:
+    with pytest.raises(UsageError, match="not a Redis URL") as caught:
         RedisBus("http://:secret@host", beneath=MemoryBus(), origin="x")
     assert "secret" not in str(caught.value)

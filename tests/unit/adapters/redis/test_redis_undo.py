@@ -116,7 +116,7 @@ async def test_a_change_without_undo_data_writes_nothing(shared_redis: RedisServ
 
 
 def test_a_url_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="not one"):
+    with pytest.raises(UsageError, match="not a Redis URL"):
         RedisUndo("redis+nonsense://x")
 
 

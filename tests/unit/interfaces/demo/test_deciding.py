@@ -61,7 +61,7 @@ async def test_an_answer_at_the_terminal_is_asked_for_until_it_is_one(
     assert (await ann.wait(artifact.card.tool_id)).data == {"paid": 4, "password": ""}
     shown = capsys.readouterr().out
     assert '"amount": 5' in shown
-    assert "That is no JSON object." in shown
+    assert "That is not a JSON object." in shown
     assert "amount" in shown.split("not so:")[2]
 
 

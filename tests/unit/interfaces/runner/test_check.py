@@ -121,5 +121,5 @@ def test_a_tool_that_is_not_there_or_runs_elsewhere_is_not_offered(workspace: Pa
     with pytest.raises(UsageError, match="runs elsewhere"), opened(workspace, more=[far]):
         pytest.fail("it opened")
     mine = toolgate.ToolDefinition("read_file", {}, lambda _given: toolgate.ToolOutput.ok())
-    with pytest.raises(UsageError, match="there twice"), opened(workspace, more=[mine]):
+    with pytest.raises(UsageError, match="built in already"), opened(workspace, more=[mine]):
         pytest.fail("it opened")

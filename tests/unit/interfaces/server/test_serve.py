@@ -33,7 +33,8 @@ def test_a_port_that_is_taken_is_one_line_and_an_exit_code(taken: int, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("host", "said"), [("192.0.2.1", "Cannot listen on 192.0.2.1"), ("no.such.invalid", "is no address to listen on")]
+    ("host", "said"),
+    [("192.0.2.1", "Cannot listen on 192.0.2.1"), ("no.such.invalid", "is not an address to listen on")],
 )
 def test_an_address_that_is_not_ours_is_said_so(host: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):

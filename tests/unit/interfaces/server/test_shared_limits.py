@@ -46,7 +46,7 @@ async def test_without_redis_each_server_counts_by_itself(own_redis: RedisServer
 
 
 def test_a_url_that_is_none_is_refused_without_repeating_it() -> None:
-    with pytest.raises(UsageError, match="not one") as caught:
+    with pytest.raises(UsageError, match="not a Redis URL") as caught:
         shared_storage("http://:secret@host")
     assert "secret" not in str(caught.value)
 

@@ -71,7 +71,7 @@ class Bubblewrap:
         """Return the whole command line; `descriptors` are the status's and the filter's."""
         status, seccomp_filter = map(str, descriptors)
         if self._executable is None or self._limiter is None:
-            raise SandboxError(f"The sandbox could not be made: {self.problem()}.")
+            raise SandboxError(f"The sandbox could not be set up: {self.problem()}.")
         line = [self._executable, "--unshare-all", "--unshare-user", "--disable-userns", "--new-session"]
         line += ["--die-with-parent", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox"]
         line += ["--share-net"] if confined.network else []
@@ -254,7 +254,7 @@ class _Run:
         if code is not None:
             return code
         why = self._backend.explain(self._confined, said.decode(errors="replace"))
-        raise SandboxError(f"The sandbox could not be made: {why}. Run `toolgate doctor` for what is missing.")
+        raise SandboxError(f"The sandbox could not be set up: {why}. Run `toolgate doctor` for what is missing.")
 
 
 class _Status:

@@ -203,8 +203,9 @@ class Landlock:
             said = watch.errors.value().decode(errors="replace").strip()[-300:]
             if places.problem is not None:
                 raise SandboxError(
-                    f"The sandbox could not be made: {places.problem}, and it could not be put within reach ({said}). "
-                    "Move it to where that user can read it, or let this process make mounts (CAP_SYS_ADMIN)."
+                    f"The sandbox could not be set up: {places.problem}, and it could not be put within reach "
+                    f"({said}). Move it to where that user can read it, or let this process "
+                    "make mounts (CAP_SYS_ADMIN)."
                 )
             raise SandboxError(f"The sandbox failed: its supervisor ended early ({said or 'it was killed'}).")
         return int(told)

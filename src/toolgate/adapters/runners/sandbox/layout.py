@@ -146,14 +146,6 @@ def blocker_by_name(path: str, uid: int, gid: int) -> str | None:
     return None
 
 
-def may_write(path: str, uid: int, gid: int) -> bool:
-    """Whether a user may create files in a directory, by its permission bits."""
-    try:
-        return _may(os.stat(path), uid, gid, 0o3)
-    except OSError:
-        return False
-
-
 def _may(status: os.stat_result, uid: int, gid: int, wanted: int) -> bool:
     if uid == 0:
         return True

@@ -65,7 +65,7 @@ class Sandbox:
         try:
             return chosen.run(confined, stop=stop, on_output=on_output)
         except OSError as error:
-            raise SandboxError(f"The sandbox could not be made: {error.strerror or error}.") from error
+            raise SandboxError(f"The sandbox could not be set up: {error.strerror or error}.") from error
 
     def choose(self, name: str = "auto") -> Backend:
         """Return the backend of this name, tested; for `auto` the best that holds."""

@@ -45,7 +45,7 @@ export class Review {
       this.problem.value = "";
     } catch (error) {
       this.problem.value = error instanceof Problem && error.status === 404
-        ? "This question is not here any more." : wordsOf(error);
+        ? "This question is no longer here." : wordsOf(error);
     }
   }
 
@@ -181,7 +181,7 @@ async function conflict(shown, review, problem) {
   const decided = problem.told.decided;
   const words = decided && decided.status !== "pending"
     ? `Too late: ${OUTCOMES[/** @type {Card["status"]} */ (decided.status)]}${decided.decided_by ? ` by ${decided.decided_by}` : ""}.`
-    : `Not taken: ${problem.message}`;
+    : `Not accepted: ${problem.message}`;
   toast(words, "bad");
 }
 

@@ -146,7 +146,7 @@ export function summary(params) {
 
 /** What a call is about, in one line. @param {Call} call */
 export function whatOf(call) {
-  return call.undo_of ? `takes back …${visible(call.undo_of.slice(-10))}` : summary(call.tool_params);
+  return call.undo_of ? `undoes …${visible(call.undo_of.slice(-10))}` : summary(call.tool_params);
 }
 
 /** Who asked, and for whom. @param {{ requester: string, user: string | null }} call */

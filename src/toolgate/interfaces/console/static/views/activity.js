@@ -181,7 +181,7 @@ export function view(_params, query) {
     h("div", { class: "panel", hidden: () => !calls.value.length }, rows),
     () => (isLoaded.value && !calls.value.length && !isBusy.value
       ? isFiltered()
-        ? empty("No call fits", h("p", null, reached.value && next.value ? `Nothing found back to ${localTime(reached.value)}.` : "Try fewer words, or another filter."),
+        ? empty("No calls match", h("p", null, reached.value && next.value ? `Nothing found back to ${localTime(reached.value)}.` : "Try fewer words, or another filter."),
           h("p", null, h("button", { onclick: clear }, "Clear filters")))
         : empty("No calls yet", "When an agent asks for a tool, the call appears here at once: what it wants, what the policy said, who allowed it and how it ended.",
           "Try one:", h("pre", null, "toolgate demo"))

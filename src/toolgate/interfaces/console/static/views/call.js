@@ -43,7 +43,7 @@ function actionsFor(call) {
   return {
     undo: () => confirm({
       title: "Undo this call?", does: "Undo", danger: true,
-      says: h("p", null, "What ", h("b", null, said(call.tool_name)), " did is taken back. The undo is a call of its own, and it is refused where the state has changed since."),
+      says: h("p", null, "What ", h("b", null, said(call.tool_name)), " did is undone. The undo is a call of its own, and it is refused where the state has changed since."),
       run: async () => {
         const done = await post(`${at}/undo`);
         toast(done.success ? "Undone." : visible(done.error ?? "Not undone."), done.success ? "good" : "bad");
@@ -109,9 +109,9 @@ export function view(params) {
     const one = call.value;
     if (!one) return null;
     return [
-      one.undo_of ? h("p", null, "Takes back ", h("a", { href: link("call", one.undo_of) }, "call ", shortId(one.undo_of)), ".") : null,
+      one.undo_of ? h("p", null, "Undoes ", h("a", { href: link("call", one.undo_of) }, "call ", shortId(one.undo_of)), ".") : null,
       one.parent_id ? h("p", null, "Made by ", h("a", { href: link("call", one.parent_id) }, "call ", shortId(one.parent_id)), ".") : null,
-      h("h3", null, "Arguments"), one.tool_params === null ? h("p", { class: "faint" }, "Forgotten, or never usable.") : block(one.tool_params, "Arguments"),
+      h("h3", null, "Arguments"), one.tool_params === null ? h("p", { class: "faint" }, "Deleted, or never usable.") : block(one.tool_params, "Arguments"),
       one.error ? [h("h3", null, "Error"), h("p", { class: "notice bad" }, said(one.error))] : null,
       one.result === null || one.result === undefined ? null : [h("h3", null, "Result"), block(one.result, "Result")],
     ];

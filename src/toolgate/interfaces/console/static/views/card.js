@@ -23,7 +23,7 @@ function section(title, content, kind = "") {
 /** What is suspicious anywhere in the question. @param {string[]} found */
 function warnings(found) {
   if (!found.length) return null;
-  return h("div", { class: "notice bad", role: "note" }, h("strong", null, "Look closely: "), "something hides, moves or imitates.",
+  return h("div", { class: "notice bad", role: "note" }, h("strong", null, "Look closely: "), "some characters are hidden, move text or imitate others.",
     h("ul", null, found.map((one) => h("li", null, one))));
 }
 
@@ -211,7 +211,7 @@ function footer(id, held, review, around) {
   let aimed = "approve";
   // Whoever has changed the arguments must not approve the old ones by habit.
   const lacks = () => (review.isEdited.value
-    ? [{ step: "no", says: "Your changes are approved above; throw them away to approve what was asked." }]
+    ? [{ step: "no", says: "Your changes are approved above; discard them to approve what was asked." }]
     : missing(card(), review));
   const refusal = () => (card().requires_reason && !review.reason.value.trim() ? "Rejecting this tool needs a reason." : "");
   const can = () => obstacles(card()).length === 0 && !review.isBusy.value;

@@ -237,10 +237,10 @@ export function view() {
       h("div", { class: "welcome", hidden: () => !isEmpty.value || !hasAgent.value }, empty("Talk to the agent",
         "It works with this project's tools. What needs a person waits in the inbox, and appears here with its state.",
         h("p", null, h("button", { onclick: () => { words.value = "What can you do?"; send(); } }, "What can you do?")))),
-      h("div", { class: "welcome", hidden: () => hasAgent.value }, empty("No agent lives on this server", "Agents elsewhere reach the same tools over HTTP. To have one here, start the server with an agent:",
+      h("div", { class: "welcome", hidden: () => hasAgent.value }, empty("No agent is configured on this server", "Other agents use the same tools over HTTP. To run one here, start the server with:",
         h("pre", null, "TOOLGATE_AGENT=true toolgate serve"))),
       thread,
-      h("p", { class: "working", role: "status" }, () => (running.value === "waiting" ? `Waits for ${waitingFor.value.length > 1 ? `${waitingFor.value.length} calls` : "a call"}…` : running.value ? "Works on it…" : ""),
+      h("p", { class: "working", role: "status" }, () => (running.value === "waiting" ? `Waits for ${waitingFor.value.length > 1 ? `${waitingFor.value.length} calls` : "a call"}…` : running.value ? "Working…" : ""),
         h("button", { class: "quiet small", hidden: () => !running.value || !keeps.value, onclick: cancel }, "Cancel")),
       h("form", { class: "compose", hidden: () => !hasAgent.value, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); send(); } },
         words, h("button", { class: "primary", disabled: () => isSending.value || !may("ask") }, "Send"))));

@@ -147,7 +147,7 @@ function together(verb) {
   const every = chosen.peek();
   const why = whyNotTogether(every);
   if (why || !every.length) {
-    toast(why || "Choose questions first, with x.");
+    toast(why || "Select questions first, with x.");
     return;
   }
   const word = verb === "approve" ? "Approve" : "Reject";
@@ -180,7 +180,7 @@ function bindKeys() {
   bind([
     { key: "j", does: "Next question", run: () => move(1) },
     { key: "k", does: "Previous question", run: () => move(-1) },
-    { key: "x", does: "Choose the question, to answer several together", run: () => {
+    { key: "x", does: "Select the question, to answer several together", run: () => {
       const row = current.peek();
       if (row?.card.status === "pending") mark(row.key);
     } },
@@ -194,7 +194,7 @@ function bindKeys() {
       if (shown && canUndo(shown)) undo(shown);
       else toast("Nothing to undo: the question must be approved, its call done, and its effect undoable.");
     } },
-    { key: "Escape", does: "Choose nothing; back to the list", run: () => {
+    { key: "Escape", does: "Clear the selection; back to the list", run: () => {
       if (marked.peek().size) marked.value = new Set();
       else if (!isWide()) go("inbox");
     } },
@@ -250,7 +250,7 @@ export function view() {
         h("span", null, () => `${chosen.value.length} chosen`), h("span", { class: "grow" }),
         h("button", { class: "primary", onclick: () => together("approve") }, "Approve…"),
         h("button", { class: "danger", onclick: () => together("reject") }, "Reject…"),
-        h("button", { class: "quiet", "aria-label": "Choose nothing", onclick: () => { marked.value = new Set(); } }, "✕"))),
+        h("button", { class: "quiet", "aria-label": "Clear selection", onclick: () => { marked.value = new Set(); } }, "✕"))),
     h("div", { class: "looked" },
       h("a", { class: "back", href: link("inbox") }, "← All questions"),
       () => {

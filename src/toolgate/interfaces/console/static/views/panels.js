@@ -162,7 +162,7 @@ function edit(id, review, around) {
     },
     h("div", { class: "actions" },
       h("button", { class: "primary", ...presses(() => seenOf(id)), disabled: () => isSame() || review.isBusy.value || missing(now(id), review).length > 0 }, "Approve with these arguments"),
-      h("button", { type: "button", class: "quiet", onclick: reset }, "Throw away")));
+      h("button", { type: "button", class: "quiet", onclick: reset }, "Discard")));
 }
 
 /** Answer the agent instead of running the call. @param {string} id @param {Review} review @param {Around} around */
@@ -222,7 +222,7 @@ function remember(id, review, around) {
     if (missing(now(id), review).length) return;
     if (await answer(now(id), "approve", { reason: review.reason.peek().trim() || null, remember: wanted() })) around.next();
   },
-    h("div", { class: "two" }, field("remember-uses", "At most so many times", uses), field("remember-seconds", "For", seconds)),
+    h("div", { class: "two" }, field("remember-uses", "At most this many times", uses), field("remember-seconds", "For", seconds)),
     rows.length ? h("fieldset", null, h("legend", null, "For which arguments"), rows.map((row) => row.node)) : null,
     h("p", { class: "notice", role: "status", hidden: () => !found.value }, () => found.value),
     () => (examples.value.length ? h("ul", { class: "examples" }, examples.value.slice(0, 5).map((one) => h("li", null, h("code", null, visible(one))))) : null),
@@ -245,14 +245,14 @@ function escalate(id, review) {
   return form("Ask others too", () => change(id, review, "escalate", () => ({
     roles: roles.value.split(",").map((one) => one.trim()).filter(Boolean),
   }), "Others are asked too."),
-    field("escalate-roles", "Roles, with commas", roles, "Whoever has one of these roles may decide as well."),
+    field("escalate-roles", "Roles, separated by commas", roles, "Whoever has one of these roles may decide as well."),
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Escalate")));
 }
 
 /** @param {string} id @param {Review} review */
 function extend(id, review) {
   const seconds = h("select", null, SPANS.map(([value, label]) => h("option", { value }, label)));
-  return form("Give it more time", () => change(id, review, "extend", () => ({ seconds: Number(seconds.value) }), "There is more time."),
+  return form("Extend the time", () => change(id, review, "extend", () => ({ seconds: Number(seconds.value) }), "The time was extended."),
     field("extend-seconds", "From now", seconds), h("p", { class: "faint" }, "It now expires at ", time(now(id).expires_at), "."),
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Extend")));
 }
@@ -260,7 +260,7 @@ function extend(id, review) {
 /** @param {string} id @param {Review} review */
 function comment(id, review) {
   const text = h("textarea", { rows: 3, required: true, maxlength: 4000 });
-  return form("Put words beside it", () => change(id, review, "comment", () => ({ text: text.value }), "Your comment is beside the question."),
+  return form("Discuss it", () => change(id, review, "comment", () => ({ text: text.value }), "Your comment was added."),
     field("comment-text", "Comment", text, "Everybody who can see the question reads it; the agent does not."),
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Comment")));
 }

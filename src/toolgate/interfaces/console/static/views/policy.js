@@ -40,7 +40,7 @@ function inForce(source) {
             h("ul", { class: "plain-list" }, one.rules.map((rule) => h("li", null, h("b", null, said(rule.rule)), " ", h("span", { class: "faint" }, said(rule.where)))),
               one.rates.map((rate) => h("li", null, visible(`${rate.limit} in ${rate.window_s} s per ${rate.per}`)))))))))))),
     () => files.value.map((file) => section(base(file.name), h("p", { class: "soft" }, said(file.name), ` · layer ${file.layer}`, file.is_masked ? " · something in it is hidden" : ""), numbered(file.text))),
-    () => (source() && !files.value.length ? h("p", { class: "notice" }, "This server's policy comes from no file: every tool goes by its own definition and risk.") : null));
+    () => (source() && !files.value.length ? h("p", { class: "notice" }, "This server's policy comes from no file: every tool follows its own definition and risk.") : null));
 }
 
 /** A text with the numbers of its lines. @param {string} text */
@@ -93,7 +93,7 @@ function explaining(source) {
       h("p", { class: "verdict-line" }, word(one.verdict), " ", said(one.decided_by)),
       facts([["Level", one.level], ["Risk", one.risk], ["Confidence", one.confidence === null ? null : String(one.confidence)],
         ["Asked", one.approval ? `${one.approval.who}, within ${one.approval.timeout_s} s` : null], ["Policy", shortId(one.policy_revision)]]),
-      one.rules.length ? [h("h3", null, "Rules that spoke"), h("ul", { class: "plain-list" }, one.rules.map((/** @type {any} */ rule) =>
+      one.rules.length ? [h("h3", null, "Rules that applied"), h("ul", { class: "plain-list" }, one.rules.map((/** @type {any} */ rule) =>
         h("li", null, word(rule.says), " ", h("b", null, said(rule.rule)), " ", said(rule.reason), " ", h("span", { class: "faint" }, said(rule.where)))))] : null,
       one.rates.length ? [h("h3", null, "Limits"), h("ul", { class: "plain-list" }, one.rates.map((/** @type {any} */ rate) => h("li", null, visible(`${rate.limit} in ${rate.window_s} s per ${rate.per} (${rate.section})`))))] : null,
       one.silent.length ? h("p", { class: "faint" }, "Silent: ", said(one.silent.join(", "))) : null,
@@ -101,7 +101,7 @@ function explaining(source) {
     ];
   }
   return h("div", { class: "columns even" },
-    section("A call nobody makes", h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); ask(); } },
+    section("A test call", h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); ask(); } },
       h("div", { class: "field" }, h("label", { for: "explain-tool" }, "Tool"), tool, () => h("datalist", { id: "explain-tools" }, names.value.map((name) => h("option", { value: name })))),
       h("div", { class: "field" }, h("label", { for: "explain-params" }, "Arguments (JSON)"), params),
       h("div", { class: "pair" },
@@ -174,7 +174,7 @@ function trying(source) {
         outcome.value = sum;
         after = part.next;
       } while (after);
-      announce(outcome.peek()?.problems.length ? "The text is no policy" : `${outcome.peek()?.changed} of ${outcome.peek()?.calls} calls would be decided otherwise`);
+      announce(outcome.peek()?.problems.length ? "The text is not a valid policy" : `${outcome.peek()?.changed} of ${outcome.peek()?.calls} calls would be decided differently`);
     } catch (error) {
       if (mine === turn) problem.value = wordsOf(error);
     }
@@ -190,11 +190,11 @@ function trying(source) {
   function result() {
     const one = outcome.value;
     if (!one) return h("p", { class: "faint" }, isBusy.value ? "Reading the text…" : "Recorded calls are judged again under your text; nothing is asked, run or changed. Rates and budgets are not replayed.");
-    if (one.problems.length) return h("div", { class: "notice bad" }, h("p", null, h("b", null, "This text is no policy:")),
+    if (one.problems.length) return h("div", { class: "notice bad" }, h("p", null, h("b", null, "This text is not a valid policy:")),
       h("ul", { class: "plain-list" }, one.problems.map((each) => h("li", null, h("code", null, `${base(each.file)}:${each.line}`), " ", said(each.path), ": ", said(each.message)))));
     const skipped = Object.entries(one.skipped);
     return [
-      h("p", { class: "big" }, h("b", null, one.changed.toLocaleString()), ` of ${one.calls.toLocaleString()} calls would be decided otherwise`),
+      h("p", { class: "big" }, h("b", null, one.changed.toLocaleString()), ` of ${one.calls.toLocaleString()} calls would be decided differently`),
       h("p", { class: "faint" }, one.reached ? `${one.isOver ? "Back to" : "So far back to"} ${localTime(one.reached)}` : "There were no calls in this time.",
         skipped.length ? ` · not judged: ${skipped.map(([why, count]) => `${count} ${why.replaceAll("_", " ")}`).join(", ")}` : ""),
       one.changes.length ? h("details", null, h("summary", null, `${one.changes.length} changed ${one.changes.length === 1 ? "key" : "keys"}`),
@@ -204,7 +204,7 @@ function trying(source) {
     ];
   }
   return h("div", { class: "columns even" },
-    section("Another text", h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); start(); } },
+    section("Changed text", h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); start(); } },
       () => files.value.map((file, at) => h("div", { class: "field" }, h("label", { for: `try-${at}`, title: visible(file.name) }, base(file.name)),
         file.is_masked ? h("p", { class: "notice warn" }, "Something in this file is hidden from you, so it cannot be tried from here.") : textArea(`try-${at}`, file, drafts))),
       h("div", { class: "pair" },
@@ -233,7 +233,7 @@ export function view() {
   /** @param {string} name @param {Node} content */
   const pane = (name, content) => h("div", { hidden: () => tab.value !== name }, content);
   return h("div", { class: "page" },
-    heading("Policy", () => (source() ? ["Revision ", shortId(source()?.revision ?? ""), ". Where no rule speaks: ", h("b", null, (source()?.default ?? "").replace("_", " ")), "."] : "Looking…")),
+    heading("Policy", () => (source() ? ["Revision ", shortId(source()?.revision ?? ""), ". Where no rule applies: ", h("b", null, (source()?.default ?? "").replace("_", " ")), "."] : "Looking…")),
     h("nav", { class: "subnav", "aria-label": "Policy" }, TABS.map(([name, label]) => h("a", { href: name ? link("policy", name) : link("policy"), "aria-current": () => (tab.value === name ? "page" : null) }, label))),
     trouble(() => problem.value, refresh),
     pane("", inForce(source)), pane("explain", explaining(source)), pane("try", trying(source)));

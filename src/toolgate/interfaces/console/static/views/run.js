@@ -135,7 +135,7 @@ function undoRun(id, after) {
   const stuck = () => (steps.value ?? []).some((one) => one.step === "failed");
   const dialog = h("dialog", { class: "sheet wide", "aria-labelledby": "undo-title" },
     h("h2", { id: "undo-title" }, () => (isDone.value ? "What was undone" : "Undo this run?")),
-    h("p", { hidden: () => isDone.value }, "Effects are taken back in this order, the last one first. Nothing has been changed yet."),
+    h("p", { hidden: () => isDone.value }, "Effects are undone in this order, the last one first. Nothing has been changed yet."),
     h("p", { class: "notice bad", role: "alert", hidden: () => !problem.value }, () => problem.value),
     () => (steps.value ? (steps.value.length ? stepList(steps.value) : h("p", null, "No call of this run did anything.")) : problem.value ? null : h("p", { class: "faint" }, "Looking…")),
     h("div", { class: "tick", hidden: () => isDone.value || !(stuck() || skip.checked) }, skip,
