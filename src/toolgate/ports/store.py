@@ -73,10 +73,12 @@ class Question(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The end of a project's chain: the number and the hash of its last event."""
+    """The ends of a project's chain: the number and the hash of its last event, and of the last that was removed."""
 
     seq: int
     hash: bytes
+    base_seq: int
+    base_hash: bytes
 
 
 class UndoRecords(Protocol):
@@ -155,7 +157,10 @@ class Store(Cursors, Protocol):
     ) -> list[Event]: ...
 
     async def head(self, project: str) -> Head:
-        """Return where a project's chain ends; before its first event, number 0 and the chain's beginning."""
+        """Return where a project's chain ends and where its kept events begin.
+
+        Before the first event, and where none was removed, that is number 0 and the hash chains begin with.
+        """
         ...
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:

@@ -313,10 +313,11 @@ class MemoryStore:
         with self._lock:
             chain = self._chains.get(project)
             if chain is None:
-                return Head(0, genesis(project))
+                return Head(0, genesis(project), 0, genesis(project))
             if chain.waiting:
                 chain.seal()
-            return Head(chain.seq, chain.last)
+            oldest = chain.links[0]  # a chain is made with its first event
+            return Head(chain.seq, chain.last, oldest[0] - 1, oldest[6])
 
     async def open_cursor(self, project: str, sink: str | None) -> Cursor:
         with self._lock:

@@ -19,6 +19,7 @@ from toolgate.adapters.sql.rows import (
     call_of,
     event_of,
     grant_of,
+    head_of,
     question_of,
     undo_of,
     uuid_hex,
@@ -26,7 +27,7 @@ from toolgate.adapters.sql.rows import (
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Mode
-from toolgate.kernel.event import Event, genesis
+from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
@@ -150,9 +151,8 @@ class Reader:
         return [event_of(row) for row in await self._link.fetch(sql, *where.values, projects=[project])]
 
     async def head(self, project: str) -> Head:
-        sql = "SELECT seq, hash FROM chain_heads WHERE project_id=$1"
-        found = await self._link.fetch(sql, project, projects=[project])
-        return Head(*found[0]) if found else Head(0, genesis(project))
+        sql = "SELECT seq, hash, base_seq, base_hash FROM chain_heads WHERE project_id=$1"
+        return head_of(project, await self._link.fetch(sql, project, projects=[project]))
 
     async def due(self, now: datetime, limit: int) -> tuple[Due, Mode]:
         """What has come due, after expired undo records were freed; and the mode."""

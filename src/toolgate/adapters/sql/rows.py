@@ -18,12 +18,12 @@ from toolgate.adapters.sealing import Sealer
 from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
-from toolgate.kernel.event import Event
+from toolgate.kernel.event import Event, genesis
 from toolgate.kernel.grant import Grant, Use
 from toolgate.kernel.record import build
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.kernel.undo import UndoRecord, UndoState
-from toolgate.ports.store import Question
+from toolgate.ports.store import Head, Question
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _dumps, _loads = orjson.dumps, orjson.loads
@@ -361,6 +361,13 @@ def event_of(row: Sequence[Any]) -> Event:
     """The event of a row selected as EVENT_COLUMNS."""
     project, seq, name, at, *rest = row
     return Event(project, seq, name, _time(at), *rest)
+
+
+def head_of(project: str, found: Sequence[Sequence[Any]]) -> Head:
+    """The ends of a project's chain, of its row selected as seq, hash, base_seq, base_hash, if there is one."""
+    first = genesis(project)
+    seq, hash, base_seq, base_hash = found[0] if found else (0, first, 0, first)
+    return Head(seq, hash, base_seq, base_hash if base_seq else first)
 
 
 GRANT_COLUMNS = (

@@ -19,6 +19,7 @@ from toolgate.adapters.sql.rows import (
     call_of,
     event_of,
     grant_of,
+    head_of,
     moment,
     question_of,
     time_of,
@@ -28,7 +29,7 @@ from toolgate.adapters.sql.rows import (
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.event import Event, genesis
+from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
@@ -154,8 +155,8 @@ class Reader:
         return [event_of(row) for row in found]
 
     def head(self, project: str) -> Head:
-        found = self._all("SELECT seq, hash FROM chain_heads WHERE project_id=?", (project,))
-        return Head(*found[0]) if found else Head(0, genesis(project))
+        found = self._all("SELECT seq, hash, base_seq, base_hash FROM chain_heads WHERE project_id=?", (project,))
+        return head_of(project, found)
 
     def due(self, now: datetime, limit: int) -> Due:
         found = self._all(f"{_CALL} WHERE due_at<=? ORDER BY due_at LIMIT ?", (moment(now), limit))

@@ -55,7 +55,10 @@ class Chains:
         return await self.status(gate, project)
 
     async def _check(self, gate: Gate, project: str, known: Checked) -> Checked:
-        if known.hash is not None:
+        head = await gate.host.head(project)
+        if known.hash is None or known.seq < head.base_seq:  # what was checked before is removed by now
+            known = replace(known, seq=head.base_seq, hash=head.base_hash)
+        elif known.seq > head.base_seq:
             mark = await gate.events(project=project, after=known.seq - 1, limit=1)
             if not mark:
                 return replace(known, problem=f"Event {known.seq} was checked here before and is no longer there.")
@@ -77,9 +80,9 @@ class Chains:
 def _piece(known: Checked, events: list[Event]) -> Checked:
     """Check events one after the other, so that the last good one is known."""
     for event in events:
-        after = None if known.hash is None else (known.seq, known.hash)
+        assert known.hash is not None
         try:
-            verify([event], after=after)
+            verify([event], after=(known.seq, known.hash))
         except ChainError as error:
             return replace(known, problem=str(error))
         known = replace(known, seq=event.seq, hash=event.hash)

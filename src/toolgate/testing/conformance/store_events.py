@@ -43,11 +43,12 @@ class EventLaws:
         assert verify(page, after=(4, events[3].hash)) == 2
 
     async def test_the_head_is_the_last_event_and_at_first_the_beginning(self, store: Store) -> None:
-        assert await store.head(PROJECT) == (0, genesis(PROJECT))
+        first = genesis(PROJECT)
+        assert await store.head(PROJECT) == (0, first, 0, first)
         await commit(store, Change(project=PROJECT, at=NOON, events=(a_fact(), a_fact())))
         await commit(store, Change(project="other", at=NOON, events=(a_fact(),)))
         last = (await store.events(PROJECT))[-1]
-        assert await store.head(PROJECT) == (2, last.hash)
+        assert await store.head(PROJECT) == (2, last.hash, 0, first)
 
     async def test_each_project_has_its_own_sequence(self, store: Store) -> None:
         await commit(store, Change(project="one", at=NOON, events=(a_fact(), a_fact())))

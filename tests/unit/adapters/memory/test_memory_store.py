@@ -187,3 +187,12 @@ async def test_events_are_found_from_either_end() -> None:
         assert [event.seq for event in await store.events(PROJECT, after=after, limit=3)] == [
             seq for seq in range(after + 1, after + 4) if seq <= 10
         ]
+
+
+async def test_the_head_says_where_the_kept_events_begin() -> None:
+    store = MemoryStore(retain=1)
+    for number in range(10):
+        await commit(store, insert(a_call(f"c{number}"), events=(a_fact(f"c{number}"),)))
+    head, oldest = await store.head(PROJECT), (await store.events(PROJECT))[0]
+    assert (head.seq, head.base_seq, head.base_hash) == (10, oldest.seq - 1, oldest.prev)
+    assert oldest.seq > 1

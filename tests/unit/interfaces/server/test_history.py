@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
 
+from toolgate.adapters.sqlite.upkeep import remove_events_before
 from toolgate.interfaces.server import chains, timelines
 from toolgate.kernel.event import EVENTS
 from toolgate.testing.patience import PATIENCE_S
@@ -149,6 +150,22 @@ async def test_the_chain_is_checked_piece_by_piece(house: House, monkeypatch: py
     assert last["head_hash"] == (await house.gate.events(project="demo", after=8))[0].hash.hex()
     again = (await ann.post(f"{P}/audit/verify", json={"restart": True})).json()
     assert (again["verified"], again["is_whole"]) == (4, False)
+
+
+async def test_a_chain_whose_old_events_were_removed_is_whole_from_there_on(tmp_path: Path) -> None:
+    file = tmp_path / "kept.db"
+    async with open_house(f"sqlite:///{file}") as house:
+        ann = house.client("ann")
+        await ann.post(f"{P}/tools/execute", json=execute("add", {"left": 1, "right": 1}))
+        assert (await ann.post(f"{P}/audit/verify")).json()["verified"] == 3
+        await ann.post(f"{P}/tools/execute", json=execute("add", {"left": 2, "right": 1}))
+        cut = (await house.gate.events(project="demo", after=3, limit=1))[0].at
+        assert remove_events_before(file, cut) == 3
+        for restart in (False, True):
+            checked = (await ann.post(f"{P}/audit/verify", json={"restart": restart})).json()
+            assert (checked["verified"], checked["is_whole"], checked["problem"]) == (6, True, None)
+        head = await house.gate.host.head("demo")
+        assert (head.seq, head.base_seq) == (6, 3)
 
 
 async def test_a_chain_that_was_tampered_with_is_noticed(tmp_path: Path) -> None:
