@@ -106,7 +106,7 @@ async def has_told_all(gate: toolgate.Gate) -> bool:
 async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     release = threading.Event()
 
-    @toolgate.tool(timeout_seconds=0.05)
+    @toolgate.tool(timeout_seconds=0.5)
     def stuck() -> None:
         release.wait(PATIENCE_S)
 

@@ -151,7 +151,7 @@ async def test_a_slow_handler_is_stopped_in_time() -> None:
 
     tools = [
         ToolDefinition("slow", {}, slow, timeout_seconds=0.05),
-        ToolDefinition("stuck", {}, stuck, timeout_seconds=0.05),
+        ToolDefinition("stuck", {}, stuck, timeout_seconds=0.5),
     ]
     executor = ToolExecutor(tools)
     with pytest.raises(ToolTimeoutError):
