@@ -46,7 +46,7 @@ def test_a_handler_that_never_returns_does_not_keep_a_program_from_ending() -> N
         """
         import threading, toolgate
 
-        @toolgate.tool(timeout_seconds=0.1)
+        @toolgate.tool(timeout_seconds=0.5)
         def stuck() -> None:
             threading.Event().wait()
 
