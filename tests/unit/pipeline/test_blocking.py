@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,6 +25,7 @@ from toolgate.interfaces.client import remote as client_remote
 from toolgate.interfaces.client import sync as client_sync
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.blocking import Blocking, waited
+from toolgate.testing.patience import PATIENCE_S
 
 
 class Target:
@@ -29,9 +33,15 @@ class Target:
         """Return twice as much."""
         return 2 * number
 
+    async def wait(self, begun: threading.Event) -> None:
+        """Wait for what never comes."""
+        begun.set()
+        await asyncio.Event().wait()
+
 
 class Face(Blocking):
     double = waited(Target.double)
+    wait = waited(Target.wait)
 
 
 def test_a_method_is_the_async_one_waited_for() -> None:
@@ -41,6 +51,17 @@ def test_a_method_is_the_async_one_waited_for() -> None:
     background.close()
     with pytest.raises(GateClosedError, match="closed; open a new one"):
         face.double(1)
+
+
+def test_whoever_waits_while_it_is_closed_is_told() -> None:
+    background, begun = Background("test"), threading.Event()
+    face = Face(Target(), background)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(face.wait, begun)
+        assert begun.wait(PATIENCE_S)
+        background.close()
+        with pytest.raises(GateClosedError):
+            waiting.result(PATIENCE_S)
 
 
 def test_one_that_is_closed_at_that_very_moment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
