@@ -18,7 +18,7 @@ demo: bootstrap-demo ## watch an agent ask, decide in the browser, undo and veri
 test: check ## everything that must hold before a commit: check, tests, coverage
 	@$(PYTHON) tools/components.py
 	@$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 3 --dist worksteal
+	$(BIN)/coverage run -m pytest -n 4 --dist worksteal
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage json --quiet
 	$(BIN)/python tools/check_coverage.py coverage.json $$($(PYTHON) tools/components.py --missing)
