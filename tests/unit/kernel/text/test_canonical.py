@@ -287,4 +287,4 @@ def test_what_is_met_many_times_costs_no_more_than_it_may() -> None:
     for _ in range(40):
         shared = [shared, shared]
     with pytest.raises(ToolInputError, match=r"bytes|nested"):
-        read_arguments({"a": shared})
+        read_arguments({"a": shared}, limits=Limits(max_bytes=20_000))
