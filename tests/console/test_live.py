@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 from playwright.async_api import Browser, Route, expect
@@ -15,6 +16,14 @@ async def test_two_approvers_race_and_the_second_is_told_who_was_first(scene: Sc
     for page in (ann, bob):
         await expect(page.locator("#approve")).to_be_enabled()
     scene.tolerated = ("409",)
+    both = asyncio.Barrier(2)
+
+    async def together(route: Route) -> None:
+        await both.wait()  # neither page hears of the other's answer before its own is on its way
+        await route.continue_()
+
+    for page in (ann, bob):
+        await page.route(re.compile(r"/(approve|reject)$"), together)
     await asyncio.gather(ann.locator("#approve").click(), bob.locator("#reject").click())
     decided = await scene.call(asked, until=["completed", "rejected"])
     approval = await scene.approval(asked)
