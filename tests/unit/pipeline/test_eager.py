@@ -25,6 +25,7 @@ way = STARTS[0]
 def _each_way(request: pytest.FixtureRequest) -> None:
     global way
     way = request.param
+    vars(eager._slot).pop("spare", None)  # another test's, maybe of a loop that is closed
 
 
 def start(coroutine: Coroutine[Any, Any, Any]) -> Any:
