@@ -255,14 +255,18 @@ def _is_told_by_schema(mark: object) -> bool:
 
 
 def _binder(converters: dict[str, Any]) -> Bind:
-    from pydantic import ConfigDict, TypeAdapter
-    from typing_extensions import TypedDict
+    from pydantic import TypeAdapter
 
-    # In JSON mode: what arrives is JSON, and strict types take less of it in Python mode. All at once: a validator for
-    # each would be entered as often as there are parameters.
-    typed = TypedDict("typed", converters, total=False)  # type: ignore[misc]  # made from what the function says
-    typed.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]  # plain ones come as they are
-    bind: Bind = TypeAdapter(typed).validator.validate_json
+    # In JSON mode: what arrives is JSON, and strict types take less of it in Python mode. One for each parameter: as
+    # fields of one model, an alias or a default in `Field(...)` would count, which the schema does not know.
+    adapters = {name: TypeAdapter(annotation) for name, annotation in converters.items()}
+
+    def bind(encoded: bytes) -> dict[str, Any]:
+        return {
+            name: adapters[name].validate_json(orjson.dumps(value)) if name in adapters else value
+            for name, value in orjson.loads(encoded).items()
+        }
+
     return bind
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict  # Pydantic asks for this one before Python 3.12
 
+import toolgate
 from toolgate.errors import DefinitionError
 from toolgate.kernel.context import Context
 from toolgate.kernel.input import ToolInput
@@ -602,3 +603,16 @@ def test_the_handler_lives_where_its_function_lives() -> None:
 
 def doubled_elsewhere(number: int) -> int:
     return 2 * number
+
+
+@pytest.mark.filterwarnings("ignore:The 'alias' attribute")
+async def test_an_alias_or_a_default_within_a_type_changes_no_parameter() -> None:
+    @toolgate.tool(effects="read")
+    async def when(
+        day: Annotated[date, Field(alias="other")],
+        until: Annotated[date, Field(default=date(2026, 1, 1))] = date(2026, 1, 2),
+    ) -> str:
+        return f"{type(day).__name__} {until}"
+
+    async with toolgate.open("memory://", tools=[when]) as gate:
+        assert (await gate.call("when", {"day": "2026-01-01"})).data == "date 2026-01-02"
