@@ -10,6 +10,7 @@ LONG = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8" * 3
 HEX = "0a1b2c3d4e5f6789" * 4
 
 KEYS = """
+authorization_model auth_model token_symbol secretary passenger cookie_jar authorization_decision
 author authors author_id authored_by authority authorities authentic max_tokens tokens token_count tokenCount
 token_type tokenizer tokenizers_parallelism TOKENIZERS_PARALLELISM prompt_tokens completion_tokens num_tokens
 token_limit tokens_used total_tokens next_page_token nextPageToken pageToken NextToken continuation_token
@@ -30,6 +31,19 @@ storage_key user_id request_id username user email path
 """.split()
 
 TEXTS = r"""
+enter your password twice, then press OK
+host db, password policy, user guide
+Email, password confirmation, and name
+user ann, password reset, host db
+use apikey header
+the api key rotation is due
+api key v2 is out
+primary key user_id1 and foreign key order_id2
+unexpected token "foo" in json
+authorization_model: rbac
+tokenizer: cl100k_base
+author: Jane Doe
+password "max_tokens": 4096
 Please reset your password: visit https://example.com/reset to continue.
 the token expired
 Your password must be at least 12 characters.

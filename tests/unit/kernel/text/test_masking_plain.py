@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.unit.kernel.text import test_masking_ordinary as ordinary
 from tests.unit.kernel.text import test_masking_secrets as secret
 
-from toolgate.kernel.text.masking import MASK, Masker, keys
-from toolgate.kernel.text.masking.plain import DEEPEST, MARKS, is_plain
-from toolgate.kernel.text.masking.shapes import STEMS
+from toolgate.kernel.text.masking import MASK, Masker, _Walk, commands, keys
+from toolgate.kernel.text.masking.places import find_places
+from toolgate.kernel.text.masking.plain import DEEPEST, is_plain, is_plain_json
 
 WORDS = (
     "please leave the parcel with my neighbour at number 14 Mill Lane ann@example.com 12.50 EUR ORD-2026-0042 "
@@ -25,7 +25,7 @@ closely = Masker()
 
 
 def looked_at_closely(value: Any) -> Any:
-    return closely._any(value, 0, {})
+    return closely._any(value, 0, _Walk())
 
 
 def test_what_is_plain_is_left_as_it_is() -> None:
@@ -53,11 +53,29 @@ def test_any_value_is_masked_alike(value: Any) -> None:
     assert Masker()([value]) == looked_at_closely([value])
 
 
-def test_every_word_that_names_a_secret_has_a_mark() -> None:
+def test_every_word_that_names_a_secret_is_a_place_to_start_from() -> None:
     words = [*keys._SECRET_WORDS, *keys._TOKEN_WORDS, *keys._WEAK_WORDS, "pass", "pin", "key", "code", "tokens"]
     words += [" ".join(pair) for pair in keys._PAIRS]
-    assert [word for word in words if word.isascii() and not any(mark in word for mark in MARKS)] == []
-    assert [stem for stem in STEMS if stem.isascii() and stem not in MARKS] == []
+    words += [form(word) for word in words for form in (str.upper, str.title)]
+    assert [word for word in words if not find_places(word)] == []
+
+
+def test_every_command_that_takes_a_secret_is_a_place_to_start_from_in_a_list() -> None:
+    named = {*commands._ATTACHED, *(name for names in commands._SHORT_FLAGS.values() for name in names)}
+    assert [name for name in named if is_plain_json(orjson.dumps([name, "-p"]))] == []
+    for argv in (["http", "-u", "ann:hunter22"], ["bcp", "-P", "hunter22"], ["mysql", "-phunter22"]):
+        assert "hunter22" not in str(Masker()({"argv": argv, "x": "y z"}))
+
+
+@given(st.text(st.sampled_from("aé😀\ud800K\u212apasswordtoken=: x1"), max_size=60), st.sampled_from(["", "é", "😀\n"]))
+def test_places_are_counted_in_characters(text: str, before: str) -> None:
+    low = text.replace("\u212a", "k").lower()
+    found = {start for _, start, _ in find_places(before + text)}
+    for word in ("password", "token"):
+        at = low.find(word)
+        assert at < 0 or at + len(before) in found or word == "password"  # known by its first letters
+    for _, start, stop in find_places(before + text):
+        assert 0 <= start < stop <= len(before + text)
 
 
 def test_a_copy_shares_nothing_with_the_value() -> None:

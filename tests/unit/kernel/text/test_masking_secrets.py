@@ -38,6 +38,14 @@ oauth_token_secret consumerSecret consumer_key
 
 # One text on each line; § stands for the secret.
 TEXTS = r"""
+user ann, password §, host db
+user=ann password § port 5432
+log in as user ann and password §
+apikey §
+api key § is in use
+TOKEN=$(gh auth token); Access token: §
+pin: 13, otp=§
+auth: {enabled: false}; "credentials": {"user": "bob", "value": "§"}
 password=§
 password=[§ and more
 PASSWORD: §

@@ -1,4 +1,4 @@
-"""Hide private keys between `BEGIN` and `END`, and what is there of one that was cut off.
+"""Find private keys between `BEGIN` and `END`, and what is there of one that was cut off.
 
 Written out rather than as one pattern: Pythons before 3.11.5 match a possessive group with a look-ahead in it wrongly.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import MASK, is_placeholder
+from toolgate.kernel.text.masking.keys import is_placeholder
 
 _PEM: Final = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_SPACE: Final = lazy_pattern(r"(?:\s++|\\++[nr])*")
@@ -19,10 +19,9 @@ _PEM_CUT: Final = lazy_pattern(
 )
 
 
-def mask_key_blocks(text: str) -> str:
-    """Replace every private key block, also one that was cut off; one without a key in it stays."""
-    parts: list[str] = []
-    done = 0
+def key_block_spans(text: str) -> list[tuple[int, int]]:
+    """Return where private keys lie, also ones that were cut off; a block without a key in it is none."""
+    spans = []
     for head in _PEM.finditer(text):
         begin = _PEM_SPACE.match(text, head.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
         stop = text.find("-----", begin)
@@ -35,6 +34,5 @@ def mask_key_blocks(text: str) -> str:
             if cut is None:
                 continue
             stop = cut.end()
-        parts += (text[done:begin], MASK)
-        done = stop
-    return "".join((*parts, text[done:]))
+        spans.append((begin, stop))
+    return spans

@@ -102,7 +102,9 @@ _ABOUT: Final = _set(
     "suffix probs logprobs logprob bias position positions offset offsets samesite secure httponly lax maxage fd "
     "encryption hashing formatter lexer filter stream iterator constructor normalize func compound terminator "
     "classes exception warning view views serializer widget dialog button screen component hook adapter interface "
-    "protocol repository bean converter processor mgr end start variants idx kinds stack buffer queue sock socket"
+    "protocol repository bean converter processor mgr end start variants idx kinds stack buffer queue sock socket "
+    "model models matrix decision decisions result results outcome symbol supply balance decimals standard match "
+    "matches mismatch jar last"
 )
 _AUTH_ABOUT: Final = _set("sock user users client clients roles check checks needed failed ok success")
 # Before `token`, these make it a cursor or a unit of text.
@@ -231,8 +233,15 @@ _PLACEHOLDER: Final = lazy_pattern(
 )
 
 
+def _is_bare_word(value: str) -> bool:
+    """Whether a value is letters and digits alone, none of them standing for others: most secrets are."""
+    return value.isalnum() and "xxx" not in value and "XXX" not in value
+
+
 def is_placeholder(value: str) -> bool:
     """Say whether a value stands for a secret without being one: `${TOKEN}`, `<password>`, `***`, `%s`."""
+    if _is_bare_word(value):
+        return False
     rest, found = _PLACEHOLDER.subn("", value)
     return bool(found) and not any(map(str.isalnum, rest))
 
@@ -299,6 +308,7 @@ _LOCATION: Final = lazy_pattern(r"(?:[A-Za-z]:[\\/]|~?/)[^\s\"'=]*")
 _NAME: Final = lazy_pattern(r"[A-Za-z_.]+")
 _TYPE: Final = lazy_pattern(r"_?[A-Z][A-Za-z]*")
 _BOASTS: Final = _set("my super top very your some secure default the strong test sample example demo")
+_TALK: Final = _ABOUT | _PROSE | _STATES | _NOTHING
 _COMMENT: Final = ("", "#", ";")
 _AFTER_TYPE: Final = ("|", "=", ",", ")")
 _MIN_DIGITS: Final = {Verdict.WEAK: 6, Verdict.TOKEN: 4, Verdict.SECRET: 3}
@@ -311,6 +321,8 @@ _TRAIL: Final = ".,;:!?)]}\"'`"
 
 def is_ordinary(value: str) -> bool:
     """Say whether a value is no secret even beside a key that names one: a placeholder, a version, a colour."""
+    if _is_bare_word(value):
+        return False
     return _VERSION.fullmatch(value) is not None or (len(value) < _MAX_PLACEHOLDER and is_placeholder(value))
 
 
@@ -324,8 +336,9 @@ def reads_as_secret(value: str, rest: str, verdict: Verdict, style: Style) -> bo
 
     `rest` is what follows the value on its line.
     """
-    word = value.strip().rstrip(_TRAIL).lower()
-    ordinary = is_ordinary(value.rstrip(_TRAIL)) or is_ordinary(value)
+    bare = value.rstrip(_TRAIL)
+    word = bare.strip().lower()
+    ordinary = is_ordinary(value) or (bare != value and is_ordinary(bare))
     if word in _NOTHING or ordinary or (verdict is Verdict.WEAK and is_location(value)):
         return False
     if not any(map(str.isalnum, value)):
@@ -372,7 +385,7 @@ def _is_quoted_secret(value: str, verdict: Verdict) -> bool:
 
 
 def _is_code(value: str, rest: str) -> bool:
-    call = _CALL.fullmatch(value)
+    call = _CALL.fullmatch(value) if "(" in value or "[" in value else None
     if call:
         closing = ")" if call["open"] == "(" else "]"
         return value.count(call["open"]) == value.count(closing) or closing in rest or value[-1] in "(,[{"
@@ -389,6 +402,11 @@ def _is_reference(name: str) -> bool:
     if not words or not judge(name) or not _BOASTS.isdisjoint(words):
         return False
     return "_" in name or name[:1].isupper() or _REFERENCE_WORDS.issuperset(words)
+
+
+def is_about(word: str) -> bool:
+    """Whether a word after that of a secret goes on with a sentence: `password rotation`, `password must`."""
+    return word.strip(_TRAIL).lower() in _TALK
 
 
 def is_passphrase(line: str) -> bool:

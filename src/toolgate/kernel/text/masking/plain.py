@@ -1,4 +1,4 @@
-"""Clear ordinary data in one look: what holds none of the marks below, no rule of masking can change.
+"""Clear ordinary data in one look: where no rule of masking has a place to start from, it changes nothing.
 
 The texts of a value are looked at together, joined by line ends, so that a value of thirty short texts costs no more
 than one of three hundred characters. Whatever is not cleared here is looked at closely by the rules themselves.
@@ -6,40 +6,18 @@ than one of three hundred characters. Whatever is not cleared here is looked at 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
 
-import re2
+from toolgate.kernel.text.masking.places import find_places, find_places_in_bytes
+from toolgate.kernel.text.masking.shapes import headless_spans, may_hold_headless
 
-from toolgate.kernel.text.masking.shapes import STEMS, near_runs, triggers
-
-MARKS: Final = (
-    *(stem for stem in STEMS if stem.isascii()),
-    "psk", "seed", "security", "basic", "identified", "%3", "\\u00",
-)  # fmt: skip
-"""No word that names a secret is without one of these, in any case; a test compares them with those words."""
-
-_SIGNS: Final = "|".join(
-    (
-        f"(?i:{'|'.join(map(re.escape, MARKS))})",
-        r"(?:^|[^0-9A-Za-z_\-])-",  # a flag, maybe of a command
-        r"ENV |setx | set ",
-        r"(?s:://.*@)|@tcp\(|@unix\(|:thin:",
-        r"[\x80-\xff]",
-    )
-)
-_MARKED: Final = re2.compile(_SIGNS.encode())
-_MARKED_OR_LONG: Final = re2.compile(rf"{_SIGNS}|[0-9A-Za-z_\-]{{20}}".encode())
-"""One linear search, in bytes, that clears most data; a long run may also be an id."""
 MOST_BOXES: Final = 2000
 """A value with more dicts and lists than this is looked at piece by piece: parts of it may be met many times."""
 MOST_BRACKETS: Final = 60
 """JSON with no more cannot be nested deeper than a reader could follow."""
-CONSTANTS: Final[frozenset[type]] = frozenset({int, float, bool, type(None)})
 DEEPEST: Final = 32
-SHORT: Final = 15
-"""Letters and digits alone, fewer than this, match no rule."""
+_LARGEST: Final = 10**300  # Python refuses to print much larger numbers
 
 
 class OddError(Exception):
@@ -48,58 +26,106 @@ class OddError(Exception):
 
 def is_plain(text: str) -> bool:
     """Whether no rule could change this text, nor one that is a part of it between line ends."""
-    return text.isascii() and _has_no_mark(text.encode("ascii"))
+    return not find_places(text) and not ("@" in text and "://" in text) and not headless_spans(text)
 
 
 def is_plain_json(encoded: bytes) -> bool:
-    """Whether no rule could change this JSON: its bytes hold no mark, and no escapes behind which one could hide.
+    """Whether no rule could change this JSON, looked at as one text.
 
-    A key without a mark names no secret, so keys and values are looked at alike.
+    Keys and values are looked at alike: the words that rules start from are the same, and none has a character that
+    JSON escapes.
     """
-    if b"\\" in encoded or encoded.count(b"{") + encoded.count(b"[") > MOST_BRACKETS:
+    if encoded.count(b"{") + encoded.count(b"[") > MOST_BRACKETS:
         return False
-    return _has_no_mark(encoded)
+    if not encoded.isascii():
+        return is_plain(encoded.decode())
+    return not (find_places_in_bytes(encoded) or (b"@" in encoded and b"://" in encoded) or may_hold_headless(encoded))
 
 
-def _has_no_mark(raw: bytes) -> bool:
-    if _MARKED_OR_LONG.search(raw) is None:
-        return True
-    if _MARKED.search(raw) is not None:
-        return False
-    near = near_runs(raw.decode("ascii"))  # an id, or a token of a well-known form
-    return not any(trigger in near for trigger in triggers())
+def _odd() -> NoReturn:
+    raise OddError
 
 
-class Copying:
-    """Copies JSON and collects its texts. `clean` has the verdicts on keys met before: only a false one is clean."""
+class Survey:
+    """Copies JSON, and collects its texts to look at them together.
 
-    __slots__ = ("_clean", "_left", "texts")
+    `known` has the verdicts on keys met before, and `judge` gives that on another. Texts of letters and digits shorter
+    than `quick` match no rule; `numbers` says whether a number may be a secret.
+    """
 
-    def __init__(self, clean: Mapping[str, int]) -> None:
-        self._clean = clean
-        self._left = MOST_BOXES
+    __slots__ = ("_boxes", "_flags", "_judge", "_known", "_named", "_numbers", "_quick", "_rows", "texts")
+
+    def __init__(
+        self, known: Mapping[str, int], judge: Callable[[object], int], *, quick: int, numbers: bool, boxes: int
+    ) -> None:
+        self._known = known
+        self._judge = judge
+        self._quick = quick
+        self._numbers = numbers
+        self._boxes = boxes
+        self._named = self._flags = self._rows = False
         self.texts: list[str] = []
 
     def copy(self, value: Any, depth: int = 0) -> Any:
-        """Return a copy; raise OddError where a key is not known to be clean, or a value is not JSON."""
-        self._left -= 1
-        if depth > DEEPEST or self._left < 0:
+        """Return a copy; raise OddError where a value is not JSON, or too deep or large to be looked at as a whole."""
+        self._boxes -= 1
+        if depth > DEEPEST or self._boxes < 0:
             raise OddError
         if type(value) is list:
+            if len(value) > 1:
+                self._note(value)
             return [self._item(item, depth) for item in value]
-        clean = self._clean
+        known = self._known
         for key in value:
-            if clean.get(key, True):
-                raise OddError
+            verdict = known.get(key)
+            if self._judge(key) if verdict is None else verdict:
+                self._named = True
         return {key: self._item(item, depth) for key, item in value.items()}
+
+    def _note(self, items: list[Any]) -> None:
+        texts = [item for item in items if type(item) is str]
+        if texts:
+            self._rows = True
+            self._flags = self._flags or any(text[:1] == "-" for text in texts)
+            self.texts += [text for text in texts if len(text) < self._quick]  # one may name the next
 
     def _item(self, item: Any, depth: int) -> Any:
         kind = type(item)
         if kind is str:
-            if len(item) >= SHORT or not item.isalnum():
+            if len(item) >= self._quick or not item.isalnum():
                 self.texts.append(item)
         elif kind is dict or kind is list:
             return self.copy(item, depth + 1)
-        elif kind not in CONSTANTS:
+        elif kind is int or kind is float:
+            if self._numbers:
+                self.texts.append(repr(item) if kind is float or abs(item) < _LARGEST else _odd())
+        elif item is not None and kind is not bool:
             raise OddError
         return item
+
+    def suspects(self) -> list[str]:
+        """Return the texts in which some rule has a place to start from, and maybe others."""
+        texts = self.texts
+        joined = "\n".join(texts)
+        found = []
+        index, stop = -1, -1
+        for _, _, end in find_places(joined):  # in the order of their ends; none goes beyond a line
+            if end > stop:
+                while end > stop:
+                    index += 1
+                    stop += 1 + len(texts[index])
+                found.append(texts[index])
+        if "@" in joined and "://" in joined:
+            found += [text for text in texts if "@" in text and "://" in text]
+        if headless_spans(joined):
+            found += [text for text in texts if headless_spans(text)]
+        return found
+
+    def is_cleared_by(self, masked: Mapping[str, str]) -> bool:
+        """Whether nothing is to be hidden in the value, given what the suspects among its texts came to.
+
+        Keys and flags may hide what stands beside them; so may a text that names a secret, in a list.
+        """
+        if self._named or self._flags or (self._rows and masked):
+            return False
+        return all(text == shown for text, shown in masked.items())

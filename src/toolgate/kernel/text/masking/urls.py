@@ -1,4 +1,4 @@
-"""Hide secrets in URLs, database addresses and after `Bearer` and `Basic`. Which texts are read is up to `masking`."""
+"""Hide secrets in URLs and database addresses, and find them after `Bearer` and `Basic`."""
 
 from __future__ import annotations
 
@@ -10,36 +10,46 @@ from typing import Final
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
 from toolgate.kernel.text.masking.keys import MASK, is_placeholder
 
-_URL: Final = lazy_pattern(r"(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*")
+Span = tuple[int, int]
+
+_PORT: Final = r"(?!\d{1,5}(?![^/?#\s]))"
+# The usual password, letters and digits, is replaced without a look at each; `xxx` may stand for one.
+_USUAL: Final = lazy_pattern(
+    r"//(?<=://)([^\s:@\"'`<>/?#\\]{0,64}):(?![xX])[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
+    r"(?![^\s@\"'`<>/?#\\]{0,256}@)"
+)
+_HIDDEN: Final = f":{MASK}@"
+_URL: Final = lazy_pattern(r"//(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*")
 _SPILLED: Final = lazy_pattern(
-    r"(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{0,64}):(?!\d{1,5}(?![^/?#\s]))[^\s@\"'<>]{1,128}@(?=[\w.\-\[])"
+    rf"//(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{{0,64}}):{_PORT}[^\s@\"'<>]{{1,128}}@(?=[\w.\-\[])"
 )
 _TOKEN_USER: Final = lazy_pattern(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_\-]{20,}")
-_DRIVER: Final = lazy_pattern(r"(?<![\w:])([\w.\-]{1,64}):([^\s:@/\"']{1,128})@(?=(?:tcp|unix|udp)\()")
-_ORACLE: Final = lazy_pattern(r"(:thin:[\w.$]{1,64}/)([^\s@\"']{1,128})(?=@)")
-_BEARER: Final = lazy_pattern(r"(?<![\w\-])(bearer[ \t]+)([A-Za-z0-9._~+/\-]{8,}=*)", re.IGNORECASE)
-_BASIC: Final = lazy_pattern(r"(?<![\w\-])(basic[ \t]+)([A-Za-z0-9+/_\-]{8,}={0,2})", re.IGNORECASE)
+_DRIVER_USER: Final = lazy_pattern(r"[\w.\-]{1,64}(?![\w:])")
+_DRIVER_SECRET: Final = lazy_pattern(r"[^\s:@/\"']{1,128}")
+_ORACLE: Final = lazy_pattern(r":thin:[\w.$]{1,64}/([^\s@\"']{1,128})@")
+_BEARER: Final = lazy_pattern(r"(?<![\w\-])(?i:bearer)[ \t]+([A-Za-z0-9._~+/\-]{8,}=*)")
+_BASIC: Final = lazy_pattern(r"(?<![\w\-])(?i:basic)[ \t]+([A-Za-z0-9+/_\-]{8,}={0,2})")
 _DASHED_WORDS: Final = lazy_pattern(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
+DRIVERS: Final = ("@tcp(", "@unix(", "@udp(")
 
 
 def mask_urls(text: str) -> str:
-    """Replace the password, or the token used as a user name, in every URL and database address."""
-    if "@" not in text:
+    """Replace the password, or the token used as a user name, in every URL."""
+    if "@" not in text or "://" not in text or not _is_open(text):
         return text
-    if "://" in text:
-        text = _SPILLED.sub(_mask_spilled, text)
-        text = _URL.sub(_mask_authority, text)
-    if "@tcp(" in text or "@unix(" in text:
-        text = _DRIVER.sub(rf"\1:{MASK}@", text)
-    if ":thin:" in text:
-        text = _ORACLE.sub(rf"\1{MASK}", text)
-    return text
+    text = _USUAL.sub(rf"//\1:{MASK}@", text)
+    return _URL.sub(_mask_authority, _SPILLED.sub(_mask_spilled, text)) if _is_open(text) else text
+
+
+def _is_open(text: str) -> bool:
+    """Whether some `@` does not follow a password that is hidden already."""
+    return text.count("@") > text.count(_HIDDEN)
 
 
 def _mask_spilled(match: re.Match[str]) -> str:
     # A password holding `/`, `?` or `#` ends the authority early; what precedes the `@` is still a password.
-    secret = match.group()[len(match["user"]) + 1 : -1]
-    return match.group() if is_placeholder(secret) else f"{match['user']}:{MASK}@"
+    secret = match.group()[len(match["user"]) + 3 : -1]
+    return match.group() if is_placeholder(secret) else f"//{match['user']}:{MASK}@"
 
 
 def _mask_authority(match: re.Match[str]) -> str:
@@ -47,31 +57,43 @@ def _mask_authority(match: re.Match[str]) -> str:
     userinfo, at, host = authority.rpartition("@")
     if not at:
         return authority
-    user, colon, secret = userinfo.partition(":")
+    user, colon, secret = userinfo[2:].partition(":")
     if colon:
-        return authority if not secret or is_placeholder(secret) else f"{user}:{MASK}@{host}"
-    return f"{MASK}@{host}" if _TOKEN_USER.fullmatch(user) else authority
+        return authority if not secret or is_placeholder(secret) else f"//{user}:{MASK}@{host}"
+    return f"//{MASK}@{host}" if _TOKEN_USER.fullmatch(user) else authority
 
 
-def mask_schemes(text: str) -> str:
-    """Replace credentials that follow a `Bearer` or `Basic` scheme without any header name."""
-    if "earer " in text or "EARER " in text:
-        text = _BEARER.sub(_mask_bearer, text)
-    if "asic " in text or "ASIC " in text:
-        text = _BASIC.sub(_mask_basic, text)
-    return text
+def driver_span(text: str, at: int) -> Span | None:
+    """Return where the password lies before an address such as `@tcp(` at this place."""
+    colon = text.rfind(":", max(0, at - 129), at)
+    if colon < 0 or not _DRIVER_SECRET.fullmatch(text, colon + 1, at):
+        return None
+    user = _DRIVER_USER.match(text[max(0, colon - 65) : colon][::-1])
+    return (colon + 1, at) if user else None
 
 
-def _mask_bearer(match: re.Match[str]) -> str:
-    if _DASHED_WORDS.fullmatch(match[2]) and len(match[2]) < 32:
-        return match.group()
-    return f"{match[1]}{MASK}"
+def oracle_span(text: str, at: int) -> Span | None:
+    """Return where the password lies in an address whose `:thin:` stands at this place."""
+    match = _ORACLE.match(text, at)
+    return match.span(1) if match else None
 
 
-def _mask_basic(match: re.Match[str]) -> str:
-    blob = match[2].rstrip("=")
+def bearer_span(text: str, at: int) -> Span | None:
+    """Return where the credentials lie after a `Bearer` at this place, without any header name."""
+    match = _BEARER.match(text, at)
+    if match is None or (_DASHED_WORDS.fullmatch(match[1]) and len(match[1]) < 32):
+        return None
+    return match.span(1)
+
+
+def basic_span(text: str, at: int) -> Span | None:
+    """Return where the credentials lie after a `Basic` at this place, without any header name."""
+    match = _BASIC.match(text, at)
+    if match is None:
+        return None
+    blob = match[1].rstrip("=")
     try:
         decoded = base64.b64decode(blob + "=" * (-len(blob) % 4), altchars=b"-_")
     except binascii.Error:
-        return match.group()
-    return f"{match[1]}{MASK}" if b":" in decoded and decoded.isascii() else match.group()
+        return None
+    return match.span(1) if b":" in decoded and decoded.isascii() else None

@@ -1,0 +1,124 @@
+"""Find the keys in a text that name a secret, in whatever notation, and with them their values.
+
+Which keys count is judged in `keys`, where a value ends in `values`. Every pattern is bounded or possessive wherever a
+required part follows, so that the rules are linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from toolgate.kernel.text.lazy_pattern import lazy_pattern
+from toolgate.kernel.text.masking.keys import Verdict, judge
+from toolgate.kernel.text.masking.values import Claim, Spans, Values
+
+STEMS: Final = (
+    "pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "cookie", "jwt", "otp", "pin", "cvv", "cvc",
+    "dsn", "sess", "sig", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
+    "string", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "hasŁo", "пароль", "Пароль", "ПАРОЛЬ",
+    "密码", "密碼", "パスワード", "비밀번호",
+)  # fmt: skip
+"""Every word that may name a secret in a text holds one of these; letters of ASCII are in lower case."""
+_TAIL: Final = lazy_pattern(
+    r"[\w.\-]{0,48}+(?P<tail>"
+    r"(?:\\{0,7}[\"'`]|%22|(?i:&quot;))?\]?[ \t]{0,16}"
+    r"(?P<op>=>|[?+|]{0,2}=(?![=>]|~[ \t/])|={2,3}(?=[ \t]*[\"'])|\??:=?(?![:/])|\uff1a|%3[ADad])"
+    r"|\\{0,7}[\"']?,?\s{1,24}(?:\\{0,7}[\"'])?(?i:value)(?:\\{0,7}[\"'])?[ \t]{0,8}(?P<pair>[:=])"
+    r"|(?P<xml>>)(?=[^<>]{1,4096}</)"
+    r"|(?P<call>\\{0,7}[\"'],)(?=\s{0,8}[\"'])"
+    r"|(?P<setter>\()(?=[\"'])"
+    r"|(?P<said>(?:[ \t]{1,4}(?i:is|was|to|of))?:?[ \t]{1,4})"
+    r"(?=[\"'`][^\s\"'`]|\S{0,40}[\d@#$%^&*_+=]|[^\s,;]{3,64}(?:[\s,;]|\Z))"
+    r")"
+)
+_KEY_CHARS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+_HEAD: Final = 48
+
+_SETTER: Final = lazy_pattern(r"(?:set|with|[^\w])_?(?:password|passwd|pwd|passphrase)\Z", re.IGNORECASE)
+_URL_KEYS: Final = frozenset(
+    {
+        "sig",
+        "signature",
+        "x-amz-signature",
+        "x-amz-credential",
+        "x-goog-signature",
+        "x-goog-credential",
+        "awsaccesskeyid",
+    }
+)
+_BLANK: Final = lazy_pattern(r"[ \t]{1,64}")
+_BLANK_LINES: Final = lazy_pattern(r"\s{1,64}")
+_HIDDEN: Final = lazy_pattern(r"[ \t]{0,8}(?:(?i:bearer|basic|token)[ \t]{1,8})?(?:\*\*\*(?=\s|\Z)|([\"'`])\*\*\*\1)")
+"""A value that is hidden already."""
+_QUOTED_TAIL: Final = frozenset("\"'\\")
+
+
+def key_spans(text: str, places: Spans) -> Spans:
+    """Return where the values lie that stand beside a key; `places` are those of the stems."""
+    values = None
+    spans: Spans = []
+    cursor = last = 0
+    for begin, end in places:
+        match = _TAIL.match(text, end) if begin >= cursor else None
+        if match is None or match.end() == last or _HIDDEN.match(text, match.end()):
+            continue
+        claim = _claim(text, begin, match)
+        if claim is not None and claim.start >= cursor:
+            last = match.end()
+            values = values or Values(text)
+            for span in values.spans(claim):
+                spans.append(span)
+                cursor = span[1]
+    return spans
+
+
+def _claim(text: str, start: int, match: re.Match[str]) -> Claim | None:
+    head = text[max(0, start - _HEAD) : start]
+    start -= len(head) - len(head.rstrip(_KEY_CHARS))
+    before = text[start - 1] if start else ""
+    if before == "\\" and text[start] in "nrt":
+        before = text[start]
+        start += 1
+    tail = match.start("tail")
+    key = text[start:tail].strip("-.")
+    verdict = _judge_in_text(text, start, key, before)
+    if verdict < Verdict.WEAK:
+        return None
+    op = _operator(match, before, text, start, tail)
+    if not op or (before == "/" and ":" in op):
+        return None
+    if op == "said" and verdict < Verdict.SECRET and (verdict < Verdict.TOKEN or "key" not in key.lower()):
+        return None
+    value_at = match.end()
+    if text[value_at : value_at + 1].isspace():
+        lines = text[tail : tail + 1] in _QUOTED_TAIL or op in ("call", "pair")
+        blank = (_BLANK_LINES if lines else _BLANK).match(text, value_at)
+        value_at = blank.end() if blank else value_at
+    return Claim(verdict, key, op, start, value_at)
+
+
+def _judge_in_text(text: str, start: int, key: str, before: str) -> Verdict:
+    verdict = judge(key)
+    if not verdict and before == " ":
+        previous = text[max(0, start - 24) : start].split()
+        verdict = judge(f"{previous[-1]} {key}") if previous else verdict
+    if not verdict and before in ("?", "&", ";", "#") and key.lower() in _URL_KEYS:
+        verdict = Verdict.TOKEN
+    return verdict
+
+
+def _operator(match: re.Match[str], before: str, text: str, start: int, tail: int) -> str:
+    op = match["op"]
+    if op:
+        return "query" if op == "=" and before in ("?", "&") else op
+    if match["pair"]:
+        return "pair"
+    if match["xml"]:
+        return "xml" if before in ("<", ":") else ""
+    if match["call"]:
+        further = text[max(0, start - 2) : start - 1]
+        return "call" if before in ("'", '"') and further in ("(", "[", "\\") else ""
+    if match["setter"]:
+        return "call" if _SETTER.search(match.string, max(0, start - 8), tail) else ""
+    return "said"

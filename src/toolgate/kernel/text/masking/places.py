@@ -1,0 +1,171 @@
+"""Find, in one pass over a text, every place where a rule of masking might apply, and apply it there.
+
+One automaton holds the words that all rules start from, so a text in which none of them occurs is cleared by one search
+that takes no longer for any text of its length; what is found is looked at closely, and nothing else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Final
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from toolgate.kernel.text.masking.assignments import STEMS, key_spans
+from toolgate.kernel.text.masking.commands import (
+    COMMANDS,
+    SETTERS,
+    USERS,
+    Command,
+    command_span,
+    flag_spans,
+    setter_span,
+    user_span,
+)
+from toolgate.kernel.text.masking.key_blocks import key_block_spans
+from toolgate.kernel.text.masking.keys import MASK
+from toolgate.kernel.text.masking.shapes import PPK_HEAD, SHAPES, headless_spans, ppk_span, shape_span
+from toolgate.kernel.text.masking.urls import DRIVERS, basic_span, bearer_span, driver_span, oracle_span
+
+Span = tuple[int, int]
+Rule = Callable[[str, int], Span | None]
+Places = list[tuple[int, int, int]]
+"""Where a word was found: which one, its start and its end."""
+
+KEY_BLOCK: Final = "private key"
+STRUCTURE: Final = ('"-', "\\u00")
+"""Marks of a text to be read as JSON where it is some: a flag in a list, a letter written as its number."""
+NAMES_ONLY: Final = ("psk", "seed", "security", "bcp")
+"""A key with one of these may name a secret, or a command take one, but no rule starts from it in a text."""
+_KELVIN: Final = "\u212a"
+"""The one character outside of ASCII whose lower case is a letter within."""
+
+
+class _Words:
+    """The automaton of all words, and what may be done where one stands."""
+
+    __slots__ = ("block", "commands", "find", "lengths", "named", "rules")
+
+    def __init__(self) -> None:
+        words = {word: index for index, word in enumerate((*STEMS, *STRUCTURE, *NAMES_ONLY, KEY_BLOCK))}
+        self.block = words[KEY_BLOCK]
+        self.named = self.block
+        self.rules: dict[int, list[Rule]] = {}
+        for word, rule in _rules():
+            self.rules.setdefault(words.setdefault(word.lower(), len(words)), []).append(rule)
+        self.commands: dict[int, list[Command]] = {}
+        for command in COMMANDS:
+            self.commands.setdefault(words.setdefault(command.word, len(words)), []).append(command)
+        self.lengths = [len(word) for word in words]
+        automaton = BytesAhoCorasick([word.encode() for word in words], implementation=Implementation.DFA)
+        self.find: Callable[[bytes], Places] = partial(automaton.find_matches_as_indexes, overlapping=True)
+
+    def rules_in(self, text: str, found: set[int]) -> dict[int, list[Rule]]:
+        """Return the rules of the words found that can apply in this text."""
+        rules = {word: self.rules[word] for word in found & self.rules.keys()}
+        for word in found & self.commands.keys():
+            given = [partial(command_span, command) for command in self.commands[word] if command.needs in text]
+            rules[word] = [*rules.get(word, ()), *given]
+        return rules
+
+
+def _rules() -> Iterator[tuple[str, Rule]]:
+    yield from ((shape.head, partial(shape_span, shape)) for shape in SHAPES)
+    yield from ((setter, partial(setter_span, setter)) for setter in SETTERS)
+    yield from ((word, user_span) for word in USERS)
+    yield from ((word, driver_span) for word in DRIVERS)
+    yield from ((":thin:", oracle_span), ("bearer", bearer_span), ("basic", basic_span), (PPK_HEAD, ppk_span))
+
+
+_words = cache(_Words)  # made at the first text, so that importing this file costs nothing
+
+
+def find_places_in_bytes(raw: bytes) -> Places:
+    """Do what `find_places` does for a text of ASCII alone."""
+    return _words().find(raw.lower())
+
+
+def find_places(text: str) -> Places:
+    """Return every place in a text where a rule might apply; none: no rule can change the text."""
+    if text.isascii():
+        return _words().find(text.encode().lower())
+    raw = text.replace(_KELVIN, "k").encode("utf-8", "surrogatepass").lower()
+    places = _words().find(raw)
+    return _in_characters(places, raw) if places else places
+
+
+def _in_characters(places: Places, raw: bytes) -> Places:
+    """Return places counted in characters instead of bytes."""
+    lengths = _words().lengths
+    counted = []
+    done = at = 0
+    for word, _, end in places:  # in the order of their ends
+        if end > done:
+            at += len(raw[done:end].decode("utf-8", "surrogatepass"))
+            done = end
+        counted.append((word, at - lengths[word], at))
+    return counted
+
+
+def names_something(places: Places) -> bool:
+    """Whether one of these places is that of a word by which a key may name a secret, or a mark of a structure."""
+    return min(places)[0] < _words().named
+
+
+def mask_places(text: str, places: Places) -> str:
+    """Replace every secret at one of these places."""
+    words = _words()
+    found = {place[0] for place in places}
+    rules = words.rules_in(text, found)
+    spans = [
+        span
+        for word, start, _ in (places if rules else ())
+        if word in rules
+        for rule in rules[word]
+        if (span := rule(text, start))
+    ]
+    if words.block in found:
+        spans += key_block_spans(text)
+    stems = len(STEMS)
+    keys = [(start, end) for word, start, end in places if word < stems]
+    if keys and spans:
+        keys = _outside(keys, spans)
+    if keys:
+        flags = dict(flag_spans(text)) if "-" in text else {}
+        names = _outside(list(flags), spans) if spans else list(flags)
+        spans += [flags[name] for name in names]
+        spans += key_spans(text, keys)
+    return replaced(text, spans) if spans else text
+
+
+def _outside(keys: list[Span], spans: list[Span]) -> list[Span]:
+    """Return the keys that are not part of a secret themselves."""
+    spans.sort()
+    outside = []
+    at, stop = 0, -1
+    for key in keys:
+        while at < len(spans) and spans[at][0] < key[1]:
+            stop = max(stop, spans[at][1])
+            at += 1
+        if key[0] >= stop:
+            outside.append(key)
+    return outside
+
+
+def mask_headless(text: str) -> str:
+    """Replace every token that has no word of its own to be found by."""
+    spans = headless_spans(text)
+    return replaced(text, spans) if spans else text
+
+
+def replaced(text: str, spans: list[Span]) -> str:
+    """Return the text with a mask in place of these parts; parts that overlap get one."""
+    spans.sort()
+    pieces: list[str] = []
+    done = 0
+    for begin, stop in spans:
+        if begin >= done:
+            pieces += (text[done:begin], MASK)
+        done = max(done, stop)
+    return "".join(pieces) + text[done:]

@@ -1,0 +1,88 @@
+"""Single rules of masking: addresses of databases, what was read wrongly before, and the edges of each rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolgate.kernel.text.masking import MASK, Masker
+from toolgate.kernel.text.masking.places import find_places
+from toolgate.kernel.text.masking.plain import MOST_BRACKETS, is_plain_json
+
+masker = Masker()
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgres://ann:hunter22@db.example.com/main", "postgres://ann:***@db.example.com/main"),
+        ("Server=db;User Id=ann;Password=hunter22;", "Server=db;User Id=ann;Password=***;"),
+        ("host=db user=ann password=hunter22", "host=db user=ann password=***"),
+        (
+            "AccountName=a;AccountKey=aB3dE5gH==;EndpointSuffix=x.net",
+            "AccountName=a;AccountKey=***;EndpointSuffix=x.net",
+        ),
+        ("Server=db;Other=x;Password=hunter22", MASK),  # what is not understood stays hidden
+        ("postgres://db.example.com/main", MASK),  # no password was found: it may be anywhere
+        ("qwerty", MASK),
+    ],
+)
+@pytest.mark.parametrize("key", ["connection_string", "connectionString", "dsn", "DB_CONN_STR"])
+def test_a_connection_string_loses_its_password_and_not_its_host(key: str, address: str, shown: str) -> None:
+    assert masker({key: address}) == {key: shown}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Basic \u0130bcdefghijk", "Basic \u0130bcdefghijk"),  # its lower case is an ASCII letter to some
+        ("mysql -pPwd12345 db", "mysql -p*** db"),  # the name of a flag may be a password itself
+        ("ann:@tcp(h) ann:hunter22@tcp(h) :x@tcp(h)", "ann:@tcp(h) ann:***@tcp(h) :x@tcp(h)"),
+        ("jdbc:oracle:thin:ann/hunter22@db", "jdbc:oracle:thin:ann/***@db"),
+        ("x://u:p@ss@h/", "x://u:***@h/"),
+        ("smtp://a:hunter22@h:587https://" + "aB3dE5gH7jK9mN1pQ2sT4v@g.com", "smtp://a:***@h:587https://***@g.com"),
+        ("token1234=token1234 key", "token1234=token1234 key"),
+        ("password=xxxx1234", "password=***"),
+        ("Cookie: <name>=<value>", "Cookie: <name>=<value>"),
+        ("Set-Cookie: ***=***", "Set-Cookie: ***=***"),
+        ("credentials: {a: '", "credentials: {a: '"),
+        ("password == 'abc'", "password == '***'"),
+        ("token == 'abc'", "token == 'abc'"),
+        ('token["password", "abc def"]', 'token["password", "abc def"]'),
+        ("AKIA" + "ABCDEFGHIJKLMNOP" * 2, "AKIA" + "ABCDEFGHIJKLMNOP" * 2),
+        ("SK" + "0a1b2c3d" * 4 + " and xSK" + "0a1b2c3d" * 4, "*** and xSK" + "0a1b2c3d" * 4),
+    ],
+)
+def test_a_rule_hides_just_its_secret(text: str, shown: str) -> None:
+    assert masker.text(text) == shown
+    assert masker.text(shown) == shown
+
+
+def test_a_key_with_a_letter_of_another_alphabet_is_found_where_it_stands() -> None:
+    assert masker.text("\u00e9t\u00e9 to\u212aen=aB3dE5gH7") == "\u00e9t\u00e9 to\u212aen=***"
+    assert masker.text("\ud800 \U0001f600 password=hunter22") == "\ud800 \U0001f600 password=***"
+    assert masker.text("\u041f\u0430\u0440\u043e\u043b\u044c: hunter22") == "\u041f\u0430\u0440\u043e\u043b\u044c: ***"
+
+
+def test_texts_are_found_among_others_however_they_are_known() -> None:
+    bot = "MTIzNDU2Nzg5MDEyMzQ1Njc4" + ".GabcdE." + "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8"
+    value = {"a": "one two", "b": [f"x {bot}", "http://a:b@c, and"], "c": {"d": "ok so"}}
+    assert masker(value) == {"a": "one two", "b": [f"x {MASK}", "http://a:***@c, and"], "c": {"d": "ok so"}}
+    assert find_places(bot) == []
+
+
+def test_json_with_many_brackets_is_looked_at_closely() -> None:
+    nested = b"[" * (MOST_BRACKETS + 1) + b"]" * (MOST_BRACKETS + 1)
+    assert not is_plain_json(nested)
+    assert is_plain_json(nested[30:-30])
+
+
+def test_a_repeated_text_is_masked_at_every_place() -> None:
+    unit = 'password: "{x}" key=[1, token=abc1234x, password=[z9, '
+    masked = masker.text(unit * 50)
+    assert "abc1234x" not in masked
+    assert masked.startswith(masker.text(unit)[:60])
+
+
+def test_one_value_far_behind_its_quote_is_read_once() -> None:
+    text = 'pw="the way it is \\"' * 3000
+    assert len(masker.text(text)) <= len(text)
