@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
-from toolgate.kernel.text.masking import MASK, Masker
+from toolgate.kernel.text.masking import MASK, TOO_DEEP, Masker
 from toolgate.kernel.text.masking.places import find_places
-from toolgate.kernel.text.masking.plain import MOST_BRACKETS, is_plain_json
+from toolgate.kernel.text.masking.plain import MOST_BOXES_OF_JSON
 
 masker = Masker()
 
@@ -71,9 +72,10 @@ def test_texts_are_found_among_others_however_they_are_known() -> None:
 
 
 def test_json_with_many_brackets_is_looked_at_closely() -> None:
-    nested = b"[" * (MOST_BRACKETS + 1) + b"]" * (MOST_BRACKETS + 1)
-    assert not is_plain_json(nested)
-    assert is_plain_json(nested[30:-30])
+    deep: object = "end of it"
+    for _ in range(MOST_BOXES_OF_JSON + 10):
+        deep = [deep]
+    assert TOO_DEEP in str(masker.of(deep, orjson.dumps(deep)))
 
 
 def test_a_repeated_text_is_masked_at_every_place() -> None:

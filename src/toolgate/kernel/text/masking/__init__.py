@@ -33,7 +33,7 @@ from toolgate.kernel.text.masking.keys import (
     pair_names,
 )
 from toolgate.kernel.text.masking.places import find_places, mask_headless, mask_places, names_something
-from toolgate.kernel.text.masking.plain import MOST_BOXES, OddError, Survey, is_plain_json
+from toolgate.kernel.text.masking.plain import MOST_BOXES, MOST_BOXES_OF_JSON, OddError, Survey, is_plain
 from toolgate.kernel.text.masking.registered import Registered
 from toolgate.kernel.text.masking.urls import mask_urls
 
@@ -123,8 +123,11 @@ class Masker:
 
     def of(self, value: object, encoded: bytes) -> Any:
         """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
-        if self._registered or self._short or not is_plain_json(encoded):
+        boxes = encoded.count(b"{") + encoded.count(b"[")
+        if boxes > MOST_BOXES_OF_JSON or self._registered or self._short or not is_plain(encoded.decode()):
             return self(value)
+        if boxes == 1 and type(value) is dict:
+            return value.copy()
         return orjson.loads(orjson.dumps(value))  # in the order of the value, which its bytes may not have
 
     def _look(self, value: Any, depth: int, boxes: int) -> object:

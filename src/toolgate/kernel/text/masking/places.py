@@ -81,11 +81,6 @@ def _rules() -> Iterator[tuple[str, Rule]]:
 _words = cache(_Words)  # made at the first text, so that importing this file costs nothing
 
 
-def find_places_in_bytes(raw: bytes) -> Places:
-    """Do what `find_places` does for a text of ASCII alone."""
-    return _words().find(raw.lower())
-
-
 def find_places(text: str) -> Places:
     """Return every place in a text where a rule might apply; none: no rule can change the text."""
     if text.isascii():

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from toolgate.kernel.text.masking.places import find_places, find_places_in_bytes
-from toolgate.kernel.text.masking.shapes import headless_spans, may_hold_headless
+from toolgate.kernel.text.masking.places import find_places
+from toolgate.kernel.text.masking.shapes import headless_spans
 
 MOST_BOXES: Final = 2000
 """A value with more dicts and lists than this is looked at piece by piece: parts of it may be met many times."""
-MOST_BRACKETS: Final = 60
+MOST_BOXES_OF_JSON: Final = 60
 """JSON with no more cannot be nested deeper than a reader could follow."""
 DEEPEST: Final = 32
 _LARGEST: Final = 10**300  # Python refuses to print much larger numbers
@@ -25,21 +25,12 @@ class OddError(Exception):
 
 
 def is_plain(text: str) -> bool:
-    """Whether no rule could change this text, nor one that is a part of it between line ends."""
-    return not find_places(text) and not ("@" in text and "://" in text) and not headless_spans(text)
+    """Whether no rule could change this text, nor one that is a part of it between line ends.
 
-
-def is_plain_json(encoded: bytes) -> bool:
-    """Whether no rule could change this JSON, looked at as one text.
-
-    Keys and values are looked at alike: the words that rules start from are the same, and none has a character that
-    JSON escapes.
+    The text may be JSON: no rule could change its keys and values then, since none of the words that rules start from
+    has a character that JSON escapes.
     """
-    if encoded.count(b"{") + encoded.count(b"[") > MOST_BRACKETS:
-        return False
-    if not encoded.isascii():
-        return is_plain(encoded.decode())
-    return not (find_places_in_bytes(encoded) or (b"@" in encoded and b"://" in encoded) or may_hold_headless(encoded))
+    return not find_places(text) and not ("@" in text and "://" in text) and not headless_spans(text)
 
 
 def _odd() -> NoReturn:

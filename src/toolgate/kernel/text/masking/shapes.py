@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-import re2
-
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
 
 Span = tuple[int, int]
@@ -102,27 +100,25 @@ def ppk_span(text: str, at: int) -> Span | None:
     return match.span(1) if match else None
 
 
-# Formats without a head that would not be met everywhere; found in bytes, whose search takes no longer for any text.
-_HEADLESS: Final = re2.compile(rb"\.[0-9A-Za-z_\-]{6}\.[0-9A-Za-z_\-]{27}|SK[0-9a-f]{32}")
+# Formats without a head that would not be met everywhere. All hold a run of so many letters, digits, `_` and `-`.
+_RUN: Final = b"a" * 27
+_RUNS: Final = bytes(97 if chr(code).isalnum() or chr(code) in "_-" else 32 for code in range(128)) + b" " * 128
+_BOT_PARTS: Final = lazy_pattern(r"\.[\w\-]{6}\.(?=[\w\-]{27})")
 _BOT: Final = lazy_pattern(
     r"[MNO](?<![\w\-][MNO])[\w\-]{22,27}\.[\w\-]{6}\.(?=[\w\-]*[0-9])(?=[\w\-]*[A-Z])[\w\-]{27,45}(?![\w\-.])"
 )
-_SK: Final = lazy_pattern(_EDGE + "SK[0-9a-f]{32}(?![0-9A-Za-z])")
-_LEAST: Final = 34
-
-
-def may_hold_headless(raw: bytes) -> bool:
-    """Whether `headless_spans` could find something in a text of these bytes."""
-    return len(raw) >= _LEAST and (raw.count(b".") > 1 or b"SK" in raw) and _HEADLESS.search(raw) is not None
+_BOT_ID: Final = range(23, 29)
+_SK: Final = lazy_pattern(
+    r"SK(?:(?<![A-Za-z0-9_\-]SK)|(?<=%[0-9A-Fa-f]{2}SK)|(?<=\\[nrt]SK))[0-9a-f]{32}(?![0-9A-Za-z])"
+)
 
 
 def headless_spans(text: str) -> list[Span]:
     """Return where tokens lie that are known by their whole form alone, such as those of chat bots."""
-    if len(text) < _LEAST or (text.count(".") < 2 and "SK" not in text):
+    if _RUN not in text.encode("ascii", "replace").translate(_RUNS):
         return []
-    spans = []
-    for found in _HEADLESS.finditer(text.encode("ascii", "replace")):  # a byte for each character
-        at = found.start()
-        tried = (_SK.match(text, at),) if text[at] == "S" else (_BOT.match(text, max(0, at - n)) for n in range(23, 29))
+    spans = [match.span() for match in _SK.finditer(text)]
+    for parts in _BOT_PARTS.finditer(text):
+        tried = (_BOT.match(text, parts.start() - before) for before in _BOT_ID if before <= parts.start())
         spans += [match.span() for match in tried if match][:1]
     return spans
