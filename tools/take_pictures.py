@@ -42,7 +42,7 @@ def questions(demo: subprocess.Popen[str]) -> str:
 
 
 def main() -> None:
-    command = [sys.executable, "-m", "toolgate.interfaces.cli", "demo", "--no-open", "--json"]
+    command = [sys.executable, "-m", "toolgate", "demo", "--no-open", "--json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as demo:
         try:
             with sync_playwright() as playwright:

@@ -68,7 +68,7 @@ async def workers(url: str, count: int) -> AsyncIterator[None]:
     reading: list[asyncio.Task[None]] = []
     try:
         for _ in range(count):
-            command = ["-m", "toolgate.interfaces.cli", "worker", "--database", url, "--json", "--drain", "2"]
+            command = ["-m", "toolgate", "worker", "--database", url, "--json", "--drain", "2"]
             tools = [
                 "--policy",
                 str(POLICY),

@@ -60,7 +60,7 @@ class ConsoleServer:
         environment = {**os.environ, **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()}}
         environment["PYTHONPATH"] = str(ROOT)
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "toolgate.interfaces.cli", "serve",
+            sys.executable, "-m", "toolgate", "serve",
             "--database", f"sqlite:///{self.database}", "--policy", str(self.folder / "toolgate.yaml"),
             "--port", str(self._port), "--tools", self._tools, "--workspace", str(self.folder),
             cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE,

@@ -56,7 +56,7 @@ class Ended(NamedTuple):
 
 def cli(*arguments: object) -> Ended:
     """Run the `toolgate` command."""
-    command = [sys.executable, "-m", "toolgate.interfaces.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "toolgate", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return Ended(done.returncode, done.stdout, done.stderr)

@@ -66,7 +66,7 @@ class ServerProcess:
         environment = {**os.environ, **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()}}
         environment["PYTHONPATH"] = str(ROOT)
         command = [
-            sys.executable, "-m", "toolgate.interfaces.cli", "serve",
+            sys.executable, "-m", "toolgate", "serve",
             "--database", f"sqlite:///{self.database}", "--policy", str(self.folder / "toolgate.yaml"),
             "--port", "0", "--tools", self._tools,
         ]  # fmt: skip

@@ -220,7 +220,7 @@ class Screen:
     def __init__(self, database: Path) -> None:
         self.hand, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        command = [sys.executable, "-m", "toolgate.interfaces.cli", "inbox", str(database), "--by", "bob"]
+        command = [sys.executable, "-m", "toolgate", "inbox", str(database), "--by", "bob"]
         self.process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True)
         os.close(terminal)
         self.seen = ""

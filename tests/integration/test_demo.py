@@ -22,7 +22,7 @@ from toolgate.interfaces.demo.story import SECRET
 from toolgate.testing.patience import PATIENCE_S
 
 IGNORING = ["sh", "-c", """trap '' INT TERM; exec "$@" """, "sh"]  # as a script's background jobs begin, and worse
-DEMO = [*IGNORING, sys.executable, "-m", "toolgate.interfaces.cli", "demo", "--json"]
+DEMO = [*IGNORING, sys.executable, "-m", "toolgate", "demo", "--json"]
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def test_1_is_also_the_answer_no(folder: Path) -> None:
 
 
 def test_1_is_a_reader_that_went_away(folder: Path) -> None:
-    program = [sys.executable, "-m", "toolgate.interfaces.cli", "--help"]
+    program = [sys.executable, "-m", "toolgate", "--help"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()

@@ -37,7 +37,7 @@ def test_what_is_no_library_of_ours_is_not_explained(name: str | None) -> None:
 @pytest.mark.parametrize(("missing", "said"), [("uvicorn", "toolgate: This needs uvicorn"), ("mine", "Traceback")])
 def test_a_command_without_its_extra_says_so_in_one_line(tmp_path: Path, missing: str, said: str) -> None:
     (tmp_path / "uvicorn.py").write_text(f"raise ModuleNotFoundError('gone', name={missing!r})\n", encoding="utf-8")
-    command = [sys.executable, "-m", "toolgate.interfaces.cli", "serve", "--database", f"sqlite:///{tmp_path}/a.db"]
+    command = [sys.executable, "-m", "toolgate", "serve", "--database", f"sqlite:///{tmp_path}/a.db"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 1

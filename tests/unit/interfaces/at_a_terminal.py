@@ -43,7 +43,7 @@ class Seat:
 
     def __init__(self, words: Sequence[str], *, after: Sequence[str] = ()) -> None:
         self.hand, terminal = pty.openpty()
-        command = [*after, sys.executable, "-m", "toolgate.interfaces.cli", *words]
+        command = [*after, sys.executable, "-m", "toolgate", *words]
         self.process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True)
         os.close(terminal)
 

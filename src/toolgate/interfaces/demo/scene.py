@@ -184,7 +184,7 @@ async def _start(
     own = {name: value for name, value in os.environ.items() if not name.startswith("TOOLGATE_")}
     with (scene.folder / f"{arguments[0]}.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "toolgate.interfaces.cli", *arguments,
+            sys.executable, "-P", "-m", "toolgate", *arguments,
             cwd=scene.workspace, env={**own, **environment}, start_new_session=True,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=log,
         )  # fmt: skip

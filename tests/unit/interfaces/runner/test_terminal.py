@@ -47,7 +47,7 @@ class Terminal:
 async def test_a_person_says_yes_and_no_and_goes_away(stage: Stage) -> None:
     ours, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "toolgate.interfaces.cli", "runner", "--server", stage.server.url, "--project", "demo",
+        sys.executable, "-m", "toolgate", "runner", "--server", stage.server.url, "--project", "demo",
         "--workspace", str(stage.workspace), "--policy", str(stage.policy), "--state", str(stage.state), "--confirm",
         "--only", "write_file", "--only", "read_file",
         cwd=ROOT, env={**os.environ, "TOOLGATE_TOKEN": "tg_x", "TERM": "xterm", "COLUMNS": "120", "LINES": "50"},
