@@ -195,10 +195,11 @@ class Cluster:
         else:
             name = self._emptied.rpartition("/")[2]
             tables = "; ".join(f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables))
+            orders = "IF to_regclass('toolgate_pgqueuer') IS NOT NULL THEN DELETE FROM toolgate_pgqueuer; END IF"
             ended = (
                 f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{name}' AND usename='{ROLE}'"
             )
-            asyncio.run(self.as_admin(ended, f"DO $$ BEGIN {tables}; END $$", database=name))
+            asyncio.run(self.as_admin(ended, f"DO $$ BEGIN {tables}; {orders}; END $$", database=name))
         return self._emptied
 
     def drop(self, url: str) -> None:

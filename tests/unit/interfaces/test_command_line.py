@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
+import signal
 import sqlite3
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import pytest
 import typer
@@ -17,12 +21,16 @@ from typer.testing import CliRunner
 
 import toolgate
 from toolgate.errors import StoreError, UsageError
+from toolgate.gate import Gate
 from toolgate.interfaces.cli import main
 from toolgate.interfaces.cli.app import app
+from toolgate.interfaces.cli.backend_local import LocalBackend
 from toolgate.interfaces.cli.duration import seconds_of
+from toolgate.interfaces.cli.session import gate_on
+from toolgate.interfaces.cli.signals import heeded
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import DEFAULT_CONTEXT
+from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
 
 run = CliRunner().invoke
 
@@ -128,18 +136,68 @@ def test_the_version_is_told_and_an_error_is_one_line(
     assert capsys.readouterr().err.startswith("toolgate: There is no database at nowhere.db")
 
 
-async def test_an_interrupt_between_two_events_ends_watching(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It arrives where the wait for the next event is begun and nobody waits for it yet."""
-    runs, really = [], asyncio.Runner.run
+@pytest.fixture
+def gate(database: Path) -> Iterator[Gate]:
+    with gate_on(str(database)) as gate:
+        yield gate
 
-    def interrupted(runner: asyncio.Runner, coro: Coroutine[Any, Any, Any]) -> Any:
-        runs.append(coro)
-        if len(runs) != 4:  # the first that has to wait
-            return really(runner, coro)
-        runner.get_loop().create_task(coro)
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(asyncio.Runner, "run", interrupted)
+def is_interrupted(number: int, read: Callable[[], object]) -> bool:
+    """Have SIGINT come at the nth moment at which Python heeds it while this reads; False where there are fewer."""
+    left = number
+
+    def count(_frame: FrameType, event: str, _given: object) -> None:
+        nonlocal left
+        left -= event in ("call", "c_return")  # a function begins, or one that is not written in Python has ended
+        if left == 0:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(count)
+    try:
+        read()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    assert left > 0, "the interrupt was lost"
+    return False
+
+
+def test_an_interrupt_ends_watching_wherever_it_falls_between_two_events(gate: Gate) -> None:
+    for number in itertools.count(1):
+        events = LocalBackend(gate, Principal.of("ann"), None).follow(0)
+        with heeded(), closing(events):
+            next(events)
+            more = is_interrupted(number, partial(next, events))
+        assert gate._news._readers == []
+        if not more:
+            break
+    assert number > 5
+
+
+def test_watching_ends_with_the_gate(gate: Gate) -> None:
+    events = LocalBackend(gate, Principal.of("ann"), None).follow(0)
+    assert [next(events).seq for _ in range(3)] == [1, 2, 3]
+    gate.close()
+    with suppress(StoreError):  # it may have been looking just then
+        assert list(events) == []
+
+
+def test_what_goes_wrong_while_somebody_watches_is_raised(gate: Gate, database: Path) -> None:
+    events = LocalBackend(gate, Principal.of("ann"), None).follow(0)
+    assert [next(events).seq for _ in range(3)] == [1, 2, 3]
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("DROP TABLE events")
+    with pytest.raises(StoreError):
+        next(events)
+
+
+async def test_ctrl_c_ends_watching(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(line: str) -> None:
+        if "tool.completed" in line:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(typer, "echo", interrupted)
     ended = await asyncio.to_thread(run, app, ["watch", str(database), "--after", "0"])
     assert ended.exit_code == 130
-    assert ended.stdout.count("tool.invoked") == 1

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import aclosing
 from datetime import UTC, datetime
+from queue import SimpleQueue
+from typing import cast
 
 from toolgate.gate import Gate
 from toolgate.interfaces.server import views
@@ -15,6 +18,7 @@ from toolgate.kernel.context import DEFAULT_PROJECT, Context, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
+from toolgate.pipeline.background import Background
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
 from toolgate.wire.schemas import (
@@ -89,16 +93,18 @@ class LocalBackend:
     def follow(self, after: int | None) -> Generator[EventRecord, None, None]:
         project = self._project or DEFAULT_PROJECT
         begin = self._end_of(project) if after is None else after
-        with asyncio.Runner() as runner:
-            events = self._gate.follow(project=project, after=begin)
-            try:
-                while True:
-                    event = runner.run(_next(events))
-                    yield EventRecord(
-                        seq=event.seq, type=event.type, at=event.at, tool_id=event.call_id, data=event.data
-                    )
-            finally:
-                runner.run(_end(events))
+        told: SimpleQueue[Event | Exception | None] = SimpleQueue()
+        room = asyncio.Semaphore(PAGE)
+        reader = Background("toolgate-follow")  # a Ctrl-C here must not find an event loop halfway through something
+        try:
+            reader.spawn(_tell(self._gate.follow(project=project, after=begin), told, room))
+            while event := told.get():
+                if isinstance(event, Exception):
+                    raise event
+                reader.loop.call_soon_threadsafe(room.release)
+                yield EventRecord(seq=event.seq, type=event.type, at=event.at, tool_id=event.call_id, data=event.data)
+        finally:
+            reader.close()
 
     def _end_of(self, project: str) -> int:
         after = 0
@@ -133,15 +139,15 @@ class LocalBackend:
         return Context(principal=name, user=name, project=self._project or DEFAULT_PROJECT)
 
 
-async def _next(events: AsyncIterator[Event]) -> Event:
-    return await anext(events)
-
-
-async def _end(events: AsyncIterator[Event]) -> None:
-    """End what an interrupt between two runs left waiting for the next event, and then the events."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
-    if isinstance(events, AsyncGenerator):
-        await events.aclose()
+async def _tell(
+    events: AsyncIterator[Event], told: SimpleQueue[Event | Exception | None], room: asyncio.Semaphore
+) -> None:
+    """Pass events on while there is room for them, then what ended them: an error, or nothing."""
+    async with aclosing(cast(AsyncGenerator[Event], events)):
+        try:
+            async for event in events:
+                await room.acquire()
+                told.put(event)
+            told.put(None)
+        except Exception as error:  # noqa: BLE001  # for whoever reads
+            told.put(error)
