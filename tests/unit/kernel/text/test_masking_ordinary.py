@@ -32,6 +32,9 @@ storage_key user_id request_id username user email path
 
 TEXTS = r"""
 enter your password twice, then press OK
+containing username and password entries (both
+If no login/password was specified but netrc was requested,
+self.hide_cookie2 = hide_cookie2
 host db, password policy, user guide
 Email, password confirmation, and name
 user ann, password reset, host db

@@ -10,16 +10,18 @@ import re
 from typing import Final
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import Verdict, judge
-from toolgate.kernel.text.masking.values import Claim, Spans, Values
+from toolgate.kernel.text.masking.keys import MASK, SECOND_WORDS, Verdict, judge
+from toolgate.kernel.text.masking.values import Claim, Spans, Values, usual_span
 
 STEMS: Final = (
     "pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "cookie", "jwt", "otp", "pin", "cvv", "cvc",
-    "dsn", "sess", "sig", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
-    "string", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "hasŁo", "пароль", "Пароль", "ПАРОЛЬ",
-    "密码", "密碼", "パスワード", "비밀번호",
+    "dsn", "sess", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
+    "conn str", "connection str", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "hasŁo", "пароль", "Пароль",
+    "ПАРОЛЬ", "密码", "密碼", "パスワード", "비밀번호",
 )  # fmt: skip
 """Every word that may name a secret in a text holds one of these; letters of ASCII are in lower case."""
+URL_STEMS: Final = tuple(mark + word for mark in "?&;#" for word in ("sig", "x-amz-sig", "x-goog-sig"))
+"""And these, after their first character, in the query of a URL."""
 _TAIL: Final = lazy_pattern(
     r"[\w.\-]{0,48}+(?P<tail>"
     r"(?:\\{0,7}[\"'`]|%22|(?i:&quot;))?\]?[ \t]{0,16}"
@@ -56,35 +58,38 @@ _QUOTED_TAIL: Final = frozenset("\"'\\")
 
 def key_spans(text: str, places: Spans) -> Spans:
     """Return where the values lie that stand beside a key; `places` are those of the stems."""
-    values = None
+    values = Values(text)
     spans: Spans = []
     cursor = last = 0
+    may_be_hidden = MASK in text
     for begin, end in places:
         match = _TAIL.match(text, end) if begin >= cursor else None
-        if match is None or match.end() == last or _HIDDEN.match(text, match.end()):
+        if match is None or match.end() == last or (may_be_hidden and _HIDDEN.match(text, match.end())):
             continue
-        claim = _claim(text, begin, match)
-        if claim is not None and claim.start >= cursor:
+        head = text[max(0, begin - _HEAD) : begin]
+        start = begin - len(head) + len(head.rstrip(_KEY_CHARS))
+        before = text[start - 1] if start else ""
+        if before == "\\" and text[start] in "nrt":
+            before = text[start]
+            start += 1
+        key = text[start : match.start("tail")].strip("-.")
+        verdict = _judge_in_text(text, start, key, before)
+        if verdict < Verdict.WEAK or start < cursor:
+            continue
+        usual = usual_span(text, match.end(), match["op"], key) if before != "/" else None
+        if usual:
+            last, cursor = match.end(), usual[1]
+            spans.append(usual)
+        elif claim := _claim(text, start, key, verdict, before, match):
             last = match.end()
-            values = values or Values(text)
             for span in values.spans(claim):
                 spans.append(span)
                 cursor = span[1]
     return spans
 
 
-def _claim(text: str, start: int, match: re.Match[str]) -> Claim | None:
-    head = text[max(0, start - _HEAD) : start]
-    start -= len(head) - len(head.rstrip(_KEY_CHARS))
-    before = text[start - 1] if start else ""
-    if before == "\\" and text[start] in "nrt":
-        before = text[start]
-        start += 1
+def _claim(text: str, start: int, key: str, verdict: Verdict, before: str, match: re.Match[str]) -> Claim | None:
     tail = match.start("tail")
-    key = text[start:tail].strip("-.")
-    verdict = _judge_in_text(text, start, key, before)
-    if verdict < Verdict.WEAK:
-        return None
     op = _operator(match, before, text, start, tail)
     if not op or (before == "/" and ":" in op):
         return None
@@ -100,7 +105,7 @@ def _claim(text: str, start: int, match: re.Match[str]) -> Claim | None:
 
 def _judge_in_text(text: str, start: int, key: str, before: str) -> Verdict:
     verdict = judge(key)
-    if not verdict and before == " ":
+    if not verdict and before == " " and key.lower() in SECOND_WORDS:
         previous = text[max(0, start - 24) : start].split()
         verdict = judge(f"{previous[-1]} {key}") if previous else verdict
     if not verdict and before in ("?", "&", ";", "#") and key.lower() in _URL_KEYS:

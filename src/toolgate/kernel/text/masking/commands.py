@@ -51,9 +51,9 @@ COMMANDS: Final = tuple(
         ("redis-cli", " -a ", rf"\bredis-cli{_NEAR}(?<=\s)-a[ \t]+"),
         ("ldap", " -w ", rf"\bldap\w{{3,10}}{_NEAR}(?<=\s)-w[ \t]+"),
         ("curl", " -b", rf"\bcurl{_NEAR}(?<=\s)-b[ \t]*(?=[\"']?[\w\-]+=)"),
-        ("requirepass", "", r"\brequirepass[ \t]+"),
+        ("requirepass", "requirepass", r"\brequirepass[ \t]+"),
         ("login", "password", r"\blogin[ \t\n]{1,8}\S{1,64}[ \t\n]{1,8}password[ \t\n]{1,8}"),
-        ("identified", "", _IDENTIFIED),
+        ("identified", "identified", _IDENTIFIED),
     )
 )
 SETTERS: Final = ("ENV ", "setx ", " set ")

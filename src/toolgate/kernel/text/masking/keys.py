@@ -82,6 +82,9 @@ _PAIRS: Final = frozenset(
     }
 )  # fmt: skip
 
+SECOND_WORDS: Final = frozenset({second for _, second in _PAIRS} | set("key keys code codes tokens pass pin".split()))
+"""Words that name a secret after certain others."""
+
 # After the secret word, these say the value is about the secret, not the secret.
 _ABOUT: Final = _set(
     "count counts limit limits type types length len size sizes policy policies required requirement requirements "

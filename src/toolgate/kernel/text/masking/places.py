@@ -12,7 +12,7 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from toolgate.kernel.text.masking.assignments import STEMS, key_spans
+from toolgate.kernel.text.masking.assignments import STEMS, URL_STEMS, key_spans
 from toolgate.kernel.text.masking.commands import (
     COMMANDS,
     SETTERS,
@@ -48,24 +48,25 @@ class _Words:
     __slots__ = ("block", "commands", "find", "lengths", "named", "rules")
 
     def __init__(self) -> None:
-        words = {word: index for index, word in enumerate((*STEMS, *STRUCTURE, *NAMES_ONLY, KEY_BLOCK))}
+        words = {word: index for index, word in enumerate((*STEMS, *URL_STEMS, *STRUCTURE, *NAMES_ONLY, KEY_BLOCK))}
         self.block = words[KEY_BLOCK]
         self.named = self.block
         self.rules: dict[int, list[Rule]] = {}
         for word, rule in _rules():
             self.rules.setdefault(words.setdefault(word.lower(), len(words)), []).append(rule)
-        self.commands: dict[int, list[Command]] = {}
+        self.commands: dict[int, list[tuple[Command, int]]] = {}
         for command in COMMANDS:
-            self.commands.setdefault(words.setdefault(command.word, len(words)), []).append(command)
+            needed = words.setdefault(command.needs.lower(), len(words))
+            self.commands.setdefault(words.setdefault(command.word, len(words)), []).append((command, needed))
         self.lengths = [len(word) for word in words]
         automaton = BytesAhoCorasick([word.encode() for word in words], implementation=Implementation.DFA)
         self.find: Callable[[bytes], Places] = partial(automaton.find_matches_as_indexes, overlapping=True)
 
-    def rules_in(self, text: str, found: set[int]) -> dict[int, list[Rule]]:
-        """Return the rules of the words found that can apply in this text."""
+    def rules_of(self, found: set[int]) -> dict[int, list[Rule]]:
+        """Return the rules that can apply where these words, and no others, were found."""
         rules = {word: self.rules[word] for word in found & self.rules.keys()}
         for word in found & self.commands.keys():
-            given = [partial(command_span, command) for command in self.commands[word] if command.needs in text]
+            given = [partial(command_span, command) for command, needed in self.commands[word] if needed in found]
             rules[word] = [*rules.get(word, ()), *given]
         return rules
 
@@ -112,7 +113,7 @@ def mask_places(text: str, places: Places) -> str:
     """Replace every secret at one of these places."""
     words = _words()
     found = {place[0] for place in places}
-    rules = words.rules_in(text, found)
+    rules = words.rules_of(found)
     spans = [
         span
         for word, start, _ in (places if rules else ())
@@ -122,8 +123,8 @@ def mask_places(text: str, places: Places) -> str:
     ]
     if words.block in found:
         spans += key_block_spans(text)
-    stems = len(STEMS)
-    keys = [(start, end) for word, start, end in places if word < stems]
+    plain, stems = len(STEMS), len(STEMS) + len(URL_STEMS)
+    keys = [(start if word < plain else start + 1, end) for word, start, end in places if word < stems]
     if keys and spans:
         keys = _outside(keys, spans)
     if keys:

@@ -15,7 +15,7 @@ Span = tuple[int, int]
 _PORT: Final = r"(?!\d{1,5}(?![^/?#\s]))"
 # The usual password, letters and digits, is replaced without a look at each; `xxx` may stand for one.
 _USUAL: Final = lazy_pattern(
-    r"//(?<=://)([^\s:@\"'`<>/?#\\]{0,64}):(?![xX])[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
+    r"//(?<=://)([^\s:@\"'`<>/?#\\]{0,64}):(?!xxx|XXX)[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
     r"(?![^\s@\"'`<>/?#\\]{0,256}@)"
 )
 _HIDDEN: Final = f":{MASK}@"
@@ -37,13 +37,15 @@ def mask_urls(text: str) -> str:
     """Replace the password, or the token used as a user name, in every URL."""
     if "@" not in text or "://" not in text or not _is_open(text):
         return text
-    text = _USUAL.sub(rf"//\1:{MASK}@", text)
-    return _URL.sub(_mask_authority, _SPILLED.sub(_mask_spilled, text)) if _is_open(text) else text
+    masked = _USUAL.sub(rf"//\1:{MASK}@", text)
+    if masked is not text and not _is_open(masked):
+        return masked
+    return _URL.sub(_mask_authority, _SPILLED.sub(_mask_spilled, masked))
 
 
 def _is_open(text: str) -> bool:
     """Whether some `@` does not follow a password that is hidden already."""
-    return text.count("@") > text.count(_HIDDEN)
+    return _HIDDEN not in text or text.count("@") > text.count(_HIDDEN)
 
 
 def _mask_spilled(match: re.Match[str]) -> str:

@@ -77,18 +77,23 @@ _ALGORITHM: Final = lazy_pattern(
     r"(?:[-_][A-Za-z]+)*[.,;:!?]*",
     re.IGNORECASE,
 )
-_LOGIN: Final = r"(?:user(?:name)?|uid|login|account|e?mail|host(?:name)?|server|database|db|port)[ \t:=]{1,3}"
+_LOGIN: Final = (
+    r"(?i:user(?:name)?|uid|login|account|e?mail|host(?:name)?|server|database|db|port)[ \t:=]{1,3}"
+    r"(?!(?:and|or|is|in|of|for|with|the)\b)[^\s,;]"
+)
 _LONGEST_ITEM: Final = 100
-_LISTED_BEFORE: Final = lazy_pattern(rf"\b(?i:{_LOGIN})[^\s,;]{{1,64}}[,;]?[ \t]{{1,4}}(?:and[ \t])?\Z")
-_LISTED_AFTER: Final = lazy_pattern(rf"[,;]?[ \t]{{1,4}}(?:and[ \t]{{1,4}})?(?i:{_LOGIN})[^\s,;]")
+_LISTED_BEFORE: Final = lazy_pattern(rf"\b{_LOGIN}[^\s,;]{{0,64}}[,;]?[ \t]{{1,4}}(?:and[ \t])?\Z")
+_LISTED_AFTER: Final = lazy_pattern(rf"[,;]?[ \t]{{1,4}}(?:and[ \t]{{1,4}})?{_LOGIN}")
 _MIXED: Final = lazy_pattern(r"(?=[^0-9]{0,64}[0-9])(?=[^A-Za-z]{0,64}[A-Za-z])[A-Za-z0-9!@#$%^&*_+=\-]+")
 _LEAST_SAID: Final = 6
 _LEAST_TOKEN: Final = 8
 _GIVEN_WORD: Final = lazy_pattern(r"[^\s\"'`<>,;]{3,}")
+_SAID_SIGN: Final = lazy_pattern(r"\S{0,40}[\d@#$%^&*_+=]")
 _SAID_WORD: Final = lazy_pattern(r"(?=\S{0,40}[A-Za-z])[^\s\"'`<>]{6,}")
 _SIMPLE: Final = frozenset(("=", ":", "=>", ":="))
 _USUAL: Final = lazy_pattern(
-    r"(?P<scheme>(?i:bearer|token)[ \t]{1,8})?(?P<quote>[\"'`])?(?=[A-Za-z_\-]{0,64}[0-9])(?=[0-9_\-]{0,64}[A-Za-z])"
+    r"[ \t]{0,64}(?P<scheme>(?i:bearer|token)[ \t]{1,8})?(?P<quote>[\"'`])?"
+    r"(?=[A-Za-z_\-]{0,64}[0-9])(?=[0-9_\-]{0,64}[A-Za-z])"
     r"(?P<value>[A-Za-z0-9_\-]{8,256}=?=?)(?(quote)(?P=quote)(?(scheme)(?!))|(?=\s|\Z))"
 )
 _KEYED: Final = lazy_pattern(r"\\{0,7}[\"'`][ \t]{0,8}[:=]")
@@ -110,9 +115,6 @@ class Values:
     def spans(self, claim: Claim) -> Spans:
         """Return the parts to hide of the value this key has."""
         text, at = self._text, claim.value_at
-        usual = _USUAL.match(text, at) if claim.op in _SIMPLE else None
-        if usual and (span := _usual_span(claim, usual)):
-            return [span]
         first = text[at : at + 1]
         boxed = first in _OPEN_BRACKETS and claim.op not in ("said", "xml", "query")
         if boxed and at >= self._container_from:
@@ -169,12 +171,15 @@ class Values:
         ]
 
 
-def _usual_span(claim: Claim, usual: re.Match[str]) -> tuple[int, int] | None:
-    """Return where a secret of letters and digits lies, which every closer look at it would find, too."""
-    value = usual["value"]
-    if value == claim.key or "xxx" in value or "XXX" in value:
+def usual_span(text: str, at: int, op: str | None, key: str) -> tuple[int, int] | None:
+    """Return where a secret of letters and digits lies after an operator, which every closer look would find, too."""
+    usual = _USUAL.match(text, at) if op in _SIMPLE else None
+    if usual is None:
         return None
-    return None if claim.key.lower().endswith(_HEADERS) and not usual["scheme"] else usual.span("value")
+    value = usual["value"]
+    if value == key.rsplit(".", 1)[-1] or "xxx" in value or "XXX" in value:
+        return None
+    return None if key.lower().endswith(_HEADERS) and not usual["scheme"] else usual.span("value")
 
 
 def _open_spans(text: str, claim: Claim) -> Spans:
@@ -279,6 +284,8 @@ def _style(text: str, claim: Claim, begin: int) -> Style:
 def _said_span(text: str, claim: Claim) -> Spans:
     """Return where a secret lies that is told in a sentence: `the password is X`, `user ann, password X`."""
     told = claim.verdict is Verdict.SECRET and _SAID.search(text, claim.start, claim.value_at)
+    if told and not _SAID_SIGN.match(text, claim.value_at):
+        return []
     match = (_SAID_WORD if told else _GIVEN_WORD).match(text, claim.value_at)
     if match is None or _ALGORITHM.fullmatch(match.group()):
         return []
