@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from toolgate.errors import ConflictError, StoreError, ToolOutputError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode
+from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.signature import keywords
@@ -24,6 +23,7 @@ from toolgate.kernel.tool import Hook, Placement, ToolDefinition, is_async
 from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import eager, steps
+from toolgate.pipeline.aside import insist, is_large
 from toolgate.pipeline.binding import input_of, metadata_of
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.outcome import (
@@ -295,7 +295,10 @@ class Flights:
             raw = await runner.run(flight)
             if raw is PARKED:
                 return None
-            return interpret(tool, raw) if call.undo_of is None else undone(raw)
+            if call.undo_of is not None:
+                return undone(raw)
+            given = raw.data if type(raw) is ToolOutput else raw
+            return interpret(tool, raw) if not is_large(given) else await insist(interpret, tool, raw)
         except asyncio.CancelledError:
             return _cancelled(flight)
         except ToolOutputError as error:
@@ -393,10 +396,8 @@ class Flights:
 
     def _reporter(self, flight: Flight) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
-            driver, masker = self._driver, self._driver.masker_of(flight.call, flight.undo)
-            told = {"progress": fraction, "message": message, "data": masker(decode(encode(data)))}
-            if message is not None:
-                told["message"] = masker.text(message)
+            driver = self._driver
+            told = await driver.told(flight.call, flight.undo, fraction, message, data)
             await driver.commit(steps.progress(flight.call, now=driver.now(), data=told))
 
         if flight.is_async:

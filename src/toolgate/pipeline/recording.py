@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -15,6 +16,7 @@ from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
+from toolgate.pipeline.aside import LARGE, insist
 from toolgate.pipeline.binding import take_fingerprint
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.outcome import Outcome, decode
@@ -22,6 +24,26 @@ from toolgate.ports.runner import Job
 
 log = logging.getLogger("toolgate.recording")
 _loads = orjson.loads
+_new = tuple.__new__
+
+
+class Told(NamedTuple):
+    """What a run gave, what of it is shown, and its error, masked."""
+
+    data: Any
+    shown: Any
+    error: str
+
+
+def _is_quick(ran: Job, outcome: Outcome) -> bool:
+    """Whether masking what a run gave takes no longer than going aside for it."""
+    result, undo = outcome.result, ran.undo
+    return (
+        (result is None or len(result) <= LARGE)
+        and (undo is None or len(undo.data) <= LARGE)
+        and (outcome.error is None or len(outcome.error) <= LARGE)
+        and (not ran.call.hides or len(ran.call.arguments) <= LARGE)
+    )
 
 
 class Recorder:
@@ -56,9 +78,8 @@ class Recorder:
     async def record(self, ran: Job, outcome: Outcome, duration_ms: float) -> Result | None:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call, result = self._driver, ran.call, outcome.result
-        data = None if result is None else _loads(result)
-        masker = driver.masker_of(call, ran.undo)
-        shown = None if result is None else masker.of(data, result)
+        told = self._told(ran, outcome) if _is_quick(ran, outcome) else await insist(self._told, ran, outcome)
+        data, shown, error = told
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
         if outcome.status is Status.COMPLETED:
@@ -79,7 +100,7 @@ class Recorder:
                 now=now,
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
-                error=masker.text(outcome.error or ""),
+                error=error,
                 timed_out=outcome.timed_out or outcome.code == "timeout",
                 duration_ms=duration_ms,
                 result=result,
@@ -97,6 +118,17 @@ class Recorder:
         except ConflictError:
             return None
         return result_of(change.call, data=data, cause=outcome.cause, output=outcome.output)  # type: ignore[arg-type]  # an end has a call
+
+    def _told(self, ran: Job, outcome: Outcome) -> Told:
+        """Return what a run gave, for its caller and, masked, for everybody else."""
+        result, error = outcome.result, outcome.error or ""
+        room = len(error) if result is None else len(result) + len(error)
+        masker = self._driver.masker_of(ran.call, ran.undo, room=room)
+        text = masker.text(error) if outcome.status is not Status.COMPLETED else ""
+        if result is None:
+            return _new(Told, (None, None, text))
+        data = _loads(result)
+        return _new(Told, (data, masker.of(data, result), text))
 
     async def record_again(self) -> None:
         """Record the ends that could not be written when they came; StoreError where they still cannot."""

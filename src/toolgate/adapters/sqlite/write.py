@@ -174,7 +174,7 @@ class Writer:
         return outcome
 
     def _put_alone(self, write_set: WriteSet) -> Outcome:
-        change, insert, update, _ = write_set
+        change, insert, update, *_ = write_set
         if change.mode_seen is not None and change.mode_seen is not self._mode:
             return ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
         batch = _Batch()
