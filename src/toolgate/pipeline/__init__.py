@@ -39,9 +39,9 @@ from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
-from toolgate.pipeline.aside import LARGE, aside, is_large
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights, Taker
+from toolgate.pipeline.lane import LARGE, aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
 from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh

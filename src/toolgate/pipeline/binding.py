@@ -8,7 +8,7 @@ from toolgate.kernel.input import Action, ToolInput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.kernel.undo import UndoMetadata, UndoRecord
-from toolgate.pipeline.aside import LARGE, insist
+from toolgate.pipeline.lane import LARGE, insist
 from toolgate.pipeline.outcome import decode
 
 

@@ -30,7 +30,7 @@ from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
-from toolgate.pipeline.aside import LARGE, aside, is_large
+from toolgate.pipeline.lane import LARGE, aside, is_large
 from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.sinks.minder import Minder

@@ -23,9 +23,9 @@ from toolgate.kernel.tool import Hook, Placement, ToolDefinition, is_async
 from toolgate.kernel.transient import is_transient
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import eager, steps
-from toolgate.pipeline.aside import insist, is_large
 from toolgate.pipeline.binding import input_of, metadata_of
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import insist, is_large
 from toolgate.pipeline.outcome import (
     Outcome,
     decode,

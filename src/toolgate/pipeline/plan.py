@@ -22,7 +22,7 @@ from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
-from toolgate.pipeline.aside import LARGE, aside
+from toolgate.pipeline.lane import LARGE, aside
 from toolgate.pipeline.validate import Checked, validate
 
 HOUR_S = 3600.0

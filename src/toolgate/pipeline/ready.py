@@ -15,9 +15,9 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
-from toolgate.pipeline.aside import aside, is_large
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 
 PENDING_AFTER_S = 0.05

@@ -16,9 +16,9 @@ from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
-from toolgate.pipeline.aside import LARGE, insist
 from toolgate.pipeline.binding import take_fingerprint
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import LARGE, insist
 from toolgate.pipeline.outcome import Outcome, decode
 from toolgate.ports.runner import Job
 

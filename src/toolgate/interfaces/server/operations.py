@@ -23,7 +23,7 @@ from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpe
 from toolgate.interfaces.server.shield import secured
 from toolgate.kernel.context import Principal
 from toolgate.kernel.text.canonical import Limits, parse_strict
-from toolgate.pipeline.aside import LARGE, aside
+from toolgate.pipeline.lane import LARGE, aside
 from toolgate.ports.directory import Ability
 from toolgate.wire.schemas import Body, Query
 

@@ -19,9 +19,9 @@ from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
-from toolgate.pipeline.aside import aside, is_large
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Taker
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import Outcome, decode, interpret
 from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
 from toolgate.pipeline.recording import Recorder
