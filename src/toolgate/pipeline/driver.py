@@ -144,7 +144,7 @@ class Driver:
         for listener in self.listeners:
             listener(change)
 
-    def masker_of(self, call: Call, undo: UndoRecord | None = None, *, room: int | None = None) -> Masker | CallMasker:
+    def masker_of(self, call: Call, undo: UndoRecord | None = None, room: int | None = None) -> Masker | CallMasker:
         """Return what masks the words of a call's handler: they may quote what its arguments or undo data hid.
 
         `room` is how many bytes the words take, where that is known: what is much longer cannot stand in them, so

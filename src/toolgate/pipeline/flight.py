@@ -25,7 +25,7 @@ from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import eager, steps
 from toolgate.pipeline.binding import input_of, metadata_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.lane import insist, is_large
+from toolgate.pipeline.lane import insist, looks_large
 from toolgate.pipeline.outcome import (
     Outcome,
     decode,
@@ -298,7 +298,7 @@ class Flights:
             if call.undo_of is not None:
                 return undone(raw)
             given = raw.data if type(raw) is ToolOutput else raw
-            return interpret(tool, raw) if not is_large(given) else await insist(interpret, tool, raw)
+            return interpret(tool, raw) if not looks_large(given) else await insist(interpret, tool, raw)
         except asyncio.CancelledError:
             return _cancelled(flight)
         except ToolOutputError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -24,26 +24,21 @@ from toolgate.ports.runner import Job
 
 log = logging.getLogger("toolgate.recording")
 _loads = orjson.loads
-_new = tuple.__new__
 
 
-class Told(NamedTuple):
-    """What a run gave, what of it is shown, and its error, masked."""
-
-    data: Any
-    shown: Any
-    error: str
+Told = tuple[Any, Any, str]
+"""What a run gave, what of it is shown, and its error, masked."""
 
 
-def _is_quick(ran: Job, outcome: Outcome) -> bool:
+def _is_quick(call: Call, undo: UndoRecord | None, outcome: Outcome) -> bool:
     """Whether masking what a run gave takes no longer than going aside for it."""
-    result, undo = outcome.result, ran.undo
-    return (
-        (result is None or len(result) <= LARGE)
-        and (undo is None or len(undo.data) <= LARGE)
-        and (outcome.error is None or len(outcome.error) <= LARGE)
-        and (not ran.call.hides or len(ran.call.arguments) <= LARGE)
-    )
+    result, error = outcome.result, outcome.error
+    if result is not None and len(result) > LARGE:
+        return False
+    if undo is None and error is None and not call.hides:
+        return True
+    looked_at = max(len(error or ""), 0 if undo is None else len(undo.data), len(call.arguments) if call.hides else 0)
+    return looked_at <= LARGE
 
 
 class Recorder:
@@ -78,8 +73,8 @@ class Recorder:
     async def record(self, ran: Job, outcome: Outcome, duration_ms: float) -> Result | None:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call, result = self._driver, ran.call, outcome.result
-        told = self._told(ran, outcome) if _is_quick(ran, outcome) else await insist(self._told, ran, outcome)
-        data, shown, error = told
+        is_quick = _is_quick(call, ran.undo, outcome)
+        data, shown, error = self._told(ran, outcome) if is_quick else await insist(self._told, ran, outcome)
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
         if outcome.status is Status.COMPLETED:
@@ -122,13 +117,13 @@ class Recorder:
     def _told(self, ran: Job, outcome: Outcome) -> Told:
         """Return what a run gave, for its caller and, masked, for everybody else."""
         result, error = outcome.result, outcome.error or ""
-        room = len(error) if result is None else len(result) + len(error)
-        masker = self._driver.masker_of(ran.call, ran.undo, room=room)
-        text = masker.text(error) if outcome.status is not Status.COMPLETED else ""
+        masker = self._driver.masker_of(ran.call, ran.undo, len(result or b"") + len(error))
+        if error:
+            error = masker.text(error)
         if result is None:
-            return _new(Told, (None, None, text))
+            return None, None, error
         data = _loads(result)
-        return _new(Told, (data, masker.of(data, result), text))
+        return data, masker.of(data, result), error
 
     async def record_again(self) -> None:
         """Record the ends that could not be written when they came; StoreError where they still cannot."""
