@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from toolgate.errors import ConflictError, StoreError, ToolOutputError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.output import Result, ToolOutput, result_of
+from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.signature import keywords
@@ -25,7 +25,6 @@ from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import eager, steps
 from toolgate.pipeline.binding import input_of, metadata_of
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.lane import insist, looks_large
 from toolgate.pipeline.outcome import (
     Outcome,
     decode,
@@ -295,10 +294,7 @@ class Flights:
             raw = await runner.run(flight)
             if raw is PARKED:
                 return None
-            if call.undo_of is not None:
-                return undone(raw)
-            given = raw.data if type(raw) is ToolOutput else raw
-            return interpret(tool, raw) if not looks_large(given) else await insist(interpret, tool, raw)
+            return interpret(tool, raw) if call.undo_of is None else undone(raw)
         except asyncio.CancelledError:
             return _cancelled(flight)
         except ToolOutputError as error:

@@ -23,8 +23,6 @@ LARGE = 65_536
 """Values beyond this many bytes or characters are worked on aside: masking them may take a millisecond and more."""
 _BOX = 16
 """What an entry of a dict or list counts for, beside its text."""
-_FEW = 500
-"""What has no more entries or characters than this is not large by its own length."""
 _DEEPEST = 64
 """Deeper nesting is large whatever it holds: going down further could exhaust the stack."""
 
@@ -37,21 +35,6 @@ def is_large(value: object) -> bool:
     if kind is dict or kind is list:
         return _left(value, LARGE, _DEEPEST) < 0
     return False
-
-
-def looks_large(value: object) -> bool:
-    """Whether JSON is large by its own length or that of what stands in it: every result is looked at like this.
-
-    One that is large only further down is missed. It is encoded where it is, and then its length is known.
-    """
-    kind = type(value)
-    if kind is dict:
-        for item in value.values():  # type: ignore[attr-defined]  # a dict
-            kind = type(item)
-            if (kind is str or kind is list or kind is dict) and len(item) > _FEW:
-                return is_large(value)
-        return False
-    return (kind is str or kind is list) and len(value) > _FEW and is_large(value)  # type: ignore[arg-type]  # it has a length
 
 
 def _left(box: Any, room: int, depth: int) -> int:
@@ -134,6 +117,6 @@ async def insist(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await aside(work, *args, **kwargs)
     except asyncio.CancelledError:
         task = asyncio.current_task()
-        if task is not None:
-            task.uncancel()
+        assert task is not None, "only a task can be cancelled"
+        task.uncancel()
         return work(*args, **kwargs)

@@ -30,15 +30,10 @@ Told = tuple[Any, Any, str]
 """What a run gave, what of it is shown, and its error, masked."""
 
 
-def _is_quick(call: Call, undo: UndoRecord | None, outcome: Outcome) -> bool:
-    """Whether masking what a run gave takes no longer than going aside for it."""
-    result, error = outcome.result, outcome.error
-    if result is not None and len(result) > LARGE:
-        return False
-    if undo is None and error is None and not call.hides:
-        return True
-    looked_at = max(len(error or ""), 0 if undo is None else len(undo.data), len(call.arguments) if call.hides else 0)
-    return looked_at <= LARGE
+def _is_long(call: Call, undo: UndoRecord | None, error: str | None) -> bool:
+    """Whether much has to be looked at for what the words of a run may quote, or the words are long themselves."""
+    hidden = len(call.arguments) if call.hides else 0
+    return max(len(error or ""), 0 if undo is None else len(undo.data), hidden) > LARGE
 
 
 class Recorder:
@@ -73,8 +68,10 @@ class Recorder:
     async def record(self, ran: Job, outcome: Outcome, duration_ms: float) -> Result | None:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call, result = self._driver, ran.call, outcome.result
-        is_quick = _is_quick(call, ran.undo, outcome)
-        data, shown, error = self._told(ran, outcome) if is_quick else await insist(self._told, ran, outcome)
+        is_long = result is not None and len(result) > LARGE
+        if ran.undo is not None or outcome.error is not None or call.hides:
+            is_long = is_long or _is_long(call, ran.undo, outcome.error)
+        data, shown, error = self._told(ran, outcome) if not is_long else await insist(self._told, ran, outcome)
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
         if outcome.status is Status.COMPLETED:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolgate.pipeline import lane
-from toolgate.pipeline.lane import LARGE, Lane, aside, insist, is_large, looks_large
+from toolgate.pipeline.lane import LARGE, Lane, aside, insist, is_large
 from toolgate.testing.patience import PATIENCE_S, until
 
 
@@ -62,18 +62,6 @@ def test_what_is_quickly_worked_on_is_not_large(value: Any) -> None:
 )
 def test_what_takes_long_is_large_whatever_makes_it_so(value: Any) -> None:
     assert is_large(value)
-
-
-@pytest.mark.parametrize(
-    "value", ["x" * (LARGE + 1), {"rows": [1] * 5000}, [[1] * 600] * 600, {"a": 1, "b": "x" * (LARGE + 1)}]
-)
-def test_a_result_that_is_large_at_first_sight_looks_so(value: Any) -> None:
-    assert looks_large(value)
-
-
-@pytest.mark.parametrize("value", ["x", {"rows": [1] * 600}, [1] * 600, 7, None, {"a": {"b": "x" * (LARGE + 1)}}])
-def test_one_that_is_not_or_only_further_down_does_not(value: Any) -> None:
-    assert not looks_large(value)
 
 
 async def test_work_is_done_one_after_the_other_on_another_thread() -> None:
