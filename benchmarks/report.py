@@ -198,6 +198,11 @@ SERVER = (
     ("memory of a bare stream", "streams", "bare_memory_kb", "KB"),
     ("CPU of a delivery", "streams", "ours_delivery_us", "us"),
     ("CPU of a bare delivery", "streams", "bare_delivery_us", "us"),
+    ("/healthz during 20 calls of 1 MB, median", "large", "health_p50_ms", "ms"),
+    ("/healthz during 20 calls of 1 MB, 99th percentile", "large", "health_p99_ms", "ms"),
+    ("/healthz during 20 calls of 1 MB, worst", "large", "health_worst_ms", "ms"),
+    ("/healthz while nothing happens, 99th percentile", "large", "quiet_p99_ms", "ms"),
+    ("one of 20 calls of 1 MB", "large", "large_call_ms", "ms"),
 )
 
 

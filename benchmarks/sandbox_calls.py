@@ -1,7 +1,8 @@
-"""What the sandbox and the built-in tools add: a confined start, a small read, a large write. One JSON line.
+"""What the sandbox and the built-in tools add: a confined start, a small read, a large read and write. One JSON line.
 
 Each is measured in turns with what it is compared with, in one process: bubblewrap alone with the same flags, a
-governed no-op call plus opening and reading the file, and a plain write to a temporary file, fsync and rename.
+governed no-op call plus opening and reading the file, a plain read of a megabyte and one masking of it, and a plain
+write to a temporary file, fsync and rename. Times are wall times.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from toolgate.adapters.runners.sandbox.backend import Files, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap, seccomp_file
 from toolgate.guards.descriptor import pipe
 from toolgate.kernel.policy import Policy, Verdict, Word
+from toolgate.kernel.text.masking import Masker
 from toolgate.ports.confinement import Confined
 
 TRUE = Confined(argv=("/bin/true",))
@@ -104,6 +106,25 @@ async def measure_reads(rounds: int, workspace: Path) -> dict[str, float]:
     return {f"{name}_us": statistics.median(values) for name, values in found.items()}
 
 
+LINE = "the quick brown fox jumps over the lazy dog, and nobody minds.\n"
+
+
+async def measure_large_reads(rounds: int, workspace: Path) -> dict[str, float]:
+    """Return the milliseconds of a governed read of a megabyte, of a plain one, and of masking it once."""
+    target, mask = workspace / "large.txt", Masker()
+    target.write_text(LINE * (MEGABYTE // len(LINE)))
+    found: dict[str, list[float]] = {"large_read": [], "plain_read": [], "large_mask": []}
+    async with toolgate.open(f"sqlite:///{workspace}/reads.db", workspace=workspace, built_in_tools=True) as gate:
+        for _ in range(rounds + 1):
+            began = time.perf_counter()
+            result = await gate.call("read_file", {"path": "large.txt"})
+            found["large_read"].append((time.perf_counter() - began) * 1000)
+            text = result.unwrap()["content"]
+            found["plain_read"].append(timed(lambda: target.read_bytes().decode()))
+            found["large_mask"].append(timed(lambda text=text: mask({"content": text, "size": len(text)})))  # type: ignore[misc]  # bound at once
+    return {f"{name}_ms": statistics.median(values[1:]) for name, values in found.items()}
+
+
 def plain_write(target: Path, content: bytes) -> None:
     temporary = target.with_suffix(".tmp")
     with open(temporary, "wb") as file:
@@ -142,10 +163,12 @@ def main() -> None:
     try:
         found = measure_starts(rounds)
         found |= asyncio.run(measure_reads(rounds, workspace))
+        found |= asyncio.run(measure_large_reads(rounds, workspace))
         found |= asyncio.run(measure_writes(rounds, workspace))
     finally:
         shutil.rmtree(workspace)
     found["no_op_and_plain_us"] = found["no_op_us"] + found["plain_us"]
+    found["plain_read_and_mask_ms"] = found["plain_read_ms"] + found["large_mask_ms"]
     print(json.dumps(found))
 
 

@@ -34,6 +34,7 @@ from toolgate.interfaces.server.app import create_app
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.interfaces.server.tokens import new_token
 from toolgate.kernel.context import PrincipalKind
+from toolgate.kernel.policy import Policy, Verdict, Word
 from toolgate.ports.directory import Account
 
 PROJECT = "bench"
@@ -194,6 +195,36 @@ async def with_agent(folder: Path) -> tuple[Any, dict[str, Any]]:
     return create_app(gate, directory, settings=settings, agent=agent, owns_gate=True), {"token": text}
 
 
+class AllowAll:
+    """A rule that allows everything, so that nobody is asked about a write."""
+
+    name = "benchmark"
+    is_static = True
+
+    def __call__(self, *_: object) -> Verdict:
+        return Verdict(Word.ALLOW, "measured", self.name)
+
+
+async def with_files(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Our server on SQLite with the built-in tools and one person, who is asked about nothing."""
+    url = f"sqlite:///{folder}/ours.db"
+    files = folder / "files"
+    files.mkdir()
+    policy = Policy(rules=(AllowAll(),), revision="benchmark")
+    runners = {"client": ClientRunner()}
+    gate = toolgate.open(url, workspace=files, built_in_tools=True, policy=policy, runners=runners)
+    return await _served(gate, url)
+
+
+async def _served(gate: Gate, url: str) -> tuple[Any, dict[str, Any]]:
+    directory = bootstrap.directory(url)
+    await directory.put_account(Account(name="ann", kind=PrincipalKind.PERSON, roles={PROJECT: frozenset()}))
+    text, token = new_token("ann", now=datetime.now(UTC))
+    await directory.put_token(token)
+    settings = ServerSettings(port=0, requests_per_second=1e9, request_burst=10**9)
+    return create_app(gate, directory, settings=settings, owns_gate=True), {"token": text}
+
+
 async def application(kind: str, folder: Path, count: int) -> tuple[Any, dict[str, Any]]:
     if kind == "bare-posts":
         return bare_posts(folder), {"approvals": [f"id-{number}" for number in range(count)]}
@@ -201,10 +232,21 @@ async def application(kind: str, folder: Path, count: int) -> tuple[Any, dict[st
         return BareStream(), {}
     if kind == "ours-agent":
         return await with_agent(folder)
+    if kind == "ours-files":
+        return await with_files(folder)
     return await ours(folder, kind=kind, count=count)
 
 
-KINDS = ("bare-posts", "bare-stream", "ours-approve", "ours-claim", "ours-result", "ours-inbox", "ours-agent")
+KINDS = (
+    "bare-posts",
+    "bare-stream",
+    "ours-approve",
+    "ours-claim",
+    "ours-result",
+    "ours-inbox",
+    "ours-agent",
+    "ours-files",
+)
 
 
 async def main() -> None:

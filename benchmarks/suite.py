@@ -227,11 +227,12 @@ def measure_server(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the server, by script; what fails is named and left out."""
     use_all_cores()
     found: dict[str, Any] = {}
-    for name, script in (("posts", "benchmarks.server_posts"), ("streams", "benchmarks.server_streams")):
+    scripts = {"posts": "server_posts", "streams": "server_streams", "large": "server_large"}
+    for name, script in scripts.items():
         lines = []
         for number in range(1, (size.durable_rounds + 1) // 2 + 1):
             try:
-                lines.append(measure(own_python(), "-m", script, is_own=True))
+                lines.append(measure(own_python(), "-m", f"benchmarks.{script}", is_own=True))
             except MeasurementFailedError as error:
                 say(f"server {name}: left out, measuring failed: {error}")
                 break

@@ -16,6 +16,9 @@ from toolgate.errors import ToolOutputError
 SUMMARY_BYTES = 2048
 """Masked arguments and outputs up to this size are quoted whole in events; larger ones are outlined."""
 
+QUOTABLE = 4096
+"""How long a text may always be before it counts as too long to be quoted."""
+
 KEY_CHARACTERS = 64
 """How much of each key an outline quotes."""
 
@@ -89,6 +92,26 @@ def summarize(masked: Any, size: int) -> Any:
             "keys": [key[:KEY_CHARACTERS] for key in sorted(map(str, masked))[:32]],
         }
     return {"truncated": True, "bytes": size, "type": type(masked).__name__}
+
+
+def quotable(encoded: bytes, room: int | None) -> bytes:
+    """Return JSON without the texts that cannot stand in `room` bytes, not even in part; None: nobody knows the room.
+
+    What is long is left out long before it is too long, and what is short never is, whatever the room: a short text
+    may be the name of what stands beside it.
+    """
+    most = None if room is None else max(QUOTABLE, 2 * room)
+    if most is None or len(encoded) <= most:
+        return encoded
+    return _dumps(_without_long(_loads(encoded), most))
+
+
+def _without_long(value: Any, most: int) -> Any:
+    if type(value) is dict:
+        return {key: _without_long(item, most) for key, item in value.items()}
+    if type(value) is list:
+        return [_without_long(item, most) for item in value]
+    return "" if type(value) is str and len(value) > most else value
 
 
 def _fallback(value: object) -> object:

@@ -41,10 +41,11 @@ from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights, Taker
+from toolgate.pipeline.lane import LARGE, aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
 from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh
-from toolgate.pipeline.validate import revalidate
+from toolgate.pipeline.validate import Checked, revalidate
 from toolgate.ports.store import ApprovalQuery, GrantQuery
 
 
@@ -100,19 +101,18 @@ class Pipeline:
         plan = None
         try:
             plan = driver.plan(name, context.project)
-            arguments = plan.validate(raw, driver.limits)
+            read = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
         except (ToolNotFoundError, ToolInputError) as error:
             return await self._fail(self._stillborn(name, context, call_id, plan), error.code, str(error))
-        call = plan.born(
-            arguments,
-            driver.masker.of(arguments.value, arguments.canonical),
-            context,
-            id=call_id or driver.new_id(),
-            now=driver.now(),
-            options=options,
-        )
+        arguments, shown = read
+        call = plan.born(arguments, shown, context, id=call_id or driver.new_id(), now=driver.now(), options=options)
         is_ready = plan.tool.prepare is None
         return await self.advance(Trip(plan, call, arguments.value, is_ready=is_ready, kwargs=arguments.kwargs))
+
+    def _read(self, plan: Plan, raw: str | bytes | Mapping[str, object]) -> tuple[Checked, Any]:
+        """Return the arguments of a call, checked, and their masked view; raise ToolInputError."""
+        arguments = plan.validate(raw, self._driver.limits)
+        return arguments, self._driver.masker.of(arguments.value, arguments.canonical)
 
     async def advance(self, trip: Trip) -> Result:
         """Take a call on from where it stands: to its end, its question, or whoever runs it elsewhere.
@@ -126,7 +126,8 @@ class Pipeline:
             trip.plan = plan
             values = trip.values if trip.values is not None or not plan.reads else await self._values(trip)
             judging = (trip.call, values or NOTHING, now)
-            trip.call, ruling = await plan.judge_aside(*judging) if plan.inspects else plan.judge(*judging)
+            is_quick = not plan.inspects and len(trip.call.arguments) <= LARGE
+            trip.call, ruling = plan.judge(*judging) if is_quick else await plan.judge_aside(*judging)
             if ruling.assessment is None:
                 return await self._deny(trip.call, ruling)
             try:
@@ -318,11 +319,12 @@ class Pipeline:
         """
         driver = self._driver
         plan, now = driver.plan(call.tool_name, call.project), driver.now()
-        arguments = plan.validate(raw, driver.limits)
+        arguments, shown = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
         revised = evolve(
             call,
             arguments=arguments.canonical,
-            shown=driver.masker.of(arguments.value, arguments.canonical),
+            shown=shown,
+            hides=shown != arguments.value,
             first_asked=call.first_asked or name_of(call),
             preview=None,
             preconditions=None,

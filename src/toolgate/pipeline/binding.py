@@ -8,6 +8,7 @@ from toolgate.kernel.input import Action, ToolInput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.kernel.undo import UndoMetadata, UndoRecord
+from toolgate.pipeline.lane import LARGE, insist
 from toolgate.pipeline.outcome import decode
 
 
@@ -29,12 +30,19 @@ def metadata_of(undo: UndoRecord, call: Call | None = None) -> UndoMetadata:
 
 
 async def take_fingerprint(tool: ToolDefinition, undo: UndoRecord) -> bytes:
-    """Return what the tool says of the state its effect left; a hook that fails leaves a mark no state equals."""
-    assert tool.fingerprint is not None
+    """Return what the tool says of the state its effect left; a hook that fails leaves a mark no state equals.
+
+    Where there is much to undo, a plain hook is likely to read as much, so it runs on a thread of its own.
+    """
+    hook = tool.fingerprint
+    assert hook is not None
     try:
-        value = tool.fingerprint(metadata_of(undo))
-        if is_async(tool.fingerprint):
-            value = await value
+        if is_async(hook):
+            value = await hook(metadata_of(undo))
+        elif len(undo.data) <= LARGE:
+            value = hook(metadata_of(undo))
+        else:
+            value = await insist(lambda: hook(metadata_of(undo)))
         return encode(value, what="fingerprint")
     except Exception as error:  # noqa: BLE001  # without a fingerprint the undo needs to be forced
         return f"failed: {type(error).__name__}".encode()

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+import orjson
 import uuid_utils
 
 from toolgate.errors import NotFoundError
@@ -20,13 +21,16 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
+from toolgate.kernel.payload import encode, quotable
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
+from toolgate.pipeline.lane import LARGE, aside, is_large
 from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.sinks.minder import Minder
@@ -140,11 +144,39 @@ class Driver:
         for listener in self.listeners:
             listener(change)
 
-    def masker_of(self, call: Call, undo: UndoRecord | None = None) -> Masker | CallMasker:
-        """Return what masks the words of a call's handler: they may quote what its arguments or undo data hid."""
-        if undo is not None:
-            return CallMasker(self.masker, call, undo.data)
-        return CallMasker(self.masker, call) if call.hides else self.masker
+    def masker_of(self, call: Call, undo: UndoRecord | None = None, room: int | None = None) -> Masker | CallMasker:
+        """Return what masks the words of a call's handler: they may quote what its arguments or undo data hid.
+
+        `room` is how many bytes the words take, where that is known: what is much longer cannot stand in them, so
+        nobody looks for secrets in a megabyte of undo data because of a result of forty bytes.
+        """
+        if not call.hides and (undo is None or undo.data == b"{}"):
+            return self.masker
+        given = quotable(call.arguments, room) if call.hides else b"null"
+        kept = b"null" if undo is None else quotable(undo.data, room)
+        if not call.hides and self._hides_nothing(kept):
+            return self.masker
+        return CallMasker(self.masker, evolve(call, arguments=given), kept)
+
+    def _hides_nothing(self, kept: bytes) -> bool:
+        value = orjson.loads(kept)
+        return bool(self.masker.of(value, kept) == value)
+
+    async def told(
+        self, call: Call, undo: UndoRecord | None, fraction: float | None, message: str | None, data: object
+    ) -> dict[str, Any]:
+        """Return what a handler says of its progress, masked; raise ToolOutputError where it is no JSON."""
+        encoded = encode(data)
+        said = (call, undo, fraction, message, encoded)
+        is_long = len(encoded) > LARGE or is_large(message) or (undo is not None and len(undo.data) > LARGE)
+        return await aside(self._told, *said) if is_long else self._told(*said)
+
+    def _told(
+        self, call: Call, undo: UndoRecord | None, fraction: float | None, message: str | None, data: bytes
+    ) -> dict[str, Any]:
+        masker = self.masker_of(call, undo, room=len(data) + len(message or ""))
+        shown = masker.of(orjson.loads(data), data)
+        return {"progress": fraction, "message": None if message is None else masker.text(message), "data": shown}
 
     async def read(self, project: str, call_id: str) -> Call:
         """Return the call as stored; raise NotFoundError."""

@@ -16,7 +16,6 @@ from toolgate.errors import ConflictError, StoreError, ToolOutputError, UsageErr
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.signature import keywords
@@ -393,10 +392,8 @@ class Flights:
 
     def _reporter(self, flight: Flight) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
-            driver, masker = self._driver, self._driver.masker_of(flight.call, flight.undo)
-            told = {"progress": fraction, "message": message, "data": masker(decode(encode(data)))}
-            if message is not None:
-                told["message"] = masker.text(message)
+            driver = self._driver
+            told = await driver.told(flight.call, flight.undo, fraction, message, data)
             await driver.commit(steps.progress(flight.call, now=driver.now(), data=told))
 
         if flight.is_async:

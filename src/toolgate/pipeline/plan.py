@@ -22,6 +22,7 @@ from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
+from toolgate.pipeline.lane import LARGE, aside
 from toolgate.pipeline.validate import Checked, validate
 
 HOUR_S = 3600.0
@@ -109,9 +110,11 @@ class Plan:
         return assessed(call, assessment, self.mask), ruling
 
     async def judge_aside(self, call: Call, arguments: Mapping[str, Any], now: datetime) -> tuple[Call, Ruling]:
-        """Judge off the loop where an inspector opens files: a slow disk holds up nobody else."""
+        """Judge off the loop where an inspector opens files, or rules look at much: neither holds up anybody else."""
         if self.inspects:
             return await to_thread(self.judge, call, arguments, now)
+        if self.reads and len(call.arguments) > LARGE:
+            return await aside(self.judge, call, arguments, now)
         return self.judge(call, arguments, now)
 
     def reservations(self, call: Call, arguments: Mapping[str, Any]) -> tuple[Reservation, ...]:

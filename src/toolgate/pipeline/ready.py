@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError, text_of
@@ -16,6 +17,7 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
 from toolgate.pipeline.binding import input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 
 PENDING_AFTER_S = 0.05
@@ -80,19 +82,16 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
     assert tool.prepare is not None
     try:
         async with asyncio.timeout(tool.timeout_seconds):
-            found = (
-                tool.prepare(input_of(call))
-                if is_async(tool.prepare)
-                else asyncio.to_thread(tool.prepare, input_of(call))
-            )
+            hook, given = tool.prepare, partial(input_of, call)
+            found = hook(given()) if is_async(hook) else asyncio.to_thread(lambda: hook(given()))
             prepared = await found
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-        preview = driver.masker_of(call)(decode(encode(prepared.preview, what="preview")))
-        preconditions = encode(prepared.preconditions, what="preconditions")
-        undo_data = (
-            None if prepared.undo_data is None or not tool.undoable else encode(prepared.undo_data, what="undo data")
+        is_long = (
+            is_large(prepared.preview) or is_large(prepared.undo_data) or (call.hides and is_large(call.arguments))
         )
+        made = (driver, call, tool, prepared)
+        preview, preconditions, undo_data = await aside(_kept, *made) if is_long else _kept(*made)
     except ToolDeniedError:
         raise
     except Exception as error:  # whatever prepare raises, nothing was changed and nothing runs
@@ -105,6 +104,17 @@ async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetim
         return ready, None
     ttl_s = driver.undo_ttl(tool, call.project)
     return ready, steps.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+
+
+def _kept(driver: Driver, call: Call, tool: ToolDefinition, prepared: Prepared) -> tuple[Any, bytes, bytes | None]:
+    """Return what is kept of what a tool prepared: its preview, masked, and what it rests on and undoes with."""
+    preview = encode(prepared.preview, what="preview")
+    keeps_undo = prepared.undo_data is not None and tool.undoable
+    return (
+        driver.masker_of(call, room=len(preview)).of(decode(preview), preview),
+        encode(prepared.preconditions, what="preconditions"),
+        encode(prepared.undo_data, what="undo data") if keeps_undo else None,
+    )
 
 
 def not_undone(call: Call, reason: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
+from typing import Any
 
 import orjson
 
@@ -17,11 +18,22 @@ from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
 from toolgate.pipeline.binding import take_fingerprint
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import LARGE, insist
 from toolgate.pipeline.outcome import Outcome, decode
 from toolgate.ports.runner import Job
 
 log = logging.getLogger("toolgate.recording")
 _loads = orjson.loads
+
+
+Told = tuple[Any, Any, str]
+"""What a run gave, what of it is shown, and its error, masked."""
+
+
+def _is_long(call: Call, undo: UndoRecord | None, error: str | None) -> bool:
+    """Whether much has to be looked at for what the words of a run may quote, or the words are long themselves."""
+    hidden = len(call.arguments) if call.hides else 0
+    return max(len(error or ""), 0 if undo is None else len(undo.data), hidden) > LARGE
 
 
 class Recorder:
@@ -56,9 +68,10 @@ class Recorder:
     async def record(self, ran: Job, outcome: Outcome, duration_ms: float) -> Result | None:
         """Commit how a claimed call ended; None where its row has changed meanwhile."""
         driver, call, result = self._driver, ran.call, outcome.result
-        data = None if result is None else _loads(result)
-        masker = driver.masker_of(call, ran.undo)
-        shown = None if result is None else masker.of(data, result)
+        is_long = result is not None and len(result) > LARGE
+        if ran.undo is not None or outcome.error is not None or call.hides:
+            is_long = is_long or _is_long(call, ran.undo, outcome.error)
+        data, shown, error = self._told(ran, outcome) if not is_long else await insist(self._told, ran, outcome)
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
         if outcome.status is Status.COMPLETED:
@@ -79,7 +92,7 @@ class Recorder:
                 now=now,
                 status=outcome.status,
                 code=outcome.code or "execution_failed",
-                error=masker.text(outcome.error or ""),
+                error=error,
                 timed_out=outcome.timed_out or outcome.code == "timeout",
                 duration_ms=duration_ms,
                 result=result,
@@ -97,6 +110,17 @@ class Recorder:
         except ConflictError:
             return None
         return result_of(change.call, data=data, cause=outcome.cause, output=outcome.output)  # type: ignore[arg-type]  # an end has a call
+
+    def _told(self, ran: Job, outcome: Outcome) -> Told:
+        """Return what a run gave, for its caller and, masked, for everybody else."""
+        result, error = outcome.result, outcome.error or ""
+        masker = self._driver.masker_of(ran.call, ran.undo, len(result or b"") + len(error))
+        if error:
+            error = masker.text(error)
+        if result is None:
+            return None, None, error
+        data = _loads(result)
+        return data, masker.of(data, result), error
 
     async def record_again(self) -> None:
         """Record the ends that could not be written when they came; StoreError where they still cannot."""

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from toolgate.errors import ToolOutputError
-from toolgate.kernel.payload import KEY_CHARACTERS, SUMMARY_BYTES, encode, jsonable, plain, summarize
+from toolgate.kernel.payload import KEY_CHARACTERS, SUMMARY_BYTES, encode, jsonable, plain, quotable, summarize
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 
@@ -330,3 +330,22 @@ def test_arguments_without_a_json_form_are_left_to_be_refused() -> None:
     assert jsonable(payload) is payload
     payload["a"] = payload
     assert jsonable(payload) is payload
+
+
+def test_texts_too_long_for_the_room_are_left_out_and_short_ones_never_are() -> None:
+    value = {
+        "name": "password",
+        "value": "short",
+        "list": ["x" * 5000, 1, None, {"deep": "y" * 9000}],
+        "k" * 6000: True,
+    }
+    kept = json.loads(quotable(encode(value), 40))
+    assert kept == {"name": "password", "value": "short", "list": ["", 1, None, {"deep": ""}], "k" * 6000: True}
+
+
+@pytest.mark.parametrize("room", [None, 10_000])
+def test_nothing_is_left_out_where_it_may_stand_in_the_words(room: int | None) -> None:
+    encoded = encode({"text": "x" * 15_000})
+    assert quotable(encoded, room) is encoded
+    longer = encode(["x" * 19_000, "y" * 21_000])
+    assert json.loads(quotable(longer, room)) == ["x" * 19_000, "" if room else "y" * 21_000]

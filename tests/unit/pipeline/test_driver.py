@@ -6,13 +6,18 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.unit.kernel.samples import NOW, a_call
+from tests.unit.pipeline.rig import Rig
 
 import toolgate
 from toolgate.adapters.memory.bus import MemoryBus
 from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
 from toolgate.kernel.context import PRIVATE, Context
+from toolgate.kernel.payload import encode
 from toolgate.kernel.registry import ToolRegistry
+from toolgate.kernel.text.masking import MASK
+from toolgate.kernel.undo import UndoRecord
 
 
 @toolgate.tool(effects="read")
@@ -65,3 +70,33 @@ def test_what_nobody_here_can_run_is_seldom_offered() -> None:
     driver = gate._driver
     assert driver.grace_s("default") < driver.grace_s(f"{PRIVATE}gone")
     gate.close()
+
+
+KEYED = "sw0rdfish-by-key-only"
+
+
+def undo(**data: Any) -> UndoRecord:
+    return UndoRecord(project="p", call_id="c1", tool_name="edit", data=encode(data), created_at=NOW, expires_at=NOW)
+
+
+def test_words_are_masked_plainly_where_neither_arguments_nor_undo_data_hide_anything() -> None:
+    driver = Rig().driver
+    large = undo(path="notes.txt", before="x" * 1_000_000)
+    assert driver.masker_of(a_call()) is driver.masker
+    assert driver.masker_of(a_call(), undo()) is driver.masker
+    assert driver.masker_of(a_call(), large, room=40) is driver.masker
+
+
+@pytest.mark.parametrize("room", [None, 40, 2_000_000])
+def test_what_undo_data_hides_is_hidden_in_words_however_much_stands_beside_it(room: int | None) -> None:
+    kept = undo(before="x" * 1_000_000, password=KEYED)
+    assert Rig().driver.masker_of(a_call(), kept, room=room).text(f"cannot sign in with {KEYED}") == (
+        f"cannot sign in with {MASK}"
+    )
+
+
+def test_what_arguments_hide_is_hidden_in_words_that_are_as_long() -> None:
+    secret = "".join(f"{number:x}-" for number in range(2000))
+    call = a_call(arguments=encode({"password": secret}), shown={"password": MASK}, hides=True)
+    text = f"wrong: {secret}"
+    assert Rig().driver.masker_of(call, room=len(text)).text(text) == f"wrong: {MASK}"

@@ -27,7 +27,7 @@ from toolgate.adapters.postgres.write import PUT_SETTING, UNKEEPABLE, Writer
 from toolgate.adapters.sealing import check_keys
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.sql.rows import CHANGING
-from toolgate.adapters.sql.write_set import WriteSet, write_set_of
+from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
@@ -96,6 +96,8 @@ class PostgresStore:
             raise StoreError("The store is closed.")
         self.link.check()
         check_name(change.project)
+        if is_large(change):
+            return self._gathering.add(WriteSet(change, is_ready=False))
         try:
             write_set = write_set_of(change, self._sealer)
         except UNKEEPABLE as error:
@@ -137,6 +139,7 @@ class PostgresStore:
 
     async def _write(self, write_sets: list[WriteSet]) -> list[Outcome]:
         try:
+            write_sets = [write_set.ready(self._sealer) for write_set in write_sets]
             outcomes = await self._writer.write(write_sets)
             self.mode = self._writer.mode
             return outcomes

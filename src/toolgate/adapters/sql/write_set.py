@@ -27,13 +27,35 @@ Rest = tuple[Row | None, tuple[Row, ...], Row | None, Row | None]
 """Rows few changes have: the call's parameters, approvals, an undo record, a run."""
 
 
+LARGE = 65_536
+"""From this many bytes of arguments, result or undo data on, making and writing a change's rows takes milliseconds."""
+
+
 class WriteSet(NamedTuple):
-    """All rows that one change writes. A call is inserted or updated, never both."""
+    """All rows that one change writes. A call is inserted or updated, never both.
+
+    `is_ready` False: the rows are yet to be made, by whoever writes them.
+    """
 
     change: Change
     insert: Row | None = None
     update: Row | None = None
     rest: Rest | None = None
+    is_ready: bool = True
+
+    def ready(self, sealer: Sealer) -> WriteSet:
+        """Return it with its rows; raises what a value that cannot be encoded raises."""
+        return self if self.is_ready else write_set_of(self.change, sealer)
+
+
+def is_large(change: Change) -> bool:
+    """Whether the rows of a change are so large that whoever brings it should not make them on an event loop."""
+    call, undo = change.call, change.undo
+    if undo is not None and len(undo.data) > LARGE:
+        return True
+    if call is None:
+        return False
+    return len(call.arguments) > LARGE or (call.result is not None and len(call.result) > LARGE)
 
 
 def write_set_of(change: Change, sealer: Sealer) -> WriteSet:

@@ -32,6 +32,10 @@ CREATE_S = 10.0
 
 RETRY_S = 0.005
 
+CACHE_KB = 16 * 1024
+"""How much of a transaction the writer may hold in memory. With SQLite's usual 2 MB, one with a large call and its undo
+data is written out before its end, and takes a quarter longer."""
+
 LOG_BYTES = 16 * 1024 * 1024
 """How long the write-ahead log may grow before it is moved into the file, and how much of it is then kept."""
 

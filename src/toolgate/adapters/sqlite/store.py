@@ -12,6 +12,7 @@ import logging
 import os
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -23,7 +24,7 @@ from toolgate.adapters import sealing
 from toolgate.adapters.sealing import check_keys
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.sql.rows import moment
-from toolgate.adapters.sql.write_set import WriteSet, write_set_of
+from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.adapters.sqlite import cursors
 from toolgate.adapters.sqlite.checkpoint import Checkpoints
 from toolgate.adapters.sqlite.file import PUT_KEYS, connect, keys_of, open_file
@@ -105,6 +106,8 @@ class SqliteStore:
 
     def commit(self, change: Change) -> Awaitable[None] | None:
         self._usable()
+        if is_large(change):
+            return self._enqueue(WriteSet(change, is_ready=False))
         try:
             write_set = write_set_of(change, self._sealer)
         except _UNKEEPABLE as error:
@@ -175,8 +178,15 @@ class SqliteStore:
                 self._thread.start()
 
     def _serve(self) -> None:
-        while (waiting := self._queue.get()) is not None:
-            stop = self._drain(waiting)
+        large: deque[Waiting] = deque()
+        stop = False
+        while not stop or large:
+            waiting: list[Waiting] = []
+            stop = self._drain(waiting, large, is_last=stop)
+            if large:
+                waiting.append(large.popleft())
+            if not waiting:
+                continue
             with self._writing:
                 outcomes = self._write_group([write_set for write_set, _ in waiting])
             if len(waiting) >= CROWD:
@@ -185,24 +195,28 @@ class SqliteStore:
                 if outcome is None:
                     self._recent.note(write_set.change)
             tell(waiting, outcomes)
-            if stop:
-                return
 
-    def _drain(self, waiting: list[Waiting]) -> bool:
-        """Take what else is in the queue; True where the end was among it."""
-        while len(waiting) < ENOUGH_FOR_A_GROUP:
+    def _drain(self, waiting: list[Waiting], large: deque[Waiting], *, is_last: bool) -> bool:
+        """Take what is in the queue, waiting for it where there is nothing to do; True where the end was among it.
+
+        Large changes go to `large`, of which each group takes one: nobody's small change waits for all of them.
+        """
+        must_wait = not large
+        while not is_last and len(waiting) < ENOUGH_FOR_A_GROUP:
             try:
-                more = self._queue.get_nowait()
+                more = self._queue.get(block=must_wait)
             except Empty:
                 return False
             if more is None:
                 return True
-            waiting += more
-        return False
+            must_wait = False
+            for one in more:
+                (waiting if one[0].is_ready else large).append(one)
+        return is_last
 
     def _write_group(self, write_sets: list[WriteSet]) -> list[Outcome]:
-        group = Group(write_sets)
         try:
+            group = Group([write_set.ready(self._sealer) for write_set in write_sets])
             self._wait_for_others(BUSY_S)
             self._writer.write(group)
         except sqlite3.Error as error:

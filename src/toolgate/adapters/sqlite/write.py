@@ -14,7 +14,7 @@ from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.sql.write_set import WriteSet
-from toolgate.adapters.sqlite.file import LOG_BYTES, PUT_KEYS
+from toolgate.adapters.sqlite.file import CACHE_KB, LOG_BYTES, PUT_KEYS
 from toolgate.adapters.sqlite.statements import (
     INSERT_CALL,
     INSERT_EVENT,
@@ -174,7 +174,7 @@ class Writer:
         return outcome
 
     def _put_alone(self, write_set: WriteSet) -> Outcome:
-        change, insert, update, _ = write_set
+        change, insert, update, *_ = write_set
         if change.mode_seen is not None and change.mode_seen is not self._mode:
             return ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
         batch = _Batch()
@@ -217,6 +217,7 @@ class Writer:
     def _set_durability(self, wanted: Durability) -> None:
         if self._synchronous is None:
             self._connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
+            self._connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         if wanted is not self._synchronous:
             level = "FULL" if wanted is Durability.FSYNCED else "NORMAL"
             self._connection.execute(f"PRAGMA synchronous={level}")

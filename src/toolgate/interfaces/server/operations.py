@@ -23,6 +23,7 @@ from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpe
 from toolgate.interfaces.server.shield import secured
 from toolgate.kernel.context import Principal
 from toolgate.kernel.text.canonical import Limits, parse_strict
+from toolgate.pipeline.lane import LARGE, aside
 from toolgate.ports.directory import Ability
 from toolgate.wire.schemas import Body, Query
 
@@ -170,7 +171,8 @@ class Endpoint:
         if not raw.strip():
             raw = b"{}"  # a body whose fields all have defaults may be left out
         try:
-            value = self.operation.parse(raw, limit)
+            parse = self.operation.parse
+            value = parse(raw, limit) if len(raw) <= LARGE else await aside(parse, raw, limit)
         except (ToolInputError, orjson.JSONDecodeError) as error:
             raise ProblemError(400, "invalid_json", f"The body is not usable JSON. {_why(error)}") from None
         if not isinstance(value, dict):

@@ -80,7 +80,10 @@ def read_arguments(raw: str | bytes | Mapping[str, object], *, limits: Limits = 
         else:
             pair = _read_fast(raw, limits) or _read_value(_parse_slow(raw), limits)
     elif isinstance(raw, Mapping):
-        pair = _read_mapping(raw, limits)
+        try:
+            pair = _read_mapping(raw, limits)
+        except RuntimeError:  # a large one is read on another thread, while its owner may go on with it
+            _refuse("The arguments were changed while they were read", "send what nobody changes meanwhile")
     else:
         _refuse(f"The arguments are a Python {type(raw).__name__}", "pass JSON text or a mapping")
     value, form = pair

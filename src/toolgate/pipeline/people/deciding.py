@@ -251,10 +251,12 @@ class Deciding:
         if not schema.is_valid(checked.value):
             said = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(checked.value))
             raise ToolInputError(f"Arguments of `{call.tool_name}` do not fit its schema: {said}.", tool=call.tool_name)
+        shown = driver.masker.of(checked.value, checked.canonical)
         other = evolve(
             call,
             arguments=checked.canonical,
-            shown=driver.mask(checked.value),
+            shown=shown,
+            hides=shown != checked.value,
             first_asked=call.first_asked or name_of(call),
             preview=None,
         )

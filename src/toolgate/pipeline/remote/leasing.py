@@ -16,12 +16,12 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Principal
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, ToolOutput, result_of
-from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Taker
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import Outcome, decode, interpret
 from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
 from toolgate.pipeline.recording import Recorder
@@ -151,13 +151,10 @@ class Leases:
     ) -> Result:
         """Record how far the holder is, and renew its lease."""
         driver = self._driver
-        shown = decode(encode(data))
         while True:
             call = await self._held(project, call_id, by, fence)
-            now, masker = driver.now(), driver.masker_of(call)
-            told = {"progress": fraction, "message": message, "data": masker(shown)}
-            if message is not None:
-                told["message"] = masker.text(message)
+            told = await driver.told(call, None, fraction, message, data)
+            now = driver.now()
             renewed = evolve(call.stay(), due_at=now + self._term(call))
             event = tell(renewed, "tool.progress", {}, told)
             if await self._try(steps.moved(renewed, call, now=now, events=(event,))):
@@ -184,7 +181,9 @@ class Leases:
                 raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
             job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
             job.undo = await driver.store.undo(project, call.undo_of or call.id)
-            result = await self._recorder.record(job, _outcome(call, tool, output), self._since(call))
+            reported = (call, tool, output)
+            outcome = await aside(_outcome, *reported) if is_large(output.data) else _outcome(*reported)
+            result = await self._recorder.record(job, outcome, self._since(call))
             if result is not None:
                 return result
             tried = call

@@ -67,6 +67,20 @@ class StoreConformance(CursorLaws, EventLaws, GrantLaws, LimitLaws):
         read = await store.call(PROJECT, written.id)
         assert _fields_of(read) == _fields_of(written)
 
+    async def test_a_large_call_comes_back_whole_and_is_claimed_once_like_a_small_one(self, store: Store) -> None:
+        text = b'"%b"' % (b"x" * 500_000)
+        made = a_call(arguments=b'{"text":%b}' % text, shown={"text": "x" * 500_000})
+        undo = an_undo(data=b'{"before":%b}' % text)
+        await commit(store, insert(made, undo=undo))
+        claim = step(made, Status.EXECUTING, changes={"result": text, "shown_result": "x" * 500_000})
+        await commit(store, claim)
+        found, kept = await store.call(PROJECT, made.id), await store.undo(PROJECT, made.id)
+        assert found == claim.call
+        assert kept is not None
+        assert kept.data == undo.data
+        with pytest.raises(ConflictError):
+            await commit(store, claim)
+
     async def test_every_field_of_an_approval_comes_back_unchanged(self, store: Store) -> None:
         written = an_approval(
             warn_at=NOON + timedelta(minutes=4, microseconds=17),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import timedelta
@@ -53,6 +54,63 @@ async def test_a_change_that_cannot_be_stored_harms_nobody_else(
     assert [type(outcome) for outcome in outcomes] == [type(None), StoreError, type(None)]
     assert [call.id for call in await store.calls(CallQuery())] == ["fine", "good"]
     await commit(store, insert(a_call("later")))
+
+
+LARGE: dict[str, Any] = {"arguments": b'{"text":"%s"}' % (b"x" * 1_000_000)}
+
+
+async def test_large_changes_are_made_ready_and_written_by_the_writers_thread(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    seal = sealing.Sealer.seal
+
+    def noting(sealer: sealing.Sealer, data: bytes, row: bytes) -> bytes:
+        threads.append(threading.current_thread().name)
+        return seal(sealer, data, row)
+
+    monkeypatch.setattr(sealing.Sealer, "seal", noting)
+    change = insert(a_call("large", **LARGE), durability=Durability.COMMITTED)
+    await commit(store, change)
+    assert set(threads) == {"toolgate-writer"}
+    found = await store.call("default", "large")
+    assert found is not None
+    assert found.arguments == LARGE["arguments"]
+
+
+async def test_a_small_change_waits_for_one_large_one_at_most(store: SqliteStore) -> None:
+    order: list[str] = []
+
+    async def put(name: str, **fields: Any) -> None:
+        await commit(store, insert(a_call(name, **fields)))
+        order.append(name)
+
+    large = [asyncio.ensure_future(put(f"large{number}", **LARGE)) for number in range(6)]
+    await asyncio.sleep(0)
+    await asyncio.gather(put("small"), *large)
+    assert order.index("small") < 3
+    assert sorted(order) == [*(f"large{number}" for number in range(6)), "small"]
+
+
+async def test_large_changes_that_wait_are_written_before_the_store_is_closed(database: Path) -> None:
+    store = SqliteStore(database, owner="me")
+    waiting = [asyncio.ensure_future(commit(store, insert(a_call(str(number), **LARGE)))) for number in range(5)]
+    await asyncio.sleep(0)
+    await store.close()
+    await asyncio.gather(*waiting)
+    again = SqliteStore(database, owner="you")
+    assert len(await again.calls(CallQuery())) == 5
+    await again.close()
+
+
+@pytest.mark.parametrize("fields", UNSTORABLE.values(), ids=UNSTORABLE)
+async def test_a_large_change_that_cannot_be_stored_harms_nobody_else(
+    store: SqliteStore, fields: dict[str, Any]
+) -> None:
+    changes = [insert(a_call("good", **LARGE)), insert(a_call("bad", **LARGE, **fields)), insert(a_call("small"))]
+    outcomes = await asyncio.gather(*(commit(store, change) for change in changes), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [type(None), StoreError, type(None)]
+    assert [call.id for call in await store.calls(CallQuery())] == ["good", "small"]
 
 
 async def test_a_change_refused_for_its_value_leaves_no_event(store: SqliteStore) -> None:
