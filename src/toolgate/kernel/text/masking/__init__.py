@@ -35,7 +35,7 @@ from toolgate.kernel.text.masking.keys import (
     reads_as_secret,
 )
 from toolgate.kernel.text.masking.plain import Copying, OddError, is_plain, is_plain_json
-from toolgate.kernel.text.masking.registered import Registered
+from toolgate.kernel.text.masking.registered import Secrets
 from toolgate.kernel.text.masking.shapes import find_names, mask_assignments, mask_shapes
 from toolgate.kernel.text.masking.urls import mask_schemes, mask_urls
 
@@ -71,7 +71,7 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
-        self._registered: tuple[Registered, ...] = ()
+        self._registered = Secrets()
         self._short: frozenset[str] = frozenset()
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
@@ -86,10 +86,8 @@ class Masker:
         with self._lock:
             if 0 < len(secret) < _SHORT:
                 self._short |= {secret}
-            elif secret and all(secret != known.secret for known in self._registered):
-                # The longest first: one secret may be part of another.
-                known = (*self._registered, Registered(secret))
-                self._registered = tuple(sorted(known, key=lambda one: -len(one.secret)))
+            elif secret:
+                self._registered.add(secret)
             if secret:
                 self._quick = min(self._quick, len(secret))
                 self._constants = frozenset()
@@ -304,9 +302,7 @@ class Masker:
         """Apply every rule once; the same object comes back when none applied."""
         if text in self._short:
             return MASK
-        masked = text
-        for registered in self._registered:
-            masked = registered.hide(masked)
+        masked = self._registered.ready().hide(text)
         names = find_names(masked)
         document = self._document(masked, depth) if names or '"-' in masked else None
         if document is not None:
