@@ -34,7 +34,7 @@ from toolgate.kernel.text.masking.keys import (
 )
 from toolgate.kernel.text.masking.places import find_places, mask_headless, mask_places, names_something
 from toolgate.kernel.text.masking.plain import MOST_BOXES, MOST_BOXES_OF_JSON, OddError, Survey, is_plain
-from toolgate.kernel.text.masking.registered import Registered
+from toolgate.kernel.text.masking.registered import Secrets
 from toolgate.kernel.text.masking.urls import mask_urls
 
 __all__ = ["MASK", "TOO_DEEP", "Masker"]
@@ -80,7 +80,7 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
-        self._registered: tuple[Registered, ...] = ()
+        self._registered = Secrets()
         self._short: frozenset[str] = frozenset()
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
@@ -93,10 +93,8 @@ class Masker:
         with self._lock:
             if 0 < len(secret) < _SHORT:
                 self._short |= {secret}
-            elif secret and all(secret != known.secret for known in self._registered):
-                # The longest first: one secret may be part of another.
-                known = (*self._registered, Registered(secret))
-                self._registered = tuple(sorted(known, key=lambda one: -len(one.secret)))
+            elif secret:
+                self._registered.add(secret)
             if secret:
                 self._quick = min(self._quick, len(secret))
             # Last: whoever sees the new dicts also sees the new secret.
@@ -124,7 +122,7 @@ class Masker:
     def of(self, value: object, encoded: bytes) -> Any:
         """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
         boxes = encoded.count(b"{") + encoded.count(b"[")
-        if boxes > MOST_BOXES_OF_JSON or self._registered or self._short or not is_plain(encoded.decode()):
+        if boxes > MOST_BOXES_OF_JSON or self._may_hold(encoded) or not is_plain(encoded.decode()):
             return self(value)
         if boxes == 1 and type(value) is dict:
             return value.copy()
@@ -138,9 +136,13 @@ class Masker:
             plain = survey.copy(value, depth)
         except OddError:
             return self._any(value, depth, _Walk())
-        suspects = survey.texts if numbers else survey.suspects()
+        suspects = survey.texts if numbers and self._may_hold("\n".join(survey.texts)) else survey.suspects()
         masked = {text: self._text(text, depth + 1) for text in suspects}
         return plain if survey.is_cleared_by(masked) else self._any(value, depth, _Walk(survey.texts, masked))
+
+    def _may_hold(self, text: str | bytes) -> bool:
+        """Whether a registered secret may be in this text, or in a part of it that is one."""
+        return bool(self._short) or (bool(self._registered) and self._registered.ready().found_in(text))
 
     def _judge(self, key: object) -> Verdict:
         """Return the verdict on a key; one that cannot be shown as it is counts as naming a secret."""
@@ -290,9 +292,7 @@ class Masker:
         """Apply every rule once; say whether another pass would change nothing."""
         if self._short and text in self._short:
             return MASK, True
-        masked = text
-        for registered in self._registered:
-            masked = registered.hide(masked)
+        masked = self._registered.ready().hide(text)
         places = find_places(masked)
         if places and names_something(places):
             document = self._document(masked, depth)
