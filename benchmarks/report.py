@@ -72,6 +72,7 @@ def _tables(results: Results) -> list[Table]:
         _parking_table(results["parking"]),
         _durable_table(results["durable"] | {"decision": results["decision"]}),
         _diff_table(results["diff"]),
+        _card_table(results["cards"]),
         _server_table(results["server"]),
         _agent_table(results["agent"]),
         _policy_table(results["policy"]),
@@ -187,6 +188,11 @@ def _diff_table(diff: dict[str, Any]) -> Table:
             counts = f"+{numbers['additions']['max']:.0f} -{numbers['deletions']['max']:.0f}"
             body.append([titles[case], name, f"{numbers['ms']['median']:,.0f}", f"{numbers['ms']['min']:,.0f}", counts])
     return ["diff of 1 MB", "by", "median ms", "min ms", "counts"], body
+
+
+def _card_table(cards: dict[str, Any]) -> Table:
+    body = [[kind, f"{speed['median']:,.0f}", f"{speed['max']:,.0f}"] for kind, speed in cards.items()]
+    return ["card of 1 MB", "median MB/s", "best MB/s"], body
 
 
 SERVER = (

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.diff_cases import LOG_INSERTED
+from benchmarks.text_kinds import SECRET
 
 Results = dict[str, Any]
-SECTIONS = ("start", "parking", "durable", "decision", "diff", "policy", "sandbox", "server", "agent")
+SECTIONS = ("start", "parking", "durable", "decision", "diff", "cards", "policy", "sandbox", "server", "agent")
 NOTHING: Results = {"calls": [], **{section: {} for section in SECTIONS}}
 """What a run that measured nothing has found."""
 
@@ -46,6 +47,10 @@ DIFF_LIMITS = {
     "json_head": ("diff of a JSON list, one head insertion / stageflow", 0.1),
 }
 HEAD_OPERATIONS = 5.0
+TEXT_LIMIT_MB = 20.0
+SECRET_TEXT_LIMIT_MB = 10.0
+TEXT_SPREAD = 4.0
+"""How harmless data looks must not decide how fast it is."""
 POST_SHARE = 0.6
 STREAM_LIMIT = 2.0
 HEALTH_LIMIT_MS = 50.0
@@ -147,6 +152,7 @@ def judge(results: Results) -> list[Verdict]:
         *_durable(results["durable"]),
         decision,
         *_diffs(results["diff"]),
+        *_cards(results["cards"]),
         *_policy(results["policy"]),
         *sandbox,
         *_server(results["server"]),
@@ -233,6 +239,32 @@ def _diffs(found: Results) -> list[Verdict]:
         *verdicts,
         Verdict(title="miscounted lines of a repetitive log", limit=0.0, unit="", measured=wrong),
         Verdict(title="operations for one head insertion", limit=HEAD_OPERATIONS, unit="", measured=operations),
+    ]
+
+
+def _cards(found: Results) -> list[Verdict]:
+    plain = [speed["median"] for kind, speed in found.items() if kind not in SECRET]
+    secret = [speed["median"] for kind, speed in found.items() if kind in SECRET]
+    return [
+        Verdict(
+            title="cards of 1 MB of text, the slowest kind without secrets",
+            limit=TEXT_LIMIT_MB,
+            unit=" MB/s",
+            at_least=True,
+            measured=min(plain, default=None),
+        ),
+        Verdict(
+            title="cards of 1 MB of text, the slowest kind full of secrets",
+            limit=SECRET_TEXT_LIMIT_MB,
+            unit=" MB/s",
+            at_least=True,
+            measured=min(secret, default=None),
+        ),
+        Verdict(
+            title="cards of 1 MB of text, fastest kind / slowest, without secrets",
+            limit=TEXT_SPREAD,
+            measured=max(plain) / min(plain) if plain else None,
+        ),
     ]
 
 

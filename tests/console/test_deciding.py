@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.async_api import Page, expect
 from tests.console.scene import Scene
 from tests.console.workplace import AFTER
@@ -131,6 +133,25 @@ async def test_respond_remember_and_what_is_hidden(scene: Scene) -> None:
     await expect(page.locator(".code").first).to_contain_text("line 399")
     await page.locator("#approve").click()
     await scene.call(long, until=["completed"])
+
+
+async def test_what_is_very_long_is_shown_piece_by_piece_to_its_end_before_a_yes(scene: Scene) -> None:
+    text = "\n".join(f"row {number}" for number in range(12_000)) + "\nthe very last word"
+    asked = await scene.ask("note", {"text": text})
+    page = await scene.page()
+    await choose(page, "row 0")
+    await expect(page.get_by_text("characters are not shown")).to_be_visible()
+    await page.get_by_role("button", name="Show more").click()
+    await expect(page.locator(".code").first).to_contain_text("row 6000")
+    await expect(page.locator("#approve")).to_be_disabled()
+    await expect(page.get_by_text("Show what is hidden")).to_be_visible()
+    while await page.get_by_role("button", name=re.compile("Show (more|everything)")).is_visible():
+        left = await page.get_by_text("characters are not shown").inner_text()
+        await page.get_by_role("button", name=re.compile("Show (more|everything)")).click()
+        await expect(page.get_by_text(left, exact=True)).to_be_hidden()
+    await expect(page.locator(".code").first).to_contain_text("the very last word")
+    await page.locator("#approve").click()
+    await scene.call(asked, until=["completed"])
 
 
 async def test_escalate_extend_comment_and_who_may_only_look(scene: Scene) -> None:

@@ -88,6 +88,10 @@ def test_what_is_too_long_must_be_looked_at_in_full_first(database: Path) -> Non
         assert (refused.code, "--full" in refused.err) == (1, True)
         digest = here("show", database, waiting, "--json").json["digest"]
         assert "x" * 5000 in here("show", database, waiting, "--full").out
+        piece = here("show", database, waiting, "--part", "arguments", "--offset", "100")
+        assert piece.out.startswith("Arguments: characters 100 to ")
+        assert here("show", database, waiting, "--part", "arguments", "--json").json["next"] is None
+        assert here("show", database, waiting, "--part", "nothing").code == 1
         assert here("approve", database, waiting, "--by", "bob", "--digest", "0" * 64).code == 1
         assert here("approve", database, waiting, "--by", "bob", "--digest", digest).code == 0
 

@@ -9,11 +9,12 @@ from typing import Any
 from toolgate.errors import NotFoundError, UsageError
 from toolgate.gate.parked import Parked
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
+from toolgate.kernel.artifact import ApprovalArtifact, Piece, artifact_of
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result
+from toolgate.kernel.text.rendering import BUDGET
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.people.deciding import Deciding, Said
 from toolgate.ports.store import ApprovalQuery
@@ -43,6 +44,16 @@ class Approvals:
     async def artifact(self, approval_id: str, *, project: str | None = None) -> ApprovalArtifact:
         """Return what an approver must see of one approval; draw it with `toolgate.kernel.surfaces`."""
         return artifact_of(await self.get(approval_id, project=project))
+
+    @explained
+    async def piece(
+        self, approval_id: str, part: str, *, offset: int = 0, size: int = BUDGET.piece, project: str | None = None
+    ) -> Piece:
+        """Return a piece of one part of what an approver must see; its `next` is the offset of the one after it.
+
+        `part` is a block's name, such as `arguments` or `change`. The whole is masked and made safe to show, then cut.
+        """
+        return (await self.artifact(approval_id, project=project)).piece(part, offset=offset, size=size)
 
     async def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
         """Return an approval once it is decided or closed; raise NotFoundError. Going away changes nothing."""

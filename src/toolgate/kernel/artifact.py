@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from toolgate.errors import NotFoundError, UsageError
 from toolgate.kernel.approval import Approval, plain_question
-from toolgate.kernel.text.rendering import as_lines, clip, reveal
+from toolgate.kernel.text.rendering import BUDGET, brief, clip, cut_piece, few, lay_out, reveal
 
 OPTIONS: Final = ("approve", "deny")
 CLAIM: Final = "What the agent says (its claim, not checked)"
@@ -36,6 +38,21 @@ class Block(NamedTuple):
     style: Style = Style.FACT
     warnings: tuple[str, ...] = ()
     hidden: int = 0
+    name: str = ""
+
+
+class Piece(NamedTuple):
+    """A piece of one part of what is shown, out of `characters` and `lines` in all; `next` is where another begins."""
+
+    name: str
+    title: str
+    text: str
+    style: Style
+    offset: int
+    next: int | None
+    characters: int
+    lines: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,15 +88,41 @@ class ApprovalArtifact:
 
     def blocks(self, *, full: bool = False) -> tuple[Block, ...]:
         """Return everything an approver must see, in order; `full` leaves nothing out."""
+        return self._whole if full else self._clipped
+
+    def piece(self, name: str, *, offset: int = 0, size: int = BUDGET.piece) -> Piece:
+        """Return a piece of one part, as `blocks(full=True)` has it; `name` is the block's.
+
+        Everything was masked and made safe to show before it is cut. Raises NotFoundError where there is no such part.
+        """
+        if not (offset >= 0 and 1 <= size <= BUDGET.most):
+            raise UsageError(f"A piece begins at 0 or later and has from 1 to {BUDGET.most:,} characters.")
+        for block in self._whole:
+            if block.name == name:
+                text, end = cut_piece(block.text, offset, size)
+                more = end if end < len(block.text) else None
+                characters, lines = len(block.text), block.text.count("\n") + 1
+                return Piece(name, block.title, text, block.style, offset, more, characters, lines, block.warnings)
+        known = ", ".join(block.name for block in self._whole)
+        raise NotFoundError(f"The question has no part {name[:64]!r}; it has {known}.")
+
+    @cached_property
+    def _whole(self) -> tuple[Block, ...]:
+        """Every part in full. It is made once, however often it is drawn."""
         parts = [
-            _texts("Question", [self.message], full),
-            _facts(self._facts(), full),
-            _json("Arguments", self.arguments, full),
-            *_preview(self.preview, full),
+            _texts("question", "Question", [self.message]),
+            _facts(self._facts()),
+            _json("arguments", "Arguments", self.arguments),
+            *_preview(self.preview),
         ]
         if self.claim:
-            parts.append(_texts(CLAIM, [self.claim], full, Style.CLAIM))
+            parts.append(_texts("claim", CLAIM, [self.claim], Style.CLAIM))
         return tuple(parts)
+
+    @cached_property
+    def _clipped(self) -> tuple[Block, ...]:
+        clipped = [(block, clip(block.text)) for block in self._whole]
+        return tuple(block._replace(text=shown.text, hidden=shown.hidden) for block, shown in clipped)
 
     def _facts(self) -> list[tuple[str, str]]:
         asks = self.requester if self.user is None else f"{self.requester} on behalf of {self.user}"
@@ -104,7 +147,7 @@ class ApprovalArtifact:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Everything suspicious anywhere in what is shown, each named once."""
-        return tuple(dict.fromkeys(warning for block in self.blocks(full=True) for warning in block.warnings))
+        return few(warning for block in self._whole for warning in block.warnings)
 
     @property
     def must_expand(self) -> bool:
@@ -167,8 +210,14 @@ def _answers(approval: Approval) -> tuple[str, ...]:
 def summary_of(tool_name: str, arguments: Any, *, width: int = 100) -> str:
     """Return one line that says what would run: the tool and the beginning of its arguments."""
     given = arguments if isinstance(arguments, Mapping) else {}
-    told = ", ".join(f"{reveal(str(key)).text}={_short(value)}" for key, value in given.items())
-    line = f"{tool_name}({told})"
+    line = f"{tool_name}("
+    separator = ""
+    for key, value in given.items():
+        line += f"{separator}{reveal(str(key)).text}={brief(value, width)}"
+        separator = ", "
+        if len(line) > width:
+            break
+    line += ")"
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
@@ -200,10 +249,6 @@ _VERBS = {
 }
 
 
-def _short(value: Any) -> str:
-    return " ".join(line.strip() for line in as_lines(value)[0])
-
-
 def _undo(undoable: bool, ttl_s: float | None) -> str:
     if not undoable:
         return "cannot be undone"
@@ -213,36 +258,32 @@ def _undo(undoable: bool, ttl_s: float | None) -> str:
     return f"can be undone for {minutes} minutes" if minutes > 1 else f"can be undone for {ttl_s:g} seconds"
 
 
-def _texts(title: str, texts: Iterable[str], full: bool, style: Style = Style.FACT) -> Block:
-    lines: list[str] = []
-    warnings: list[str] = []
-    for text in texts:
-        shown = reveal(text)
-        warnings += shown.warnings
-        lines += [line.removesuffix("\r") for line in shown.text.split("\n")]
-    clipped = clip(lines, full=full)
-    return Block(title, clipped.text, style, tuple(dict.fromkeys(warnings)), clipped.hidden)
+def _texts(name: str, title: str, texts: Iterable[str], style: Style = Style.FACT) -> Block:
+    shown = [reveal(text) for text in texts]
+    # A carriage return is left only where it belongs to the end of a line.
+    text = "\n".join(one.text for one in shown).replace("\r\n", "\n")
+    return Block(title, text, style, few(warning for one in shown for warning in one.warnings), name=name)
 
 
-def _facts(facts: Iterable[tuple[str, str]], full: bool) -> Block:
+def _facts(facts: Iterable[tuple[str, str]]) -> Block:
     """Lay facts out one to a line; a line break inside a value must not begin another fact."""
     one_line = ((name, value.replace("\n", " ⏎ ")) for name, value in facts)
-    return _texts("Facts", [f"{name}: {value}" for name, value in one_line], full)
+    return _texts("facts", "Facts", [f"{name}: {value}" for name, value in one_line])
 
 
-def _json(title: str, value: Any, full: bool) -> Block:
-    lines, warnings = as_lines(value)
-    clipped = clip(lines, full=full)
-    return Block(title, clipped.text, Style.CODE, warnings, clipped.hidden)
+def _json(name: str, title: str, value: Any) -> Block:
+    shown = lay_out(value)
+    return Block(title, shown.text, Style.CODE, shown.warnings, name=name)
 
 
-def _preview(preview: Any, full: bool) -> list[Block]:
+def _preview(preview: Any) -> list[Block]:
+    title = "What it would change"
     if preview is None:
         return []
     if isinstance(preview, str):
-        return [_texts("What it would change", [preview], full, Style.DIFF)]
+        return [_texts("change", title, [preview], Style.DIFF)]
     if isinstance(preview, Mapping) and isinstance(preview.get("diff"), str):
         rest = {name: value for name, value in preview.items() if name != "diff"}
-        diff = _texts("What it would change", [preview["diff"]], full, Style.DIFF)
-        return [diff, _json("About the change", rest, full)] if rest else [diff]
-    return [_json("What it would change", preview, full)]
+        diff = _texts("change", title, [preview["diff"]], Style.DIFF)
+        return [diff, _json("about", "About the change", rest)] if rest else [diff]
+    return [_json("change", title, preview)]

@@ -28,25 +28,31 @@ def to_terminal(artifact: ApprovalArtifact, *, full: bool = False) -> str:
 
 
 def _draw(artifact: ApprovalArtifact, full: bool, *, colour: bool) -> Iterator[str]:
-    def paint(text: str, *codes: str) -> str:
-        return f"{''.join(codes)}{text}{_RESET}" if colour and codes else text
-
     blocks = artifact.blocks(full=full)
     for block in blocks:
-        yield paint(block.title, _BOLD, *((_YELLOW,) if block.style is Style.CLAIM else ()))
+        yield _paint(block.title, colour, _BOLD, *((_YELLOW,) if block.style is Style.CLAIM else ()))
         for warning in block.warnings:
-            yield paint(f"! WARNING: {warning}", _BOLD, _RED)
-        for line in block.text.split("\n"):
-            yield f"{paint('  | ', _DIM)}{paint(line, *_colours(block.style, line))}"
+            yield _paint(f"! WARNING: {warning}", colour, _BOLD, _RED)
+        yield draw_lines(block.text, block.style, colour=colour)
     hidden = sum(block.hidden for block in blocks)
     if hidden:
-        yield paint(f"! {hidden:,} characters are hidden; expand them before approving.", _BOLD, _YELLOW)
+        yield _paint(f"! {hidden:,} characters are hidden; expand them before approving.", colour, _BOLD, _YELLOW)
 
 
-def _colours(style: Style, line: str) -> tuple[str, ...]:
-    if style is not Style.DIFF:
-        return ()
-    return {"+": (_GREEN,), "-": (_RED,), "@": (_CYAN,)}.get(line[:1], ())
+def draw_lines(text: str, style: Style, *, colour: bool) -> str:
+    """Draw lines that others wrote, each behind a bar; a change in the colours of changes."""
+    if colour and style is Style.DIFF:
+        text = _CHANGED.sub(lambda line: f"{_CHANGES[line.group(1)]}{line.group()}{_RESET}", text)
+    margin = _paint("  | ", colour, _DIM)
+    return margin + text.replace("\n", f"\n{margin}")
+
+
+def _paint(text: str, colour: bool, *codes: str) -> str:
+    return f"{''.join(codes)}{text}{_RESET}" if colour else text
+
+
+_CHANGED = re.compile("^([-+@]).*$", re.MULTILINE)
+_CHANGES = {"+": _GREEN, "-": _RED, "@": _CYAN}
 
 
 def to_markdown(artifact: ApprovalArtifact, *, full: bool = False) -> str:
@@ -77,5 +83,6 @@ def to_html(artifact: ApprovalArtifact, *, full: bool = False) -> str:
 
 def _section(block: Block) -> str:
     warnings = "".join(f'<p class="warning" role="alert">{html.escape(warning)}</p>' for warning in block.warnings)
-    lines = "\n".join(f"<bdi>{html.escape(line)}</bdi>" for line in block.text.split("\n"))
-    return f'<section class="{block.style}"><h3>{html.escape(block.title)}</h3>{warnings}<pre>{lines}</pre></section>'
+    lines = html.escape(block.text).replace("\n", "</bdi>\n<bdi>")
+    title = html.escape(block.title)
+    return f'<section class="{block.style}"><h3>{title}</h3>{warnings}<pre><bdi>{lines}</bdi></pre></section>'

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from toolgate.kernel.text.rendering.budget import BUDGET
 from toolgate.wire.schemas import Answer, Body, Id, Limit, NoteRecord, Query
 
 
@@ -58,6 +59,7 @@ class BlockRecord(Answer):
     style: Literal["fact", "code", "diff", "claim"]
     warnings: list[str] = Field(default_factory=list)
     hidden: int = 0
+    name: str = Field(default="", description="What the part is asked for by, piece by piece.")
 
 
 class ArtifactAnswer(Answer):
@@ -69,6 +71,28 @@ class ArtifactAnswer(Answer):
     arguments: Any = None
     arguments_text: str
     input_schema: Any = None
+
+
+class PieceAnswer(Answer):
+    """A piece of one part of what an approver must see, as `artifact` shows that part in full."""
+
+    success: bool = True
+    name: str
+    title: str
+    text: str
+    style: Literal["fact", "code", "diff", "claim"]
+    offset: int
+    next: int | None = Field(default=None, description="Where the next piece begins; null where this is the last.")
+    characters: int = Field(description="How many the whole part has.")
+    lines: int = Field(description="How many the whole part has.")
+    warnings: list[str] = Field(default_factory=list)
+
+
+class PieceQuery(Query):
+    offset: Annotated[int, Field(ge=0, lt=2**53)] = Field(default=0, description="The `next` of the piece before.")
+    size: Annotated[int, Field(ge=1, le=BUDGET.most)] = Field(
+        default=BUDGET.piece, description="About how many characters."
+    )
 
 
 class ArtifactQuery(Query):
@@ -86,6 +110,7 @@ class DifferenceAnswer(Answer):
 
     success: bool = True
     diff: str
+    hidden: int = Field(default=0, description="How many characters of the difference are left out; it says where.")
     additions: int
     deletions: int
     warnings: list[str] = Field(default_factory=list)

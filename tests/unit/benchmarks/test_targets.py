@@ -142,3 +142,12 @@ def test_the_terminal_says_where_and_what_is_missed() -> None:
     assert "2026-01-02, Linux, 2 cores, Python 3.11.7" in said
     assert [line.split()[-1] for line in said.splitlines() if line.startswith(f"{WITH_FORM}stage")] == ["MISSED"]
     assert all(one.title in said for one in judge(NOTHING))
+
+
+@pytest.mark.parametrize(
+    ("emoji", "reached"), [(30.0, [True, True, True]), (24.0, [True, True, False]), (19.0, [False, True, False])]
+)
+def test_the_slowest_kind_of_text_decides_how_fast_cards_are(emoji: float, reached: list[bool]) -> None:
+    speeds = {"plain": 100.0, "emoji": emoji, "userinfo": 500.0, "secrets": 11.0}
+    cards = {kind: {"median": speed, "max": speed} for kind, speed in speeds.items()}
+    assert list(verdicts_of({**NOTHING, "cards": cards}).values()) == reached

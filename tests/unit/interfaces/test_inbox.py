@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -113,3 +114,17 @@ def test_no_row_is_wider_than_the_terminal() -> None:
 @pytest.mark.parametrize("keys", [LIST_KEYS, LOOK_KEYS])
 def test_the_keys_fit_a_terminal_of_eighty_columns(keys: str) -> None:
     assert len(f" {keys} ") <= 80
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 200, "x" * 999, "é" * 500, "Ж, и " * 99, " " * 300, "漢字" * 99, "a\u0301" * 200]
+)
+@pytest.mark.parametrize("colour", ["", "\x1b[32m"])
+def test_a_long_line_is_broken_without_leaving_anything_out(text: str, colour: str) -> None:
+    drawn = f"{MARGIN}{colour}{text}\x1b[0m" if colour else f"{MARGIN}{text}"
+    parts = wrap(drawn, 44)
+    assert all(part.startswith(MARGIN) for part in parts)
+    shown = [re.sub(r"\x1b\[[\d;]*m", "", part.removeprefix(MARGIN)) for part in parts]
+    assert all(cell_len(part) <= 40 for part in shown)
+    assert "".join(shown).replace(" ", "") == text.replace(" ", "")
+    assert not colour or all(colour in part for part in parts if part.removeprefix(MARGIN).strip())

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from toolgate.kernel.artifact import CLAIM, ApprovalArtifact, Style, artifact_of, deed_of, summary_of
+from toolgate.errors import NotFoundError, UsageError
+from toolgate.kernel.artifact import CLAIM, ApprovalArtifact, Block, Style, artifact_of, deed_of, summary_of
 from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
+from toolgate.kernel.text.rendering import BUDGET, clip_entries, clip_field, cut_piece
 from toolgate.testing.conformance.rows import an_approval
 
 EVIL = (
@@ -163,3 +165,72 @@ def test_a_deed_says_what_would_be_done(tool: str, arguments: Any, line: str) ->
 
 def test_a_deed_is_told_in_the_words_of_who_has_some() -> None:
     assert deed_of(an_approval(message="May I send it?", arguments={"command": "rm"})) == "May I send it?"
+
+
+def test_a_part_is_read_in_pieces_that_together_are_all_of_it() -> None:
+    artifact = an_artifact(arguments={"text": "x\u202e" * 3000, "lines": ["é"] * 3000})
+    whole = next(block for block in artifact.blocks(full=True) if block.name == "arguments")
+    offset: int | None = 0
+    pieces = []
+    while offset is not None:
+        piece = artifact.piece("arguments", offset=offset, size=1000)
+        assert (piece.title, piece.offset, piece.characters) == ("Arguments", offset, len(whole.text))
+        assert piece.warnings == whole.warnings
+        pieces.append(piece.text)
+        offset = piece.next
+    assert "".join(pieces) == whole.text
+    assert len(pieces) > 10
+    assert not any(re.search(r"\\(u[0-9a-f]{0,3})?$", piece) for piece in pieces)
+
+
+@pytest.mark.parametrize("unit", ["⟦U+202E⟧", "\\udb40\\udc41", "***", "\\n", "e\u0301\u0300", "a\u200d\ufe0f"])
+def test_a_piece_never_ends_inside_what_belongs_together(unit: str) -> None:
+    text = "abc" + unit + "def"
+    for size in range(1, len(text)):
+        ends_at = cut_piece(text, 0, size).end
+        assert not 3 < ends_at < 3 + len(unit)
+
+
+def test_a_piece_ends_with_a_line_where_one_ends_near() -> None:
+    assert cut_piece("a" * 90 + "\n" + "b" * 90, 0, 100) == ("a" * 90 + "\n", 91)
+
+
+def test_a_piece_of_nothing_is_refused_with_a_sentence() -> None:
+    artifact = an_artifact()
+    with pytest.raises(NotFoundError, match="it has question, facts, arguments"):
+        artifact.piece("secrets")
+    with pytest.raises(UsageError, match="from 1 to"):
+        artifact.piece("arguments", size=BUDGET.most + 1)
+    with pytest.raises(UsageError):
+        artifact.piece("arguments", offset=-1)
+    assert artifact.piece("arguments", offset=10**9).text == ""
+
+
+def test_what_is_shown_at_first_is_bounded_however_much_there_is() -> None:
+    many = {f"key\u202e{number}": "a\u200b" * number for number in range(300)}
+    change, claim = {"diff": "+x\n" * 100_000}, "y" * 100_000
+    artifact = an_artifact(arguments=many, preview=change, claim=claim, answers=("z" * 9999,))
+    shown = artifact.blocks()
+    assert all(len(block.text) < BUDGET.characters + 200 for block in shown)
+    assert all("hidden …⟧" in block.text for block in shown if block.hidden)
+    assert len(artifact.warnings) < 30
+    assert "more warnings" in artifact.warnings[-1]
+    assert artifact.must_expand
+    assert max(map(len, (to_plain(artifact), to_terminal(artifact), to_html(artifact)))) < 100_000
+
+
+def test_values_no_encoder_writes_are_shown_all_the_same() -> None:
+    deep: Any = "end\ud800"
+    for _ in range(5000):
+        deep = [deep]
+    pair = Block("title", "text")
+    assert "title" in to_plain(an_artifact(arguments={"pair": pair}))
+    shown = to_plain(an_artifact(arguments={"deep": deep, "big": 2**80, "at": {1: object}}), full=True)
+    assert "end\\ud800" in shown
+    assert str(2**80) in shown
+
+
+def test_a_list_of_a_card_says_how_many_more_there_are() -> None:
+    assert clip_entries(["one"]) == ["one"]
+    assert clip_entries(["one"] * (BUDGET.entries + 3))[-1] == "⟦… 3 more hidden …⟧"
+    assert "characters hidden" in clip_field("x" * (BUDGET.field + 1))

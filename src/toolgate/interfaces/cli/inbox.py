@@ -5,18 +5,24 @@ This file owns what is shown and what a key does; `inbox_screen` owns the termin
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.backend import backend_on
 from toolgate.interfaces.cli.session import By, Database, Json, Project, Role
 from toolgate.interfaces.cli.show import as_json, cut, printable, question_json
+from toolgate.kernel.text.lazy_pattern import lazy_pattern
 from toolgate.kernel.text.rendering import reveal
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from toolgate.interfaces.cli.backend import Backend
     from toolgate.kernel.approval import Approval
 
@@ -76,6 +82,7 @@ class Inbox:
     expanded: bool = False
     scroll: int = 0
     note: str = ""
+    _drawn: tuple[object, list[str]] = (None, [])
 
     def refresh(self, waiting: list[Approval]) -> None:
         """Take the questions that wait now; the chosen one stays chosen, and one that was answered is left."""
@@ -171,7 +178,11 @@ class Inbox:
         from toolgate.kernel.surfaces import to_terminal
 
         assert self.looking is not None
-        drawn = wrap(to_terminal(artifact_of(self.looking), full=self.expanded), width)
+        what = (self.looking.id, self.looking.votes, self.looking.comments, self.looking.expires_at)
+        if self._drawn[0] != (what, self.expanded, width):  # a screen is drawn again at every key
+            text = to_terminal(artifact_of(self.looking), full=self.expanded)
+            self._drawn = ((what, self.expanded, width), wrap(text, width))
+        drawn = self._drawn[1]
         self.scroll = min(self.scroll, max(0, len(drawn) - height))
         rest = len(drawn) - self.scroll - height
         shown = drawn[self.scroll : self.scroll + height]
@@ -197,22 +208,52 @@ def wrap(text: str, width: int) -> list[str]:
 
     What others wrote keeps its margin on every line, so that no line of theirs looks like one of ours.
     """
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.text import Text
-
     lines: list[str] = []
     for line in text.split("\n"):
         margin = MARGIN if line.startswith(MARGIN) else ""
         room = max(8, width - 4 if margin else width)
-        console = Console(
-            file=StringIO(), force_terminal=True, color_system="standard", width=room, legacy_windows=False
-        )
-        with console.capture() as captured:
-            console.print(Text.from_ansi(line.removeprefix(margin), overflow="fold"))
-        lines += [f"{margin}{part}" for part in captured.get().removesuffix("\n").split("\n")]
+        rest = line.removeprefix(margin)
+        narrow = _NARROW.fullmatch(rest)
+        if narrow is None:
+            lines += [f"{margin}{part}" for part in _folded(rest, room)]
+        elif len(narrow[2]) <= room:
+            lines.append(line)
+        else:
+            lines += [f"{margin}{narrow[1]}{part}{narrow[3]}" for part in _pieces(room).findall(narrow[2])]
     return lines
+
+
+_NARROW = lazy_pattern(r"((?:\x1b\[\d+m)*+)([ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f]*)((?:\x1b\[0m)?)")
+"""A line in one colour of letters that take one column each."""
+
+
+@lru_cache(maxsize=4)
+def _pieces(room: int) -> re.Pattern[str]:
+    """Lines of so many columns: they end after a space where there is one, and leave nothing out."""
+    return re.compile(f".{{1,{room}}}(?:(?<= )|$)|.{{1,{room}}}")
+
+
+def _folded(line: str, room: int) -> list[str]:
+    """Break one line, with its colours, as a terminal of that width would show it."""
+    console = _console(room)
+    with console.capture() as captured:
+        console.print(_ansi(line))
+    return captured.get().removesuffix("\n").split("\n")
+
+
+@lru_cache(maxsize=4)
+def _console(width: int) -> Console:
+    from io import StringIO
+
+    from rich.console import Console
+
+    return Console(file=StringIO(), force_terminal=True, color_system="standard", width=width, legacy_windows=False)
+
+
+def _ansi(line: str) -> Text:
+    from rich.text import Text
+
+    return Text.from_ansi(line, overflow="fold")
 
 
 def answer(backend: Backend, choice: Choice, approval: Approval, *, words: str) -> str:

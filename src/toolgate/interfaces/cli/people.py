@@ -17,6 +17,7 @@ from toolgate.interfaces.cli.show import as_json, printable, question_json
 
 if TYPE_CHECKING:
     from toolgate.kernel.approval import Approval
+    from toolgate.kernel.artifact import Piece
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
 
@@ -35,20 +36,49 @@ def show(
     database: Database,
     approval_id: ApprovalId,
     full: Annotated[bool, typer.Option("--full", help="Show long values in full.")] = False,
+    part: Annotated[
+        str | None,
+        typer.Option("--part", metavar="NAME", help="Show only this part, in pieces: arguments, change, ..."),
+    ] = None,
+    offset: Annotated[
+        int, typer.Option("--offset", metavar="CHARACTERS", help="Where the piece of --part begins.")
+    ] = 0,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Show one approval with everything you need to decide it."""
+    """Show one approval with everything you need to decide it.
+
+    What is too long for a screen can be read in pieces, with --part and the --offset that each piece names.
+    """
     from toolgate.kernel.artifact import artifact_of
     from toolgate.kernel.surfaces import to_plain, to_terminal
 
     with backend_on(database, project=project) as backend:
         approval = backend.approval(full_id(backend, approval_id))
+    if part is not None:
+        _show_piece(artifact_of(approval).piece(part, offset=offset), json)
+        return
     if json:
         as_json(question_json(approval))
         return
     draw = to_terminal if sys.stdout.isatty() else to_plain
     typer.echo(draw(artifact_of(approval), full=full))
+
+
+def _show_piece(piece: Piece, json: bool) -> None:
+    from toolgate.kernel.surfaces import draw_lines
+
+    if json:
+        as_json(piece._asdict())
+        return
+    end = piece.offset + len(piece.text)
+    typer.echo(f"{piece.title}: characters {piece.offset:,} to {end:,} of {piece.characters:,}, {piece.lines:,} lines")
+    for warning in piece.warnings:
+        typer.echo(f"! WARNING: {warning}")
+    typer.echo(draw_lines(piece.text, piece.style, colour=sys.stdout.isatty()))
+    if piece.next is not None:
+        left = piece.characters - piece.next
+        typer.echo(f"! {left:,} characters follow; go on with --part {piece.name} --offset {piece.next}")
 
 
 def approve(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
-from toolgate.wire.inbox import ArtifactAnswer, DifferenceAnswer, WaitingAnswer
+from toolgate.wire.inbox import ArtifactAnswer, DifferenceAnswer, PieceAnswer, WaitingAnswer
 from toolgate.wire.schemas import (
     ApprovalAnswer,
     ApprovalList,
@@ -48,6 +48,13 @@ class Approvals(Part):
         """Everything an approver must see of a question, safe to show; `full` leaves nothing out."""
         path = self._path("approvals", approval_id, "artifact")
         return await self._connection.ask(ArtifactAnswer, "GET", path, query={"full": full}, repeats=True)
+
+    async def piece(
+        self, approval_id: str, part: str, *, offset: int | None = None, size: int | None = None
+    ) -> PieceAnswer:
+        """A piece of one part of what an approver must see; its `next` is the `offset` of the one after it."""
+        path, query = self._path("approvals", approval_id, "artifact", part), given(offset=offset, size=size)
+        return await self._connection.ask(PieceAnswer, "GET", path, query=query, repeats=True)
 
     async def difference(self, approval_id: str, arguments: Mapping[str, Any]) -> DifferenceAnswer:
         """How arguments differ from those that were shown."""

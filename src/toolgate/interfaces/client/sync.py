@@ -118,6 +118,7 @@ class SyncApprovals(_Face):
     list = waited(Approvals.list)
     waiting = waited(Approvals.waiting)
     artifact = waited(Approvals.artifact)
+    piece = waited(Approvals.piece)
     difference = waited(Approvals.difference)
     approve = waited(Approvals.approve)
     reject = waited(Approvals.reject)

@@ -14,7 +14,7 @@ from toolgate.interfaces.server.frames import Frame, event_frame, sse
 from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.event import Event
-from toolgate.kernel.text.rendering import reveal
+from toolgate.kernel.text.rendering import clip_entries, clip_field, few, reveal
 from toolgate.wire.inbox import BlockRecord, Card
 from toolgate.wire.schemas import NoteRecord
 
@@ -40,10 +40,10 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         user=_maybe(approval.user),
         run_id=_maybe(approval.run_id),
         session_id=_maybe(approval.session_id),
-        reasons=[_safe(one) for one in approval.reasons],
+        reasons=clip_entries([_safe(one) for one in approval.reasons]),
         confidence=approval.confidence,
-        factors=[_safe(one) for one in approval.factors],
-        warnings=list(dict.fromkeys(warning for block in blocks for warning in block.warnings)),
+        factors=clip_entries([_safe(one) for one in approval.factors]),
+        warnings=list(few(warning for block in blocks for warning in block.warnings)),
         must_expand=any(block.hidden for block in blocks),
         undoable=approval.undoable,
         undo_ttl_s=approval.undo_ttl_s,
@@ -73,6 +73,7 @@ def blocks_of(artifact: ApprovalArtifact, *, full: bool) -> list[BlockRecord]:
             style=block.style.value,
             warnings=list(block.warnings),
             hidden=block.hidden,
+            name=block.name,
         )
         for block in artifact.blocks(full=full)
     ]
@@ -103,7 +104,11 @@ def _group(approval: Approval) -> str:
         approval.tool_name, approval.definition_hash, approval.requester, approval.user, approval.risk,
         approval.level, approval.message, approval.claim, approval.arguments, approval.preview,
     )  # fmt: skip
-    return hashlib.sha256(orjson.dumps(alike, default=str, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    try:
+        told = orjson.dumps(alike, default=str, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # half a surrogate pair in what a tool said, or a number of very many digits
+        told = repr(alike).encode()
+    return hashlib.sha256(told).hexdigest()[:16]
 
 
 def _notes(notes: Iterable[Note]) -> list[NoteRecord]:
@@ -111,7 +116,7 @@ def _notes(notes: Iterable[Note]) -> list[NoteRecord]:
 
 
 def _safe(text: str) -> str:
-    return reveal(text).text
+    return clip_field(reveal(text).text)
 
 
 def _maybe(text: str | None) -> str | None:

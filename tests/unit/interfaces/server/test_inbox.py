@@ -70,6 +70,36 @@ async def test_a_card_opens_to_what_must_be_seen(house: House) -> None:
     assert (await house.client("eve").get(f"{P}/approvals/{asked}/artifact")).status_code == 404
 
 
+async def test_what_was_cut_is_fetched_in_pieces(house: House) -> None:
+    asked = await ask(house, "drop", {"name": "line\n" * 9_000 + f"password={SECRET}\n" + "x" * 70_000 + HOSTILE})
+    where = f"{P}/approvals/{asked}/artifact"
+    ann = house.client("ann")
+    whole = (await ann.get(f"{where}?full=true")).json()["arguments_text"]
+    piece = (await ann.get(f"{where}/arguments?size=50000")).json()
+    text = piece["text"]
+    while piece["next"] is not None:
+        piece = (await ann.get(f"{where}/arguments?offset={len(text)}&size=50000")).json()
+        assert (piece["offset"], piece["characters"]) == (len(text), len(whole))
+        text += piece["text"]
+    assert text == whole
+    assert SECRET not in text
+    assert "password=***" in text
+    assert "\\u202e" in text
+    assert len(piece["warnings"]) == 2
+    assert (await house.client("eve").get(f"{where}/arguments")).status_code == 404
+    assert (await house.client().get(f"{where}/arguments")).status_code == 401
+    assert (await ann.get(f"{where}/nothing")).status_code == 404
+    assert (await ann.get(f"{P}/approvals/nobody/artifact/arguments")).status_code == 404
+    assert (await ann.get(f"{where}/arguments?size=0")).status_code == 400
+
+
+async def test_a_card_is_small_however_much_it_is_about(house: House) -> None:
+    asked = await ask(house, "drop", {"name": "é" * 100_000}, claim="\u202e" * 900)
+    card = (await house.client("ann").get(f"{P}/approvals/{asked}/artifact")).json()["card"]
+    assert card["must_expand"] is True
+    assert len(str(card)) < 5000
+
+
 async def test_the_difference_of_an_edit_is_told_line_by_line(house: House) -> None:
     asked = await ask(house, "drop", {"name": "one\ntwo\nthree"})
     where = f"{P}/approvals/{asked}/difference"
@@ -80,6 +110,10 @@ async def test_the_difference_of_an_edit_is_told_line_by_line(house: House) -> N
     assert len(hostile["warnings"]) == 2
     assert "\u202e" not in hostile["diff"]
     assert (await house.client("bot").post(where, json={"tool_params": {}})).status_code == 403
+    long = (await house.client("ann").post(where, json={"tool_params": {"name": "new\n" * 9000}})).json()
+    assert (long["additions"], len(long["diff"]) < 9000) == (9000, True)
+    assert long["hidden"] > 9000
+    assert "characters hidden …⟧" in long["diff"]
     same = (await house.client("ann").post(where, json={"tool_params": {"name": "one\ntwo\nthree"}})).json()
     assert same["diff"] == ""
 

@@ -8,7 +8,7 @@ import { announce, toast } from "./notify.js";
 import { cards, mode, putCards } from "./store.js";
 
 /** @typedef {import("./store.js").Card} Card */
-/** @typedef {{ title: string, text: string, style: "fact" | "code" | "diff" | "claim", warnings: string[], hidden: number }} Block */
+/** @typedef {{ title: string, text: string, style: "fact" | "code" | "diff" | "claim", warnings: string[], hidden: number, name: string }} Block */
 /** @typedef {{ card: Card, blocks: Block[], arguments: any, arguments_text: string, input_schema: any }} Artifact */
 
 /** What one person has seen and written about one question; kept while the page is open. */
@@ -17,7 +17,11 @@ export class Review {
   constructor(id) {
     this.id = id;
     this.artifact = signal(/** @type {Artifact | null} */ (null));
+    /** Whether every part was shown to its end. */
     this.isFull = signal(false);
+    /** What was fetched of the parts that were cut, and where the next piece of each begins: null after the last.
+     * @type {Map<string, { text: string, next: number | null, characters: number }>} */
+    this.pieces = new Map();
     /** Whether the change was opened; at HIGH it is closed at first. */
     this.isOpened = signal(false);
     this.reason = signal("");
@@ -32,15 +36,21 @@ export class Review {
     this.isEdited = signal(false);
   }
 
-  /** Fetch what must be seen; with everything in it once it was expanded. */
+  /** Fetch what must be seen; what was expanded of it stays so. */
   async load() {
     try {
-      const full = this.isFull.peek() ? "?full=true" : "";
       /** @type {Artifact} */
-      const fresh = await get(`approvals/${encodeURIComponent(this.id)}/artifact${full}`);
+      const fresh = await get(`approvals/${encodeURIComponent(this.id)}/artifact`);
       const before = this.artifact.peek();
-      if (before && before.card.digest !== fresh.card.digest) this.isOpened.value = false;
-      this.artifact.value = fresh;
+      if (before && before.card.digest !== fresh.card.digest) {
+        this.isOpened.value = false;
+        this.isFull.value = false;
+        this.pieces.clear();
+      }
+      this.pieces.delete("facts"); // what people said is among them
+      const shown = this.opened(fresh);
+      if (shown.blocks.some((one) => one.hidden)) this.isFull.value = false;
+      this.artifact.value = shown;
       putCards(fresh.card);
       this.problem.value = "";
     } catch (error) {
@@ -49,9 +59,33 @@ export class Review {
     }
   }
 
+  /** The same with the pieces in it that were fetched. @param {Artifact} artifact @returns {Artifact} */
+  opened(artifact) {
+    const blocks = artifact.blocks.map((block) => {
+      const known = this.pieces.get(block.name);
+      return known ? { ...block, text: known.text, hidden: known.next === null ? 0 : known.characters - known.next } : block;
+    });
+    return { ...artifact, blocks };
+  }
+
+  /** Show another piece of every part that is cut; most parts have only one. */
   async expand() {
-    this.isFull.value = true;
-    await this.load();
+    const artifact = this.artifact.peek();
+    if (!artifact) return;
+    try {
+      for (const block of artifact.blocks.filter((one) => one.hidden)) {
+        const known = this.pieces.get(block.name);
+        const at = `approvals/${encodeURIComponent(this.id)}/artifact/${encodeURIComponent(block.name)}?offset=${known?.next ?? 0}`;
+        /** @type {{ text: string, next: number | null, characters: number }} */
+        const piece = await get(at);
+        this.pieces.set(block.name, { ...piece, text: (known?.text ?? "") + piece.text });
+      }
+      const fresh = this.opened(artifact);
+      this.isFull.value = fresh.blocks.every((one) => !one.hidden);
+      this.artifact.value = fresh;
+    } catch (error) {
+      toast(wordsOf(error), "bad");
+    }
   }
 }
 

@@ -10,7 +10,7 @@ from toolgate.interfaces.server.streams import inbox_stream
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.artifact import artifact_of
 from toolgate.kernel.text.diff import diff_text
-from toolgate.kernel.text.rendering import as_lines
+from toolgate.kernel.text.rendering import as_lines, clip
 from toolgate.ports.directory import Ability
 from toolgate.wire.inbox import (
     ArtifactAnswer,
@@ -18,6 +18,8 @@ from toolgate.wire.inbox import (
     DifferenceAnswer,
     DifferenceBody,
     InboxQuery,
+    PieceAnswer,
+    PieceQuery,
     WaitingAnswer,
     WaitingQuery,
 )
@@ -33,8 +35,27 @@ async def artifact(ask: Ask) -> ArtifactAnswer:
         card=card_of(approval, shown),
         blocks=blocks_of(shown, full=ask.query.full),
         arguments=approval.arguments,
-        arguments_text="\n".join(as_lines(approval.arguments)[0]),
+        arguments_text=next(block.text for block in shown.blocks(full=True) if block.name == "arguments"),
         input_schema=approval.input_schema,
+    )
+
+
+async def piece(ask: Ask) -> PieceAnswer:
+    """One part of what an approver must see, piece by piece: masked and made safe as a whole before it is cut."""
+    approval_id, part, query = ask.params["approval_id"], ask.params["part"], ask.query
+    found = await ask.services.gate.approvals.piece(
+        approval_id, part, offset=query.offset, size=query.size, project=ask.project
+    )
+    return PieceAnswer(
+        name=found.name,
+        title=found.title,
+        text=found.text,
+        style=found.style.value,
+        offset=found.offset,
+        next=found.next,
+        characters=found.characters,
+        lines=found.lines,
+        warnings=list(found.warnings),
     )
 
 
@@ -55,8 +76,13 @@ async def difference(ask: Ask) -> DifferenceAnswer:
     approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
     before, after = as_lines(approval.arguments)[0], as_lines(ask.body.tool_params)
     found = diff_text(_text(before), _text(after[0]), fromfile="asked", tofile="edited")
+    shown = clip(found.diff_output)
     return DifferenceAnswer(
-        diff=found.diff_output, additions=found.additions, deletions=found.deletions, warnings=list(after[1])
+        diff=shown.text,
+        hidden=shown.hidden,
+        additions=found.additions,
+        deletions=found.deletions,
+        warnings=list(after[1]),
     )
 
 
@@ -95,6 +121,15 @@ OPERATIONS = (
         handler=artifact,
         query=ArtifactQuery,
         returns=ArtifactAnswer,
+        tag="inbox",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/approvals/{approval_id}/artifact/{part}",
+        summary="Show one part of it piece by piece",
+        handler=piece,
+        query=PieceQuery,
+        returns=PieceAnswer,
         tag="inbox",
     ),
     Operation(

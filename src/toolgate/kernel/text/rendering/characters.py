@@ -1,4 +1,4 @@
-"""Which characters of a text a reader cannot see, or that move what they see. Look-alikes: `rendering_lookalikes`.
+"""Which characters of a text a reader cannot see, or that move what they see. Look-alikes: `lookalikes`.
 
 Almost every invisible character has a place in some language or emoji, so each is judged by its neighbours:
 a joiner between Persian letters is spelling, the same joiner inside `admin` is a trick.
@@ -6,13 +6,15 @@ a joiner between Persian letters is spelling, the same joiner inside `admin` is 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from functools import lru_cache
-from typing import Final
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
+from toolgate.kernel.text.rendering.classes import PICTOGRAPHS, inside, may_stack
 
 
 class Kind(StrEnum):
@@ -29,7 +31,19 @@ class Kind(StrEnum):
 MAX_MARKS: Final = 10
 """So many combining marks on one letter are still writing; more would cover the neighbouring lines."""
 
-_RARE: Final = lazy_pattern(r"[^\t\n -~]")
+_ASCII_CONTROL: Final = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f](?!(?<=\r)\n)")
+_CONTROLS: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
+_UNDEFINED: Final = (
+    "\ud800-\uf8ff\ufdd0-\ufdef\ufffe-\uffff\U0001fffe-\U0001ffff\U0002fffe-\U0002ffff\U0003fffe-\U0010ffff"
+)
+"""With what stands far above, nearly all of it undefined too; it is looked at again."""
+_LONE_RETURN: Final = lazy_pattern(r"\r(?!\n)")
+_JOINER: Final = lazy_pattern(f"\u200d(?:(?<![{PICTOGRAPHS}\ufe0f]\u200d)|(?![{PICTOGRAPHS}]))")
+"""A joiner that does not stand inside an emoji, as almost all do."""
+_SELECTOR: Final = lazy_pattern(f"[\ufe0e\ufe0f](?<![{PICTOGRAPHS}0-9#*][\ufe0e\ufe0f])")
+_BIDI_MARK: Final = lazy_pattern("[\u061c\u200e\u200f]")
+_MAYBE_IDEOGRAPHIC: Final = lazy_pattern(r"[^\x00-\u10ff]")
+_WIDE_SPACE: Final = "\u3000"
 _EXPLICIT_BIDI: Final = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _BIDI_MARKS: Final = frozenset("\u061c\u200e\u200f")
 _ZWNJ, _ZWJ, _ZWSP = "\u200c", "\u200d", "\u200b"
@@ -154,8 +168,10 @@ def _beside_hieroglyphs(text: str, index: int) -> bool:
     return _script_of(_base(text, index)) == "EGYPTIAN"
 
 
-def _among_ideographs(text: str, _index: int) -> bool:
-    return any(script(other) in _IDEOGRAPHIC for other in text if other != "\u3000" and not other.isascii())
+def _among_ideographs(text: str) -> bool:
+    """Whether a wide space is ordinary anywhere in a text: it holds what such spaces stand between."""
+    others = (match.group() for match in _MAYBE_IDEOGRAPHIC.finditer(text))
+    return any(script(other) in _IDEOGRAPHIC for other in others if other != _WIDE_SPACE)
 
 
 def _beside_ogham(text: str, index: int) -> bool:
@@ -188,7 +204,6 @@ _UNSEEN: Final[dict[str, Ordinary | None]] = _spread(
     (_breaks, (0x200B,)),
     (_joins, (0x200C, 0x200D)),
     (_beside_braille, (0x2800,)),
-    (_among_ideographs, (0x3000,)),
     (_varies, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))),
     (_beside_hieroglyphs, tuple(range(0x13430, 0x13440))),
     (_names_a_flag, tuple(range(0xE0020, 0xE0080))),
@@ -197,54 +212,131 @@ _UNSEEN: Final[dict[str, Ordinary | None]] = _spread(
 """Characters that show nothing, each with where it is ordinary; None: nowhere."""
 
 
-def find_unseen(text: str) -> Iterator[tuple[int, Kind]]:
-    """Yield where a text holds a character that is unseen or moves others, and of what kind it is."""
-    marks = 0
-    for found in _RARE.finditer(text):
-        index = found.start()
-        character = text[index]
-        category = unicodedata.category(character)
-        if category not in ("Mn", "Me"):
-            marks = 0
-            kind = _judge(text, index, category)
-        else:
-            marks = marks + 1 if index and unicodedata.category(text[index - 1]) in ("Mn", "Me") else 1
-            kind = _judge_mark(text, index, marks)
-        if kind is not None:
-            yield index, kind
+_ALWAYS: Final = "".join(
+    (
+        _CONTROLS,
+        inside(_EXPLICIT_BIDI),
+        inside(one for one, ordinary in _UNSEEN.items() if ordinary is None and one < "\U000e0000"),
+        _UNDEFINED,
+    )
+)
+"""What is never shown as it is, as the inside of a set."""
 
 
-def _judge_mark(text: str, index: int, marks: int) -> Kind | None:
-    if text[index] in _UNSEEN:
-        return _judge_unseen(text, index)
-    if marks > MAX_MARKS or _before(text, index) in ("", "\n", "\t"):
-        return Kind.STACKED  # on nothing of its own, it would mark what stands before the text
-    return None
+def find_unseen(text: str) -> dict[int, Kind]:
+    """Return where a text holds a character that is unseen or moves others, and of what kind it is.
+
+    Searches pass over what is ordinary wherever it stands; only what they find is judged by its neighbours.
+    """
+    if text.isascii():
+        return {match.start(): Kind.CONTROL for match in _ASCII_CONTROL.finditer(text)}
+    patterns = _patterns()
+    found = {match.start(): Kind.CONTROL for match in _LONE_RETURN.finditer(text)}
+    for match in patterns.always.finditer(text):
+        for index, character in enumerate(match.group(), match.start()):
+            kind = _always(character)
+            if kind is not None:
+                found[index] = kind
+    if _WIDE_SPACE in text and not _among_ideographs(text):
+        found.update((match.start(), Kind.INVISIBLE) for match in re.finditer(_WIDE_SPACE, text))
+    for pattern in (patterns.by_neighbours, _JOINER, _SELECTOR, patterns.blank):
+        for match in pattern.finditer(text):
+            index = match.start()
+            if not _is_ordinary(text, index):
+                found[index] = Kind.INVISIBLE
+    found.update(_marks_that_move(text))
+    found.update(_stacked(text, patterns))
+    return found
 
 
-def _judge(text: str, index: int, category: str) -> Kind | None:
-    character = text[index]
+def suspects() -> str:
+    """Every character that may be unseen or move others, as the inside of a set."""
+    return f"{_ALWAYS}{inside((*_UNSEEN, *_BIDI_MARKS))}{may_stack()}{_WIDE_SPACE}"
+
+
+class _Patterns(NamedTuple):
+    """Searches whose sets are made from Unicode's tables."""
+
+    always: re.Pattern[str]
+    by_neighbours: re.Pattern[str]
+    blank: re.Pattern[str]
+    marks: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    looked_at = set(_UNSEEN) - _BLANKS - {_ZWJ, "\ufe0e", "\ufe0f"}  # these have searches of their own
+    by_neighbours = inside(character for character in looked_at if _UNSEEN[character] is not None)
+    mark = f"[{may_stack()}]"
+    # A set at the beginning of a pattern is searched for; a repeated set is tried at every place.
+    return _Patterns(
+        always=re.compile(f"[{_ALWAYS}][{_ALWAYS}]*+"),
+        by_neighbours=re.compile(f"[{by_neighbours}]"),
+        blank=re.compile(f"[{inside(_BLANKS)}](?=[-/|])"),
+        marks=re.compile(rf"{mark}(?:(?<![^\n\t]{mark}){mark}*+|{mark}{{{MAX_MARKS},}}+)"),
+    )
+
+
+@lru_cache(maxsize=8192)
+def _always(character: str) -> Kind | None:
+    """The kind of a character that is never shown as it is; None for one that is, or may be among its neighbours."""
     if character in _UNSEEN:
-        return _judge_unseen(text, index)
-    if category == "Cc":
-        return None if character == "\r" and _after(text, index) == "\n" else Kind.CONTROL
-    if category in ("Zl", "Zp"):
-        return Kind.CONTROL
+        return Kind.INVISIBLE if _UNSEEN[character] is None else None
     if character in _EXPLICIT_BIDI:
         return Kind.BIDI
-    if character in _BIDI_MARKS:
-        return None if _line_runs_right_to_left(text, index) else Kind.BIDI
+    category = unicodedata.category(character)
+    if category in ("Cc", "Zl", "Zp"):
+        return Kind.CONTROL
     is_nothing = category in ("Co", "Cs") or (ord(character) & 0xFFFE) == 0xFFFE or "\ufdd0" <= character <= "\ufdef"
     return Kind.UNDEFINED if is_nothing else None
 
 
-def _judge_unseen(text: str, index: int) -> Kind | None:
+def _stacked(text: str, patterns: _Patterns) -> Iterator[tuple[int, Kind]]:
+    """Marks that would cover the neighbouring lines, or mark what stands before the text."""
+    for match in patterns.marks.finditer(text):
+        marks, is_first = 0, _before(text, match.start()) in ("", "\n", "\t")
+        for index, character in enumerate(match.group(), match.start()):
+            marks = marks + 1 if _stacks(character) else 0
+            if (marks > MAX_MARKS or (marks and is_first)) and character not in _UNSEEN:
+                yield index, Kind.STACKED
+            is_first = False
+
+
+@lru_cache(maxsize=8192)
+def _stacks(character: str) -> bool:
+    return unicodedata.category(character) in ("Mn", "Me")
+
+
+def _marks_that_move(text: str) -> Iterator[tuple[int, Kind]]:
+    """Direction marks in a line that has nothing to be set from right to left."""
+    end, runs_right_to_left = -1, False
+    for match in _BIDI_MARK.finditer(text):
+        index = match.start()
+        if index >= end:
+            start = text.rfind("\n", 0, index) + 1
+            end = text.find("\n", index)
+            end = len(text) if end < 0 else end
+            runs_right_to_left = _runs_right_to_left(text[start:end])
+        if not runs_right_to_left:
+            yield index, Kind.BIDI
+
+
+def _runs_right_to_left(line: str) -> bool:
+    return any(unicodedata.bidirectional(other) in _RIGHT_TO_LEFT for other in set(line) - _BIDI_MARKS)
+
+
+def _is_ordinary(text: str, index: int) -> bool:
+    """Whether a character that shows nothing has its place where it stands."""
     ordinary = _UNSEEN[text[index]]
-    return None if ordinary is not None and ordinary(text, index) else Kind.INVISIBLE
+    assert ordinary is not None
+    if ordinary is _names_a_flag or (index and is_mark(text[index - 1])):
+        return ordinary(text, index)
+    start = max(0, index - 2)
+    return _is_ordinary_between(text[start:index], text[index : index + 3])
 
 
-def _line_runs_right_to_left(text: str, index: int) -> bool:
-    start = text.rfind("\n", 0, index) + 1
-    end = text.find("\n", index)
-    line = text[start : end if end >= 0 else len(text)]
-    return any(unicodedata.bidirectional(other) in _RIGHT_TO_LEFT for other in line if other not in _BIDI_MARKS)
+@lru_cache(maxsize=8192)
+def _is_ordinary_between(before: str, rest: str) -> bool:
+    ordinary = _UNSEEN[rest[0]]
+    assert ordinary is not None
+    return ordinary(before + rest, len(before))

@@ -14,6 +14,8 @@ import { panels } from "./panels.js";
 /** @typedef {import("../decide.js").Review} Review */
 
 const EFFECT = "What it would change";
+/** What one press shows more of a part; see `budget.py`. */
+const PIECE = 65_536;
 
 /** @param {string} title @param {import("../core.js").Child} content @param {string} [kind] */
 function section(title, content, kind = "") {
@@ -74,14 +76,17 @@ function effects(card, review) {
   const about = artifact.blocks.filter((one) => one.title === "About the change");
   const given = artifact.blocks.filter((one) => one.title === "Arguments");
   const claim = artifact.blocks.filter((one) => one.style === "claim");
+  const others = artifact.blocks.filter((one) => (one.name === "question" || one.name === "facts") && (one.hidden || review.pieces.has(one.name)));
+  const hidden = artifact.blocks.reduce((sum, one) => sum + one.hidden, 0);
   const main = change.length ? change : given;
   const rest = change.length ? [...given, ...about] : about;
   return [
     main.map((block) => opened(block, card, review)),
     rest.map((block) => section(block.title, drawn(block))),
-    card.must_expand ? h("p", { class: "notice warn", hidden: () => review.isFull.value },
-      `${artifact.blocks.reduce((sum, one) => sum + one.hidden, 0).toLocaleString()} characters are not shown. `,
-      h("button", { onclick: () => review.expand() }, "Show everything")) : null,
+    others.map((block) => section(block.title, drawn(block))),
+    card.must_expand ? h("p", { class: "notice warn", role: "status", hidden: () => review.isFull.value },
+      `${hidden.toLocaleString()} characters are not shown. `,
+      h("button", { onclick: () => review.expand() }, hidden > PIECE ? "Show more" : "Show everything")) : null,
     claim.map((block) => h("section", { class: "part claim" },
       h("h3", null, "What the agent says ", h("span", { class: "faint" }, "— its claim, not checked")),
       h("blockquote", null, block.text.split("\n").map((line) => h("p", null, h("bdi", null, line)))))),
