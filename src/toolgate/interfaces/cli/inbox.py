@@ -223,7 +223,7 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-_NARROW = lazy_pattern(r"((?:\x1b\[\d+m)*+)([ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f]*)((?:\x1b\[0m)?)")
+_NARROW = lazy_pattern(r"((?:\x1b\[\d+m)*)([ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f]*)((?:\x1b\[0m)?)")
 """A line in one colour of letters that take one column each."""
 
 

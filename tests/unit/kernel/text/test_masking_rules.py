@@ -88,3 +88,8 @@ def test_a_repeated_text_is_masked_at_every_place() -> None:
 def test_one_value_far_behind_its_quote_is_read_once() -> None:
     text = 'pw="the way it is \\"' * 3000
     assert len(masker.text(text)) <= len(text)
+
+
+def test_a_text_in_which_there_is_always_more_to_hide_is_hidden_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgate.kernel.text.masking._MAX_PASSES", 1)
+    assert masker.text("password=hunter22") == MASK

@@ -43,7 +43,7 @@ TOO_DEEP: Final = "<too deep>"
 """Stands for whatever is nested deeper than a reader could follow, and for a value that contains itself."""
 
 _MAX_DEPTH: Final = 64
-_MAX_PASSES: Final = 6
+_MAX_PASSES: Final = 7
 _SHORT: Final = 4  # a shorter registered secret hides only a value equal to it: in text it would hit words
 _QUICK: Final = 15  # letters and digits alone, fewer than this, match no rule
 _MAX_KEYS: Final = 4096
@@ -281,12 +281,11 @@ class Masker:
     def _text(self, text: str, depth: int) -> str:
         if len(text) < self._quick and text.isalnum():
             return text
-        masked, is_last = self._pass(text, depth)
         for _ in range(_MAX_PASSES):
+            text, is_last = self._pass(text, depth)
             if is_last:
-                return masked
-            masked, is_last = self._pass(masked, depth)
-        return masked if is_last else MASK
+                return text
+        return MASK
 
     def _pass(self, text: str, depth: int) -> tuple[str, bool]:
         """Apply every rule once; say whether another pass would change nothing."""

@@ -35,7 +35,7 @@ _LOW: Final = {
 }
 _BACKSLASHES: Final = {most: re.compile(rb"\\{1,%d}" % (most + 1)) for most in (DEEPEST, DEEPEST_IN_JSON)}
 _USUAL: Final = re.compile(
-    rb"[%&\\](?:(?<=%)[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*+|(?<=\\)\\{0,7}(?:[nrtbf\"/']|u[0-9A-Fa-f]{4})|(?<=&)[a-z0-9#]{2,4};)"
+    rb"[%&\\](?:(?<=%)[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*|(?<=\\)\\{0,7}(?:[nrtbf\"/']|u[0-9A-Fa-f]{4})|(?<=&)[a-z0-9#]{2,4};)"
 )
 _RUNS: Final = re.compile(r"[^%&\\]{1,64}|.", re.DOTALL)
 

@@ -27,7 +27,7 @@ _ENTITY: Final = "(?:amp|lt|gt|quot|#34|#x27|#39);"
 _HEX: Final = "[0-9A-Fa-f]"
 _ESCAPE: Final = re.compile(
     (  # A set in front: the search for one is fast. A backslash by itself, also `%5c`, is dropped.
-        r"([%&\\](?:(?<=%)(?:5[Cc](?:%5[Cc])*+|(?!5[Cc])HH(?:%(?!5[Cc])HH)*+)"
+        r"([%&\\](?:(?<=%)(?:5[Cc](?:%5[Cc])*|(?!5[Cc])HH(?:%(?!5[Cc])HH)*)"
         r"|(?<=\\)\\*+(?:u(?:[Dd][89ABab]HH\\++u[Dd][C-Fc-f]HH|HHHH))?"
         rf"|(?<=&){_ENTITY}))"
     ).replace("H", _HEX).encode()

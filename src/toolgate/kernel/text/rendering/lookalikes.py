@@ -228,4 +228,4 @@ def _is_twin(chunk: str, start: int, word: str, whole: _Whole, has_latin_word: b
 @cache
 def _word() -> re.Pattern[str]:
     """Letters, digits and the marks on them."""
-    return re.compile(rf"(?:[^\W_{inside(_PUNCTUATION)}]++|[{all_marks()}]++)++")
+    return re.compile(rf"(?:[^\W_{inside(_PUNCTUATION)}]++|[{all_marks()}]++)+")
