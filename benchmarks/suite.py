@@ -284,18 +284,19 @@ def measure_sandbox(size: Size) -> dict[str, Any]:
     return {key: summary(line[key] for line in lines) for key in lines[0]}
 
 
-def measure_cards(size: Size) -> dict[str, Any]:
-    """Return how many MB of each kind of text become a card in a second of the CPU."""
+def measure_texts(what: str, size: Size) -> dict[str, Any]:
+    """Return how many MB of each kind of text are masked, or become a card, in a second of the CPU."""
     pin_to_one_core()
     lines = []
     for number in range(1, size.diff_rounds + 1):
         try:
-            line = measure(own_python(), "-m", "benchmarks.cards", is_own=True)
+            line = measure(own_python(), "-m", f"benchmarks.{what}", is_own=True)
         except MeasurementFailedError as error:
-            say(f"cards: left out, measuring failed: {error}")
+            say(f"{what}: left out, measuring failed: {error}")
             return {}
         lines.append(line)
-        say(f"cards {number}/{size.diff_rounds}: from {min(line.values()):.0f} to {max(line.values()):.0f} MB/s")
+        speeds = [speed for kind, speed in line.items() if kind != "call_us"]
+        say(f"{what} {number}/{size.diff_rounds}: from {min(speeds):.0f} to {max(speeds):.0f} MB/s")
     return {kind: summary(line[kind] for line in lines) for kind in lines[0]}
 
 
@@ -356,7 +357,8 @@ def main() -> int:
         "decision": measure_decision(size) if "decision" in wanted else {},
         "sandbox": measure_sandbox(size) if "sandbox" in wanted else {},
         "diff": measure_differences(size) if "diff" in wanted else {},
-        "cards": measure_cards(size) if "cards" in wanted else {},
+        "masking": measure_texts("masking", size) if "masking" in wanted else {},
+        "cards": measure_texts("cards", size) if "cards" in wanted else {},
         "server": measure_server(size) if "server" in wanted else {},
         "agent": measure_agent(size) if "agent" in wanted else {},
         "policy": measure_policy(size) if "policy" in wanted else {},

@@ -147,7 +147,9 @@ def test_the_terminal_says_where_and_what_is_missed() -> None:
 @pytest.mark.parametrize(
     ("emoji", "reached"), [(30.0, [True, True, True]), (24.0, [True, True, False]), (19.0, [False, True, False])]
 )
-def test_the_slowest_kind_of_text_decides_how_fast_cards_are(emoji: float, reached: list[bool]) -> None:
+def test_the_slowest_kind_of_text_decides_how_fast_texts_are(emoji: float, reached: list[bool]) -> None:
     speeds = {"plain": 100.0, "emoji": emoji, "userinfo": 500.0, "secrets": 11.0}
     cards = {kind: {"median": speed, "max": speed} for kind, speed in speeds.items()}
     assert list(verdicts_of({**NOTHING, "cards": cards}).values()) == reached
+    masking = {**cards, "call_us": {"median": 6.1, "max": 7.0}}
+    assert list(verdicts_of({**NOTHING, "masking": masking}).values()) == [*reached, False]

@@ -33,7 +33,7 @@ from toolgate.kernel.text.masking.keys import (
     pair_names,
 )
 from toolgate.kernel.text.masking.places import find_places, mask_headless, mask_places, names_something
-from toolgate.kernel.text.masking.plain import MOST_BOXES, MOST_BOXES_OF_JSON, OddError, Survey, is_plain
+from toolgate.kernel.text.masking.plain import MOST_BOXES, MOST_BOXES_OF_JSON, OddError, Survey, is_plain_json
 from toolgate.kernel.text.masking.registered import Secrets
 from toolgate.kernel.text.masking.urls import mask_urls
 
@@ -76,11 +76,12 @@ class Masker:
     ones are ignored.
     """
 
-    __slots__ = ("_keys", "_lock", "_quick", "_registered", "_repeated", "_short")
+    __slots__ = ("_is_told", "_keys", "_lock", "_quick", "_registered", "_repeated", "_short")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
         self._registered = Secrets()
+        self._is_told = False
         self._short: frozenset[str] = frozenset()
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
@@ -97,6 +98,7 @@ class Masker:
                 self._registered.add(secret)
             if secret:
                 self._quick = min(self._quick, len(secret))
+                self._is_told = True
             # Last: whoever sees the new dicts also sees the new secret.
             self._keys = {}
             self._repeated = {}
@@ -121,16 +123,17 @@ class Masker:
 
     def of(self, value: object, encoded: bytes) -> Any:
         """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
-        boxes = encoded.count(b"{") + encoded.count(b"[")
-        if boxes > MOST_BOXES_OF_JSON or self._may_hold(encoded) or not is_plain(encoded.decode()):
+        is_flat = type(value) is dict and b"[" not in encoded and encoded.find(b"{", 1) < 0
+        if not is_flat and encoded.count(b"{") + encoded.count(b"[") > MOST_BOXES_OF_JSON:
             return self(value)
-        if boxes == 1 and type(value) is dict:
-            return value.copy()
-        return orjson.loads(orjson.dumps(value))  # in the order of the value, which its bytes may not have
+        if (self._is_told and self._may_hold(encoded)) or not is_plain_json(encoded):
+            return self(value)
+        # In the order of the value, which its bytes may not have.
+        return cast(dict[str, Any], value).copy() if is_flat else orjson.loads(orjson.dumps(value))
 
     def _look(self, value: Any, depth: int, boxes: int) -> object:
         """Clear a value in one look, or else look closely at the parts of it that one finds."""
-        numbers = bool(self._registered or self._short)
+        numbers = self._is_told
         survey = Survey(self._keys, self._judge, quick=self._quick, numbers=numbers, boxes=boxes)
         try:
             plain = survey.copy(value, depth)
@@ -176,7 +179,7 @@ class Masker:
         return value if masked == text and isinstance(value, _SCALARS) else masked
 
     def _number(self, value: object) -> object:
-        if not self._registered and not self._short:
+        if not self._is_told:
             return value
         text = _describe(value)
         return value if self._text(text, 0) == text else MASK
@@ -201,7 +204,7 @@ class Masker:
 
     def _mapping(self, mapping: Mapping[Any, Any], depth: int, walk: _Walk) -> dict[object, object]:
         keys, quick, texts = self._keys, self._quick, walk.texts
-        constants = _NO_TYPES if self._registered or self._short else _CONSTANTS
+        constants = _NO_TYPES if self._is_told else _CONSTANTS
         masked: dict[object, object] = {}
         for key, item in mapping.items():
             verdict = keys.get(key)
@@ -291,7 +294,7 @@ class Masker:
         """Apply every rule once; say whether another pass would change nothing."""
         if self._short and text in self._short:
             return MASK, True
-        masked = self._registered.ready().hide(text)
+        masked = self._registered.ready().hide(text) if self._is_told else text
         places = find_places(masked)
         if places and names_something(places):
             document = self._document(masked, depth)

@@ -82,6 +82,11 @@ def _rules() -> Iterator[tuple[str, Rule]]:
 _words = cache(_Words)  # made at the first text, so that importing this file costs nothing
 
 
+def has_places(raw: bytes) -> bool:
+    """Whether a rule might apply somewhere in a text of ASCII alone."""
+    return bool(_words().find(raw.lower()))
+
+
 def find_places(text: str) -> Places:
     """Return every place in a text where a rule might apply; none: no rule can change the text."""
     if text.isascii():

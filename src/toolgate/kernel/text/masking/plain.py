@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from toolgate.kernel.text.masking.places import find_places
-from toolgate.kernel.text.masking.shapes import headless_spans
+from toolgate.kernel.text.masking.places import find_places, has_places
+from toolgate.kernel.text.masking.shapes import headless_spans, may_hold_headless
 
 MOST_BOXES: Final = 2000
 """A value with more dicts and lists than this is looked at piece by piece: parts of it may be met many times."""
@@ -25,12 +25,20 @@ class OddError(Exception):
 
 
 def is_plain(text: str) -> bool:
-    """Whether no rule could change this text, nor one that is a part of it between line ends.
-
-    The text may be JSON: no rule could change its keys and values then, since none of the words that rules start from
-    has a character that JSON escapes.
-    """
+    """Whether no rule could change this text, nor one that is a part of it between line ends."""
     return not find_places(text) and not ("@" in text and "://" in text) and not headless_spans(text)
+
+
+def is_plain_json(encoded: bytes) -> bool:
+    """Whether no rule could change a key or a value of this JSON, looked at as one text.
+
+    None of the words that rules start from has a character that JSON escapes.
+    """
+    if not encoded.isascii():
+        return is_plain(encoded.decode())
+    if has_places(encoded) or (b"@" in encoded and b"://" in encoded):
+        return False
+    return not may_hold_headless(encoded) or not headless_spans(encoded.decode())
 
 
 def _odd() -> NoReturn:

@@ -113,9 +113,14 @@ _SK: Final = lazy_pattern(
 )
 
 
+def may_hold_headless(raw: bytes) -> bool:
+    """Whether `headless_spans` could find something in a text of these bytes."""
+    return _RUN in raw.translate(_RUNS)
+
+
 def headless_spans(text: str) -> list[Span]:
     """Return where tokens lie that are known by their whole form alone, such as those of chat bots."""
-    if _RUN not in text.encode("ascii", "replace").translate(_RUNS):
+    if not may_hold_headless(text.encode("ascii", "replace")):
         return []
     spans = [match.span() for match in _SK.finditer(text)]
     for parts in _BOT_PARTS.finditer(text):

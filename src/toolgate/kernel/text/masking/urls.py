@@ -18,6 +18,7 @@ _USUAL: Final = lazy_pattern(
     r"//(?<=://)([^\s:@\"'`<>/?#\\]{0,64}):(?!xxx|XXX)[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
     r"(?![^\s@\"'`<>/?#\\]{0,256}@)"
 )
+_CREDENTIALS: Final = lazy_pattern(r"//(?<=://)[^\s@\"'<>]*@")
 _HIDDEN: Final = f":{MASK}@"
 _URL: Final = lazy_pattern(r"//(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*")
 _SPILLED: Final = lazy_pattern(
@@ -35,7 +36,7 @@ DRIVERS: Final = ("@tcp(", "@unix(", "@udp(")
 
 def mask_urls(text: str) -> str:
     """Replace the password, or the token used as a user name, in every URL."""
-    if "@" not in text or "://" not in text or not _is_open(text):
+    if "@" not in text or "://" not in text or not _is_open(text) or _CREDENTIALS.search(text) is None:
         return text
     masked = _USUAL.sub(rf"//\1:{MASK}@", text)
     if masked is not text and not _is_open(masked):
