@@ -10,7 +10,7 @@ from toolgate.gate.remote import Remote
 from toolgate.gate.rows import Calls
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.blocking import Blocking, waited
+from toolgate.pipeline.blocking import Blocking, iterated, waited
 
 
 class SyncApprovals(Blocking):
@@ -77,6 +77,7 @@ class SyncGate(Blocking):
     undo = waited(Gate.undo)
     undo_run = waited(Gate.undo_run)
     events = waited(Gate.events)
+    follow = iterated(Gate.follow)
     set_mode = waited(Gate.set_mode)
     set_policy = waited(Gate.set_policy)
     recover = waited(Gate.recover)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -54,3 +55,30 @@ def waited(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Cal
         return self._wait(method(self._target, *args, **kwargs))
 
     return blocking
+
+
+def iterated(
+    method: Callable[Concatenate[Any, P], AsyncIterator[T]],
+) -> Callable[Concatenate[Any, P], Generator[T, None, None]]:
+    """Return the method of a face whose items come one by one, in a plain loop."""
+
+    @wraps(method)
+    def blocking(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
+        items = method(self._target, *args, **kwargs)
+        try:
+            while True:
+                try:
+                    item = self._wait(_next(items))
+                except StopAsyncIteration:
+                    return
+                yield item
+        finally:
+            if isinstance(items, AsyncGenerator) and not self._background.is_closed:
+                with suppress(RuntimeError):  # it is ending already: whoever read it was interrupted
+                    self._wait(items.aclose())
+
+    return blocking
+
+
+async def _next(items: AsyncIterator[T]) -> T:
+    return await anext(items)

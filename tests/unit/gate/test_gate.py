@@ -15,7 +15,7 @@ from toolgate import Gate, Result, ToolDefinition, ToolInput, ToolOutput
 from toolgate.adapters.memory.bus import MemoryBus
 from toolgate.adapters.memory.store import MemoryStore
 from toolgate.adapters.runners.inline import InlineRunner
-from toolgate.errors import UsageError
+from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate import messenger
 from toolgate.gate import parked as parked_calls
 from toolgate.kernel.approval import Approval
@@ -99,6 +99,24 @@ def test_an_interrupted_plain_wait_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(KeyboardInterrupt):
             gate.sync.call("write")
         assert submitted[0].cancelled()
+
+
+def test_events_are_followed_in_a_plain_loop_that_ends_them() -> None:
+    with toolgate.open(tools=[ToolDefinition(name="write", handler=write)]) as gate:
+        gate.sync.call("write")
+        told = gate.sync.follow()
+        assert [next(told).seq, next(told).seq] == [1, 2]
+        told.close()  # before its end, and nothing is left waiting
+        last = len(gate.sync.events())
+        later = gate.sync.follow(after=last)
+        calling = threading.Timer(0.05, gate.sync.call, ["write"])
+        calling.start()
+        assert next(later).seq == last + 1
+        calling.join()
+    with pytest.raises(GateClosedError):
+        next(gate.sync.follow())
+    with pytest.raises(GateClosedError):
+        next(later)
 
 
 def test_the_plain_face_reports_for_clients() -> None:

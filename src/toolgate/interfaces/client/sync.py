@@ -5,7 +5,7 @@ Nothing is written twice: each method is the async one, waited for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -20,7 +20,7 @@ from toolgate.interfaces.client.sse import StreamEvent
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.kernel.context import DEFAULT_PROJECT
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.blocking import Blocking, waited
+from toolgate.pipeline.blocking import Blocking, iterated, waited
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,24 +34,6 @@ def _streamed(
     @wraps(method)
     def blocking(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> SyncStream:
         return SyncStream(self, method(self._target, *args, **kwargs))
-
-    return blocking
-
-
-def _iterated(
-    method: Callable[Concatenate[Client, P], AsyncIterator[T]],
-) -> Callable[Concatenate[SyncClient, P], Iterator[T]]:
-    """The method, whose items come one by one."""
-
-    @wraps(method)
-    def blocking(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        items = method(self._target, *args, **kwargs)
-        while True:
-            try:
-                item = self._wait(_next(items))
-            except StopAsyncIteration:
-                return
-            yield item
 
     return blocking
 
@@ -222,7 +204,7 @@ class SyncClient(_Face):
     follow = _streamed(Client.follow)
     get = waited(Client.get)
     health = waited(Client.health)
-    history = _iterated(Client.history)
+    history = iterated(Client.history)
     inbox = _streamed(Client.inbox)
     messages = waited(Client.messages)
     metrics = waited(Client.metrics)
