@@ -126,11 +126,11 @@ def test_running_out_of_descriptors_at_any_point_leaves_none_behind(backend: Bac
                 finished = backend.run(confined)
         except OSError as error:
             failures.append(error.errno)
-            assert open_numbers() == before
+            assert open_numbers() <= before
     assert {*failures} == {errno.EMFILE}
     assert finished is not None
     assert finished.stdout == b"fed"
-    assert open_numbers() == before
+    assert open_numbers() <= before
 
 
 INHERITED = """
@@ -231,4 +231,4 @@ async def test_where_no_thread_can_be_started_nothing_stays_open(monkeypatch: py
     with pytest.raises(RuntimeError):
         await SandboxRunner(Slow()).run(job())  # type: ignore[arg-type]  # a stand-in
     monkeypatch.undo()
-    assert open_numbers() == before
+    assert open_numbers() <= before  # others may close theirs meanwhile
