@@ -109,6 +109,8 @@ DECEIVING = "a\u0430" * 60_000
 @pytest.mark.parametrize(
     "path",
     [
+        "/approvals",
+        "/approvals/{asked}",
         "/approvals/{asked}/artifact",
         "/approvals/{asked}/artifact/arguments",
         "/approvals/{asked}/difference",
