@@ -79,8 +79,7 @@ def open(  # `toolgate.open` is the name users type
     `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on PostgreSQL.
     """
     url = store_url(url)
-    if isinstance(secrets, str | bytes):
-        raise UsageError("`secrets` is a list of strings, each hidden whole; put the one you have into a list.")
+    hidden = _secrets(secrets)
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None
@@ -106,7 +105,7 @@ def open(  # `toolgate.open` is the name users type
         policy=followed,
         policy_source=source,
         channels=channels,
-        masker=Masker(secrets),
+        masker=Masker(hidden),
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
         tally=metrics.count,
@@ -344,6 +343,20 @@ def _path(rest: str) -> Path:
 def _unknown(scheme: str) -> UsageError:
     known = ", ".join(f"{name}://" for name in _SCHEMES)
     return UsageError(f"The store URL {scheme[:40]!r} is not known here; use one of: {known}.")
+
+
+def _secrets(given: Iterable[str]) -> list[str]:
+    """Return the secrets; refuse what is none, without quoting it."""
+    if isinstance(given, str | bytes):
+        raise UsageError("`secrets` is a list of strings, each hidden whole; put the one you have into a list.")
+    secrets = list(given)
+    for number, secret in enumerate(secrets, 1):
+        if not isinstance(secret, str):
+            kind = type(secret).__name__
+            raise UsageError(
+                f"Each of the `secrets` is a string, and number {number} is of type {kind}; nothing opened."
+            )
+    return secrets
 
 
 def _approvers(given: Any) -> Sequence[Any]:

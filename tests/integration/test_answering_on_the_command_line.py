@@ -92,6 +92,10 @@ def test_what_is_too_long_must_be_looked_at_in_full_first(database: Path) -> Non
         assert piece.out.startswith("Arguments: characters 100 to ")
         assert here("show", database, waiting, "--part", "arguments", "--json").json["next"] is None
         assert here("show", database, waiting, "--part", "nothing").code == 1
+        beyond = here("show", database, waiting, "--part", "arguments", "--offset", "99999")
+        assert (beyond.code, "no piece of it begins at 99,999" in beyond.err) == (1, True)
+        of_nothing = here("show", database, waiting, "--offset", "100")
+        assert (of_nothing.code, "name the part with --part" in of_nothing.err) == (1, True)
         assert here("approve", database, waiting, "--by", "bob", "--digest", "0" * 64).code == 1
         assert here("approve", database, waiting, "--by", "bob", "--digest", digest).code == 0
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.journeys.scene import Open, park, saying
+from tests.turns import Turns
 
 import toolgate
 from toolgate import ToolDefinition, ToolInput, ToolOutput
@@ -117,6 +118,39 @@ async def test_arguments_a_person_edited_are_hidden_in_the_handlers_words(open_g
         result = await gate.wait(approval.call_id)
         assert (result.status, "wrong" in str(result.error)) == (Status.FAILED, True)
         assert KEYED not in await everything(gate)
+
+
+ROWS = [{"id": number, "name": f"row {number}"} for number in range(20_000)]
+
+
+async def test_a_large_edit_is_what_runs_and_only_what_it_changes_is_told(open_gate: Open) -> None:
+    ran: list[Any] = []
+
+    async def write(given: ToolInput) -> ToolOutput:
+        ran.append(given.payload)
+        return ToolOutput.ok()
+
+    async with open_gate(tools=[ToolDefinition("write", {}, write, risk_level="medium")]) as gate:
+        approval = await park(gate, "write", {"rows": ROWS, "password": KEYED})
+        edited = [{**ROWS[0], "id": -1}, *ROWS[1:]]
+        async with Turns() as turns:
+            await gate.approvals.edit(approval.id, {"rows": edited, "password": "***"}, by="ann")
+        assert turns.were_given
+        assert (await gate.wait(approval.call_id)).success
+        assert ran == [{"rows": edited, "password": KEYED}]
+        [fresh] = [one for one in await gate.approvals.list(ApprovalQuery()) if one.edited_from == approval.id]
+        assert fresh.difference == {"rows": {"before": ROWS, "after": edited}}
+
+
+async def test_a_large_answer_instead_of_a_run_is_masked(open_gate: Open) -> None:
+    async with open_gate(tools=[ToolDefinition("ask", {}, echo, risk_level="medium")], secrets=[CANARY]) as gate:
+        approval = await park(gate, "ask", {"text": ""})
+        answer = {"text": f"{TEXT}{CANARY}", "password": KEYED}
+        assert (await gate.approvals.respond(approval.id, answer, by="ann")).data == answer
+        seen = await everything(gate)
+        assert TEXT[:1000] in seen.replace("\\n", "\n")
+        assert CANARY not in seen
+        assert KEYED not in seen
 
 
 def deep(levels: int) -> Any:

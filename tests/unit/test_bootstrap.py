@@ -52,3 +52,14 @@ def test_a_servers_address_is_no_database_and_a_password_is_not_repeated() -> No
     with pytest.raises(UsageError) as refused:
         toolgate.open("postgresql:user:s3cret@host/db")
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("secret", [b"correct horse", None, 271828182845, ["correct horse"]])
+def test_a_secret_that_is_no_text_is_refused_before_anything_opens_and_not_quoted(
+    tmp_path: Path, secret: object
+) -> None:
+    with pytest.raises(UsageError, match=r"number 2 is of type \w+; nothing opened") as refused:
+        toolgate.open(f"sqlite:///{tmp_path}/calls.db", secrets=["a secret", secret])  # type: ignore[list-item]  # wrong on purpose
+    assert "correct horse" not in str(refused.value)
+    assert "2718" not in str(refused.value)
+    assert not [*tmp_path.iterdir()]

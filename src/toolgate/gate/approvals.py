@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolgate.errors import NotFoundError, UsageError
+from toolgate.gate.drawing import draw
 from toolgate.gate.parked import Parked
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import ApprovalArtifact, Piece, artifact_of
@@ -53,7 +54,8 @@ class Approvals:
 
         `part` is a block's name, such as `arguments` or `change`. The whole is masked and made safe to show, then cut.
         """
-        return (await self.artifact(approval_id, project=project)).piece(part, offset=offset, size=size)
+        approval = await self.get(approval_id, project=project)
+        return await draw(lambda asked: artifact_of(asked).piece(part, offset=offset, size=size), approval)
 
     async def answer(self, approval_id: str, *, project: str | None = None) -> Approval:
         """Return an approval once it is decided or closed; raise NotFoundError. Going away changes nothing."""

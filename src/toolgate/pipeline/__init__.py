@@ -171,7 +171,8 @@ class Pipeline:
             return await self._end(call, Status.DENIED, *refusal)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
-                revalidate(tool, call.arguments)
+                is_long, stored = len(call.arguments) > LARGE, (tool, call.arguments)
+                await aside(revalidate, *stored) if is_long else revalidate(*stored)
         except ToolInputError as error:
             return await self._refuse(call, error)
         return await self.advance(Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker))

@@ -27,13 +27,13 @@ _DEEPEST = 64
 """Deeper nesting is large whatever it holds: going down further could exhaust the stack."""
 
 
-def is_large(value: object) -> bool:
+def is_large(value: object, most: int = LARGE) -> bool:
     """Whether working on JSON takes long enough to be done aside; a quick look that stops where it is sure."""
     kind = type(value)
     if kind is str or kind is bytes:
-        return len(value) > LARGE  # type: ignore[arg-type]  # it has a length
+        return len(value) > most  # type: ignore[arg-type]  # it has a length
     if kind is dict or kind is list:
-        return _left(value, LARGE, _DEEPEST) < 0
+        return _left(value, most, _DEEPEST) < 0
     return False
 
 

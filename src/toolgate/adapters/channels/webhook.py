@@ -76,7 +76,7 @@ class WebhookChannel:
         # Asked again of other people, it is another message: receivers drop a message id they have seen.
         kind = "approval.escalated" if approval.escalated else "approval.requested"
         message_id = f"{approval.id}.escalated" if approval.escalated else approval.id
-        body = self._body(approval, kind)
+        body = await asyncio.to_thread(self._body, approval, kind)  # a long question takes long to be made safe
         attempts, error = 0, ""
         async with httpx2.AsyncClient(timeout=self._timeout_s, follow_redirects=False) as client:
             for pause_s in (*self._pauses_s, None):

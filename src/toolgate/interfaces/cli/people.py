@@ -53,6 +53,8 @@ def show(
     from toolgate.kernel.artifact import artifact_of
     from toolgate.kernel.surfaces import to_plain, to_terminal
 
+    if offset and part is None:
+        raise UsageError("--offset says where a piece of a part begins; name the part with --part.")
     with backend_on(database, project=project) as backend:
         approval = backend.approval(full_id(backend, approval_id))
     if part is not None:
@@ -68,6 +70,9 @@ def show(
 def _show_piece(piece: Piece, json: bool) -> None:
     from toolgate.kernel.surfaces import draw_lines
 
+    if piece.offset > piece.characters:
+        has = f"has {piece.characters:,} characters"
+        raise UsageError(f"The part {piece.name} {has}; no piece of it begins at {piece.offset:,}.")
     if json:
         as_json(piece._asdict())
         return

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from toolgate.errors import ToolgateError
+from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.console.pages import Pages, form_of, going_to
 from toolgate.interfaces.server import deciding, sessions
 from toolgate.interfaces.server.cards import blocks_of, card_of
@@ -26,6 +27,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
 from toolgate.ports.channel import Decision
 from toolgate.ports.directory import Ability
+from toolgate.wire.inbox import BlockRecord, Card
 
 Form = dict[str, str]
 LISTED = 500
@@ -56,7 +58,7 @@ class Plain:
                 "plain_list.html",
                 caller,
                 project,
-                cards=[card_of(one) for one in found.approvals],
+                cards=await draw_all(card_of, found.approvals),
                 total=found.total,
                 next=None if found.next is None else found.next.id,
                 projects=[one.project for one in known],
@@ -69,7 +71,7 @@ class Plain:
 
         async def draw(caller: Caller) -> Response:
             approval = await self._found(request, caller)
-            return self._question(request, caller, approval, full=request.query_params.get("full") == "1")
+            return await self._question(request, caller, approval, full=request.query_params.get("full") == "1")
 
         return await self._for_caller(request, draw)
 
@@ -85,7 +87,9 @@ class Plain:
                 problem = error if isinstance(error, ProblemError) else problem_of(error)
                 fresh = await self._found(request, caller)
                 full = form.get("full") == "1"
-                return self._question(request, caller, fresh, full=full, problem=problem.detail, status=problem.status)
+                return await self._question(
+                    request, caller, fresh, full=full, problem=problem.detail, status=problem.status
+                )
             return going_to(request, f"/approvals/{approval.id}/plain")
 
         return await self._for_caller(request, take)
@@ -136,7 +140,7 @@ class Plain:
         )
         match form.get("answer"):
             case "approve":
-                _check_seen(approval, form, reason)
+                _check_seen(await draw(card_of, approval), form, reason)
                 await deciding.decide(self._services, reply, Decision.APPROVE)
             case "reject":
                 await deciding.decide(self._services, reply, Decision.DENY)
@@ -147,7 +151,7 @@ class Plain:
             case _:
                 raise ProblemError(400, "invalid_request", "The form says neither approve, reject nor comment.")
 
-    def _question(
+    async def _question(
         self,
         request: Request,
         caller: Caller,
@@ -157,8 +161,7 @@ class Plain:
         problem: str | None = None,
         status: int = 200,
     ) -> Response:
-        artifact = artifact_of(approval)
-        card = card_of(approval, artifact)
+        card, blocks = await draw(_opened, approval, full)
         return self._page(
             request,
             "plain_question.html",
@@ -166,7 +169,7 @@ class Plain:
             approval.project,
             status=status,
             card=card,
-            blocks=blocks_of(artifact, full=full),
+            blocks=blocks,
             is_whole=full or not card.must_expand,
             full=full,
             problem=problem,
@@ -193,9 +196,13 @@ class Plain:
         )
 
 
-def _check_seen(approval: Approval, form: Form, reason: str | None) -> None:
+def _opened(approval: Approval, full: bool) -> tuple[Card, list[BlockRecord]]:
+    artifact = artifact_of(approval)
+    return card_of(approval, artifact), blocks_of(artifact, full=full)
+
+
+def _check_seen(card: Card, form: Form, reason: str | None) -> None:
     """Refuse a yes to what was not wholly shown, and one without a reason at HIGH."""
-    card = card_of(approval)
     if card.must_expand and form.get("full") != "1":
         raise ProblemError(409, "not_shown", "A part was hidden; show everything before you approve.")
     if card.risk_level == "HIGH" and reason is None:

@@ -9,6 +9,7 @@ import orjson
 
 from toolgate.errors import NotFoundError
 from toolgate.gate import Gate
+from toolgate.gate.drawing import draw
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.frames import Frame, event_frame, sse
 from toolgate.kernel.approval import Approval, Note
@@ -95,7 +96,7 @@ async def card_frame(gate: Gate, event: Event) -> Frame:
     except NotFoundError:  # forgotten by a store that keeps only so many
         return plain
     asks = approval_id if event.type == "approval.requested" else None
-    return Frame(event.seq, card_sse(approval) + plain.data, asks)
+    return Frame(event.seq, await draw(card_sse, approval) + plain.data, asks)
 
 
 def _group(approval: Approval) -> str:

@@ -10,6 +10,7 @@ import orjson
 
 from toolgate.errors import NotFoundError
 from toolgate.gate import Gate
+from toolgate.gate.drawing import draw
 from toolgate.interfaces.server import views
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import deed_of
@@ -97,7 +98,7 @@ async def chat_frame(gate: Gate, event: Event) -> Frame:
             asked = await gate.approvals.get(data["request_id"], project=event.project)
         except NotFoundError:  # forgotten by a store that keeps only so many
             return Frame(event.seq, sse(event.type, dumps(_plain(event, data)), id=event.seq))
-        return Frame(event.seq, request_frame(asked, id=event.seq), asked.id)
+        return Frame(event.seq, await draw(request_frame, asked, id=event.seq), asked.id)
     frame = sse(event.type, dumps(_plain(event, data)), id=event.seq)
     if event.type in ("tool.completed", "tool.failed") and await _ran_at_client(gate, event):
         ack = {"tool_id": event.call_id, "status": "received", "timestamp": event.at}

@@ -13,12 +13,14 @@ from datetime import datetime
 from typing import Any
 
 from toolgate.gate import Gate
+from toolgate.interfaces.server.paging import first_size, next_size
 from toolgate.kernel.call import Call, Status
+from toolgate.pipeline.lane import LARGE
 from toolgate.ports.store import CallQuery
 from toolgate.wire.schemas import CallsQuery
 
 CHUNK = 200
-"""How many calls are read before others get their turn."""
+"""How many calls are read before others get their turn, at most."""
 MOST = 2000
 """How many calls one request looks at."""
 
@@ -40,16 +42,21 @@ class Found:
 
 async def scan(gate: Gate, query: CallQuery, *, most: int = MOST, chunk: int = CHUNK) -> AsyncIterator[Call]:
     """Yield calls in the query's order, at most so many, letting others run in between."""
-    after, left = query.after, most
+    after, left, size = query.after, most, first_size(chunk)
     while left > 0:
-        size = min(chunk, left)
+        size = min(size, left)
         page = await gate.calls.list(_beyond(query, after, size))
         for call in page:
             yield call
         if len(page) < size:
             return
         after, left = page[-1], left - size
+        size = next_size(size, chunk, were_large=any(map(_is_large, page)))
         await asyncio.sleep(0)
+
+
+def _is_large(call: Call) -> bool:
+    return len(call.arguments) > LARGE or len(call.result or b"") > LARGE
 
 
 def _beyond(query: CallQuery, after: Call | None, limit: int) -> CallQuery:

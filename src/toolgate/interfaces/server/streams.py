@@ -14,6 +14,7 @@ from starlette.types import Receive, Send
 
 from toolgate.adapters.runners.client import Offer, Seat
 from toolgate.errors import ConflictError, ToolgateError
+from toolgate.gate.drawing import draw_all
 from toolgate.interfaces.server import cards, frames
 from toolgate.interfaces.server.feed import Feed, Listener, skip_told
 from toolgate.interfaces.server.frames import Encoder
@@ -290,18 +291,8 @@ async def _opening(
     }
     if waiting is not None and is_inbox:
         ready |= {"waiting": waiting.total, "next": None if waiting.next is None else waiting.next.id}
-    told = [] if asked is None else await _told(pending, asked)
+    told = [] if asked is None else await draw_all(asked, pending)
     return b"".join(told) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
-
-
-async def _told(pending: list[Approval], asked: Asked) -> list[bytes]:
-    """Put open questions to one client, without keeping all others waiting."""
-    told = []
-    for number, approval in enumerate(pending, 1):
-        told.append(asked(approval))
-        if number % 32 == 0:
-            await asyncio.sleep(0)
-    return told
 
 
 async def _until_gone(receive: Receive) -> None:

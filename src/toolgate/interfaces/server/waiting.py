@@ -5,6 +5,7 @@ They are read page by page and only the first so many are kept, so that thousand
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from datetime import datetime
 from itertools import chain
 
 from toolgate.gate import Gate
+from toolgate.interfaces.server.paging import first_size, next_size
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.pipeline.lane import is_large
 from toolgate.ports.store import ApprovalQuery
 
 MOST = 1000
@@ -53,12 +56,15 @@ async def riskiest(gate: Gate, *, project: str, after: Approval | None = None, l
     best: list[Approval] = []
     total = beyond = 0
     last: Approval | None = None
+    size = first_size(PAGE)
     while True:
-        query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, after=last, limit=PAGE)
+        query = ApprovalQuery(project=project, status=ApprovalStatus.PENDING, after=last, limit=size)
         page = await gate.approvals.list(query)
         fitting = page if floor is None else [one for one in page if urgency(one) > floor]
         total, beyond = total + len(page), beyond + len(fitting)
         best = heapq.nsmallest(most, chain(best, fitting), key=urgency)
-        if len(page) < PAGE:
+        if len(page) < size:
             return Waiting(approvals=best, total=total, next=best[-1] if best and beyond > len(best) else None)
         last = page[-1]
+        size = next_size(size, PAGE, were_large=any(is_large([one.arguments, one.preview]) for one in page))
+        await asyncio.sleep(0)

@@ -32,13 +32,14 @@ from toolgate.kernel.grant import Grant, Remember, make_pattern
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
-from toolgate.kernel.text.canonical import read_arguments
+from toolgate.kernel.text.canonical import Arguments, read_arguments
 from toolgate.kernel.text.schema import compile_schema
 from toolgate.pipeline import Pipeline, name_of, steps
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import LARGE, aside, is_large
 from toolgate.ports.store import CallQuery, GrantQuery
 
-Arguments = str | bytes | Mapping[str, object]
+Given = str | bytes | Mapping[str, object]
 FORESEEN = 1000
 """How many past calls of a tool are looked at to say what a grant would have covered."""
 
@@ -93,7 +94,7 @@ class Deciding:
             if done is not None:
                 return result_of(done)
 
-    async def edit(self, said: Said, arguments: Arguments, *, remember: Remember | None = None) -> Result:
+    async def edit(self, said: Said, arguments: Given, *, remember: Remember | None = None) -> Result:
         """Approve a call with other arguments: a new approval takes the old one's place and is answered in one step.
 
         A value that is given as it was shown, masked, stays what it really is. Raises ToolError where the arguments
@@ -112,7 +113,8 @@ class Deciding:
     async def respond(self, said: Said, response: Any) -> Result:
         """Answer the agent instead of running the call; the result carries the answer."""
         encoded = encode(response, what="response")
-        shown = self._driver.masker(orjson.loads(encoded))
+        mask, value = self._driver.masker, orjson.loads(encoded)
+        shown = await aside(mask, value) if len(encoded) > LARGE else mask(value)
         while True:
             call, approval = await self._answerable(said)
             now, by, marks = self._driver.now(), said.by.name, self._driver.store.marks
@@ -210,23 +212,26 @@ class Deciding:
         return None if said.reason is None else self._driver.masker_of(call).text(said.reason)
 
     async def _edited(
-        self, call: Call, approval: Approval, arguments: Arguments, by: Principal, reason: str | None
+        self, call: Call, approval: Approval, arguments: Given, by: Principal, reason: str | None
     ) -> Change:
         driver = self._driver
         if call.undo_of is not None:
             raise UsageError("An undo has no arguments to edit; approve or reject it.")
+        is_long = len(call.arguments) > LARGE or is_large(arguments)
+        restored, changed = await aside(self._meant, call, arguments) if is_long else self._meant(call, arguments)
+        revised = await self._revise(call, approval, restored)
+        may_decide(by, call, revised[1])
+        shown = evolve(revised[1], edited_from=approval.id, difference=changed)
+        now, marks = driver.now(), driver.store.marks
+        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
+
+    def _meant(self, call: Call, arguments: Given) -> tuple[Mapping[str, Any], dict[str, Any]]:
+        """Return what an edit says the arguments are to be, in truth, and what of them it changes, masked."""
+        driver = self._driver
         wanted = read_arguments(arguments, limits=driver.limits).value
         real = orjson.loads(call.arguments)
         restored = restore(wanted, driver.mask(real), real)
-        revised = await self._revise(call, approval, restored)
-        may_decide(by, call, revised[1])
-        shown = evolve(
-            revised[1],
-            edited_from=approval.id,
-            difference=difference(real, restored, driver.mask),
-        )
-        now, marks = driver.now(), driver.store.marks
-        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
+        return restored, difference(real, restored, driver.mask)
 
     async def _revise(self, call: Call, approval: Approval, arguments: Mapping[str, Any]) -> tuple[Call, Approval]:
         """Return the call with other arguments, and its new question.
@@ -246,12 +251,8 @@ class Deciding:
                 undo_ttl_s=approval.undo_ttl_s,
             )  # fmt: skip
             return revised.call, fresh
-        checked = read_arguments(arguments, limits=driver.limits)
-        schema = compile_schema(approval.input_schema or {}, what="input_schema")
-        if not schema.is_valid(checked.value):
-            said = "; ".join(f"{item.location or '/'} {item.message}" for item in schema.violations(checked.value))
-            raise ToolInputError(f"Arguments of `{call.tool_name}` do not fit its schema: {said}.", tool=call.tool_name)
-        shown = driver.masker.of(checked.value, checked.canonical)
+        is_long, asked = is_large(arguments), (call.tool_name, approval.input_schema, arguments)
+        checked, shown = await aside(self._checked, *asked) if is_long else self._checked(*asked)
         other = evolve(
             call,
             arguments=checked.canonical,
@@ -263,6 +264,16 @@ class Deciding:
         fresh = steps.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
         kept = ("message", "input_schema", "undoable", "undo_ttl_s", "approve_label", "reject_label", "requires_reason")
         return other, evolve(fresh, **{name: getattr(approval, name) for name in kept})
+
+    def _checked(self, tool: str, schema: Any, arguments: Mapping[str, Any]) -> tuple[Arguments, Any]:
+        """Return arguments that fit a question's schema, and their masked view; raise ToolInputError."""
+        driver = self._driver
+        checked = read_arguments(arguments, limits=driver.limits)
+        compiled = compile_schema(schema or {}, what="input_schema")
+        if not compiled.is_valid(checked.value):
+            said = "; ".join(f"{item.location or '/'} {item.message}" for item in compiled.violations(checked.value))
+            raise ToolInputError(f"Arguments of `{tool}` do not fit its schema: {said}.", tool=tool)
+        return checked, driver.masker.of(checked.value, checked.canonical)
 
     def _remember(self, change: Change, remember: Remember, by: Principal) -> Change:
         """Add the grant that remembers this yes, if it is one person's whole yes."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+from tests.turns import Turns
 from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
 
 from toolgate.interfaces.server.sessions import login_link
@@ -98,6 +100,43 @@ async def test_a_card_is_small_however_much_it_is_about(house: House) -> None:
     card = (await house.client("ann").get(f"{P}/approvals/{asked}/artifact")).json()["card"]
     assert card["must_expand"] is True
     assert len(str(card)) < 5000
+
+
+DECEIVING = "a\u0430" * 60_000
+"""Two alphabets letter by letter: what takes longest to be shown for what it is."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/approvals",
+        "/approvals/{asked}",
+        "/approvals/{asked}/artifact",
+        "/approvals/{asked}/artifact/arguments",
+        "/approvals/{asked}/difference",
+        "/inbox/waiting",
+    ],
+)
+async def test_nobody_else_waits_while_a_question_made_to_be_slow_is_drawn(house: House, path: str) -> None:
+    asked = await ask(house, "drop", {"name": DECEIVING})
+    where, ann = P + path.format(asked=asked), house.client("ann")
+    async with Turns() as turns:
+        is_edit = path.endswith("difference")
+        answer = await (ann.post(where, json={"tool_params": {"name": DECEIVING}}) if is_edit else ann.get(where))
+    assert answer.status_code == 200
+    assert turns.were_given
+
+
+async def test_nobody_else_waits_while_a_stream_begins_with_such_a_question(house: House) -> None:
+    async with house.listen("ann", INBOX) as first:
+        await first.ready()
+        asked = await ask(house, "drop", {"name": DECEIVING})
+        async with Turns() as told:
+            assert (await first.next("inbox.card"))["approval_id"] == asked
+        assert told.were_given
+        async with Turns() as opened, house.listen("ann", INBOX) as second:
+            assert (await second.next("inbox.card"))["approval_id"] == asked
+        assert opened.were_given
 
 
 async def test_the_difference_of_an_edit_is_told_line_by_line(house: House) -> None:

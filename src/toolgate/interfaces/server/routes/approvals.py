@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.server import deciding, views
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.operations import Ask, Handler, Operation
@@ -87,7 +88,7 @@ def _changes(change: Callable[[Ask, Reply], Awaitable[Approval]]) -> Handler:
 
     async def handler(ask: Ask) -> ApprovalAnswer:
         changed = await deciding.answer(ask.services, reply_of(ask), lambda reply: change(ask, reply))
-        return ApprovalAnswer(approval=views.approval(changed))
+        return ApprovalAnswer(approval=await draw(views.approval, changed))
 
     return handler
 
@@ -112,7 +113,7 @@ async def _comment(ask: Ask, reply: Reply) -> Approval:
 
 async def show(ask: Ask) -> ApprovalAnswer:
     found = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
-    return ApprovalAnswer(approval=views.approval(found))
+    return ApprovalAnswer(approval=await draw(views.approval, found))
 
 
 async def index(ask: Ask) -> ApprovalList:
@@ -124,7 +125,7 @@ async def index(ask: Ask) -> ApprovalList:
         ApprovalQuery(project=ask.project, call_id=query.tool_id, status=status, after=after, limit=query.limit)
     )
     last = found[-1].id if len(found) == query.limit else None
-    return ApprovalList(approvals=[views.approval(one) for one in found], next=last)
+    return ApprovalList(approvals=await draw_all(views.approval, found), next=last)
 
 
 def _verb(name: str, summary: str, handler: Handler, body: type[Body], returns: Any) -> Operation:

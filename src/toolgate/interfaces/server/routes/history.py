@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolgate.gate.drawing import draw_all
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.chains import Checked
 from toolgate.interfaces.server.operations import Ask, Operation
@@ -55,7 +56,7 @@ async def record(ask: Ask) -> CallRecord:
             definition_hash=call.definition_hash,
             placement=call.placement,
         ),
-        approvals=[views.approval(one) for one in asked],
+        approvals=await draw_all(views.approval, asked),
         events=[_chained(event) for event in events],
         is_partial=len(events) == EVENTS,
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.server.cards import blocks_of, card_of
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.streams import inbox_stream
 from toolgate.interfaces.server.waiting import riskiest
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
 from toolgate.kernel.text.diff import diff_text
 from toolgate.kernel.text.rendering import as_lines, clip
@@ -30,10 +33,14 @@ _BASE = "/my/projects/{project_id}"
 async def artifact(ask: Ask) -> ArtifactAnswer:
     """Everything an approver must see, made safe to show; the digest in the card is what a decision echoes."""
     approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
+    return await draw(_opened, approval, ask.query.full)
+
+
+def _opened(approval: Approval, full: bool) -> ArtifactAnswer:
     shown = artifact_of(approval)
     return ArtifactAnswer(
         card=card_of(approval, shown),
-        blocks=blocks_of(shown, full=ask.query.full),
+        blocks=blocks_of(shown, full=full),
         arguments=approval.arguments,
         arguments_text=next(block.text for block in shown.blocks(full=True) if block.name == "arguments"),
         input_schema=approval.input_schema,
@@ -65,7 +72,7 @@ async def waiting(ask: Ask) -> WaitingAnswer:
     after = None if query.after is None else await gate.approvals.get(query.after, project=ask.project)
     found = await riskiest(gate, project=ask.project, after=after, limit=query.limit)
     return WaitingAnswer(
-        cards=[card_of(one) for one in found.approvals],
+        cards=await draw_all(card_of, found.approvals),
         waiting=found.total,
         next=None if found.next is None else found.next.id,
     )
@@ -74,7 +81,11 @@ async def waiting(ask: Ask) -> WaitingAnswer:
 async def difference(ask: Ask) -> DifferenceAnswer:
     """Compare arguments with those that were shown. What was left masked counts as unchanged."""
     approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
-    before, after = as_lines(approval.arguments)[0], as_lines(ask.body.tool_params)
+    return await draw(_compared, approval, ask.body.tool_params)
+
+
+def _compared(approval: Approval, edited: dict[str, Any]) -> DifferenceAnswer:
+    before, after = as_lines(approval.arguments)[0], as_lines(edited)
     found = diff_text(_text(before), _text(after[0]), fromfile="asked", tofile="edited")
     shown = clip(found.diff_output)
     return DifferenceAnswer(
