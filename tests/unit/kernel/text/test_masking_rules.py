@@ -43,6 +43,8 @@ def test_a_connection_string_loses_its_password_and_not_its_host(key: str, addre
         ("ann:@tcp(h) ann:hunter22@tcp(h) :x@tcp(h)", "ann:@tcp(h) ann:***@tcp(h) :x@tcp(h)"),
         ("jdbc:oracle:thin:ann/hunter22@db", "jdbc:oracle:thin:ann/***@db"),
         ("x://u:p@ss@h/", "x://u:***@h/"),
+        ("log in with the password `hunter22`:\n", "log in with the password `***`:\n"),
+        ("the server this credential authenticates against.", "the server this credential authenticates against."),
         ("ipsec up --psk hunter22/x", "ipsec up --psk ***"),
         ('ssid="home" psk="hunter22"', 'ssid="home" psk="***"'),
         ("random_seed=12345678 seed: 4711 security: high5", "random_seed=12345678 seed: 4711 security: high5"),
