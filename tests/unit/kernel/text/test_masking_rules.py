@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import orjson
 import pytest
 
@@ -30,6 +32,7 @@ masker = Masker()
 @pytest.mark.parametrize("key", ["connection_string", "connectionString", "dsn", "DB_CONN_STR"])
 def test_a_connection_string_loses_its_password_and_not_its_host(key: str, address: str, shown: str) -> None:
     assert masker({key: address}) == {key: shown}
+    assert masker({key: shown}) == {key: shown}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,25 @@ def test_a_connection_string_loses_its_password_and_not_its_host(key: str, addre
         ("ann:@tcp(h) ann:hunter22@tcp(h) :x@tcp(h)", "ann:@tcp(h) ann:***@tcp(h) :x@tcp(h)"),
         ("jdbc:oracle:thin:ann/hunter22@db", "jdbc:oracle:thin:ann/***@db"),
         ("x://u:p@ss@h/", "x://u:***@h/"),
+        ("log in with the password `hunter22`:\n", "log in with the password `***`:\n"),
+        ("the server this credential authenticates against.", "the server this credential authenticates against."),
+        ("ipsec up --psk hunter22/x", "ipsec up --psk ***"),
+        ('ssid="home" psk="hunter22"', 'ssid="home" psk="***"'),
+        ("random_seed=12345678 seed: 4711 security: high5", "random_seed=12345678 seed: 4711 security: high5"),
+        (
+            '{"\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c": "hunter22"}',
+            '{"\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c": "***"}',
+        ),
+        ('{"\\u5bc6\\u7801": "hunter22"}', '{"\\u5bc6\\u7801": "***"}'),
+        ("var APIKey string = `hunter22`", "var APIKey string = `***`"),  # its type stands behind a name in Go
+        ('const dbPassword string="hunter22"', 'const dbPassword string="***"'),
+        (
+            "func login(password string) (token string, err error)",
+            "func login(password string) (token string, err error)",
+        ),
+        ("x://u:hunter22:***@h/", "x://u:***@h/"),  # half of a password hides nothing
+        ("x://u:hunter/22:***@h/", "x://u:***@h/"),
+        ("\u043f\u0410\u0440\u043e\u043b\u044c: hunter22", "\u043f\u0410\u0440\u043e\u043b\u044c: ***"),
         ("smtp://a:hunter22@h:587https://" + "aB3dE5gH7jK9mN1pQ2sT4v@g.com", "smtp://a:***@h:587https://***@g.com"),
         ("token1234=token1234 key", "token1234=token1234 key"),
         ("password=xxxx1234", "password=***"),
@@ -93,3 +115,33 @@ def test_one_value_far_behind_its_quote_is_read_once() -> None:
 def test_a_text_in_which_there_is_always_more_to_hide_is_hidden_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolgate.kernel.text.masking._MAX_PASSES", 1)
     assert masker.text("password=hunter22") == MASK
+
+
+HEADLESS = ("SK" + "0a1b2c3d" * 4, "MTA1" + "aB3dE5gH7jK9lM1nO3p.Gabc12." + "aB3dE5gH7jK9lM1nO3pQ5rS7tU9vW")
+
+
+@pytest.mark.parametrize("before", ["", "\n", "\t", "\r", "\b", "\f", "\x01", '"', "\\n", "\u00e9 "])
+@pytest.mark.parametrize("token", HEADLESS)
+def test_an_escape_in_json_hides_no_token_from_the_look_at_its_bytes(before: str, token: str) -> None:
+    value = {"note": f"{before}{token} x", "place": "caf\u00e9"}
+
+    assert masker.of(value, orjson.dumps(value)) == masker(value)
+    assert token not in str(masker.of({"note": f"\n{token}"}, orjson.dumps({"note": f"\n{token}"})))
+
+
+def test_a_text_within_a_text_is_looked_at_once_at_every_step() -> None:
+    text = '{"dsn":"x1y2z3"}'
+    for _ in range(28):
+        inner = text.replace("\\", "\\u005c").replace('"', "\\u0022")
+        text = f'{{"dsn":"{inner}"}}'
+
+    assert masker.text(text) == '{"dsn":"***"}'  # with two looks at every step this would take hours
+
+
+@pytest.mark.parametrize("text", ["a@b " + "http://" * 40_000, "xoxb-" * 40_000, "sntrys_" * 40_000])
+def test_a_text_that_repeats_a_beginning_takes_no_longer_than_others(text: str) -> None:
+    started = time.process_time()
+
+    masker.text(text)
+
+    assert time.process_time() - started < 3  # one look from every beginning to the end takes half a minute

@@ -29,7 +29,7 @@ def names_address(key: str) -> bool:
 
 def is_shown_address(address: str, masked: str) -> bool:
     """Whether an address may be shown with its secrets masked: some were found, and the rest is known to be none."""
-    if address == masked:
+    if MASK not in masked:
         return False
     if _ADDRESS.fullmatch(address):
         return True

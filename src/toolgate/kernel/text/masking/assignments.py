@@ -7,6 +7,7 @@ required part follows, so that the rules are linear in the text.
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Final
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
@@ -16,15 +17,15 @@ from toolgate.kernel.text.masking.values import Claim, Spans, Values, usual_span
 STEMS: Final = (
     "pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "cookie", "jwt", "otp", "pin", "cvv", "cvc",
     "dsn", "sess", "ssn", "conn", "csrf", "xsrf", "code", "phrase", "mnemonic", "pem", "pw", "psw", "card",
-    "conn str", "connection str", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "hasŁo", "пароль", "Пароль",
-    "ПАРОЛЬ", "密码", "密碼", "パスワード", "비밀번호",
+    "conn str", "connection str", "contrase", "senha", "kennwort", "wachtwoord", "hasło", "hasŁo", "密码", "密碼",
+    "パスワード", "비밀번호", "psk", "seed", "security", *map("".join, product(*zip("пароль", "ПАРОЛЬ", strict=True))),
 )  # fmt: skip
 """Every word that may name a secret in a text holds one of these; letters of ASCII are in lower case."""
 URL_STEMS: Final = tuple(mark + word for mark in "?&;#" for word in ("sig", "x-amz-sig", "x-goog-sig"))
 """And these, after their first character, in the query of a URL."""
 _TAIL: Final = lazy_pattern(
     r"[\w.\-]{0,48}+(?P<tail>"
-    r"(?:\\{0,7}[\"'`]|%22|(?i:&quot;))?\]?[ \t]{0,16}"
+    r"(?:\\{0,7}[\"'`]|%22|(?i:&quot;))?\]?(?:[ \t]{1,16}(?i:string))?[ \t]{0,16}"
     r"(?P<op>=>|[?+|]{0,2}=(?![=>]|~[ \t/])|={2,3}(?=[ \t]*[\"'])|\??:=?(?![:/])|\uff1a|%3[ADad])"
     r"|\\{0,7}[\"']?,?\s{1,24}(?:\\{0,7}[\"'])?(?i:value)(?:\\{0,7}[\"'])?[ \t]{0,8}(?P<pair>[:=])"
     r"|(?P<xml>>)(?=[^<>]{1,4096}</)"

@@ -34,10 +34,14 @@ Places = list[tuple[int, int, int]]
 """Where a word was found: which one, its start and its end."""
 
 KEY_BLOCK: Final = "private key"
-STRUCTURE: Final = ('"-', "\\u00")
-"""Marks of a text to be read as JSON where it is some: a flag in a list, a letter written as its number."""
-NAMES_ONLY: Final = ("psk", "seed", "security", "bcp")
-"""A key with one of these may name a secret, or a command take one, but no rule starts from it in a text."""
+_NUMBERED: Final = ("\\u0141", "\\u0142", "\\u041f", "\\u043f", "\\u5bc6", "\\u30d1\\u30b9", "\\ube44\\ubc00")
+STRUCTURE: Final = ('"-', "\\u00", *_NUMBERED)
+"""Marks of a text to be read as JSON where it is some: a flag in a list, a letter written as its number.
+
+Of the letters outside of ASCII, those that a word naming a secret begins with or holds.
+"""
+NAMES_ONLY: Final = ("bcp",)
+"""In a list, a command may take a secret, but no rule starts from it in a text."""
 _KELVIN: Final = "\u212a"
 """The one character outside of ASCII whose lower case is a letter within."""
 
@@ -119,13 +123,7 @@ def mask_places(text: str, places: Places) -> str:
     words = _words()
     found = {place[0] for place in places}
     rules = words.rules_of(found)
-    spans = [
-        span
-        for word, start, _ in (places if rules else ())
-        if word in rules
-        for rule in rules[word]
-        if (span := rule(text, start))
-    ]
+    spans = _rule_spans(text, places, rules) if rules else []
     if words.block in found:
         spans += key_block_spans(text)
     plain, stems = len(STEMS), len(STEMS) + len(URL_STEMS)
@@ -138,6 +136,20 @@ def mask_places(text: str, places: Places) -> str:
         spans += [flags[name] for name in names]
         spans += key_spans(text, keys)
     return replaced(text, spans) if spans else text
+
+
+def _rule_spans(text: str, places: Places, rules: dict[int, list[Rule]]) -> list[Span]:
+    """Return what the rules hide; none is asked again within what it hid, which may be as long as the text."""
+    spans: list[Span] = []
+    done: dict[Rule, int] = {}
+    for word, start, _ in places:
+        if word in rules:
+            for rule in rules[word]:
+                span = rule(text, start) if start >= done.get(rule, 0) else None
+                if span:
+                    spans.append(span)
+                    done[rule] = span[1]
+    return spans
 
 
 def _outside(keys: list[Span], spans: list[Span]) -> list[Span]:

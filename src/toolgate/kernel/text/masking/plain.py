@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from toolgate.kernel.text.masking.places import find_places, has_places
-from toolgate.kernel.text.masking.shapes import headless_spans, may_hold_headless
+from toolgate.kernel.text.masking.shapes import headless_spans, may_be_headless, may_hold_headless
 
 MOST_BOXES: Final = 2000
 """A value with more dicts and lists than this is looked at piece by piece: parts of it may be met many times."""
@@ -34,11 +34,10 @@ def is_plain_json(encoded: bytes) -> bool:
 
     None of the words that rules start from has a character that JSON escapes.
     """
-    if not encoded.isascii():
-        return is_plain(encoded.decode())
-    if has_places(encoded) or (b"@" in encoded and b"://" in encoded):
+    found = has_places(encoded) if encoded.isascii() else find_places(encoded.decode())
+    if found or (b"@" in encoded and b"://" in encoded):
         return False
-    return not may_hold_headless(encoded) or not headless_spans(encoded.decode())
+    return not may_hold_headless(encoded) or not may_be_headless(encoded.decode())
 
 
 def _odd() -> NoReturn:

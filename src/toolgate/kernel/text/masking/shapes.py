@@ -112,10 +112,20 @@ _SK: Final = lazy_pattern(
     r"SK(?:(?<![A-Za-z0-9_\-]SK)|(?<=%[0-9A-Fa-f]{2}SK)|(?<=\\[nrt]SK))[0-9a-f]{32}(?![0-9A-Za-z])"
 )
 
+_SK_ANYWHERE: Final = lazy_pattern("SK[0-9a-f]{32}")
+
 
 def may_hold_headless(raw: bytes) -> bool:
     """Whether `headless_spans` could find something in a text of these bytes."""
     return _RUN in raw.translate(_RUNS)
+
+
+def may_be_headless(text: str) -> bool:
+    """Whether `headless_spans` could find something in a text that is written as JSON here.
+
+    An escape such as `\\n` ends in a letter, so what stands before a token says nothing.
+    """
+    return _BOT_PARTS.search(text) is not None or _SK_ANYWHERE.search(text) is not None
 
 
 def headless_spans(text: str) -> list[Span]:

@@ -18,8 +18,10 @@ _USUAL: Final = lazy_pattern(
     r"//(?<=://)([^\s:@\"'`<>/?#\\]{0,64}):(?!xxx|XXX)[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
     r"(?![^\s@\"'`<>/?#\\]{0,256}@)"
 )
-_CREDENTIALS: Final = lazy_pattern(r"//(?<=://)[^\s@\"'<>]*@")
+# Bounded where it may go beyond a slash: the next URL begins with two.
+_CREDENTIALS: Final = lazy_pattern(r"//(?<=://)(?:[^\s@\"'`<>/?#\\]*+@|[^\s@\"'<>]{0,193}@)")
 _HIDDEN: Final = f":{MASK}@"
+_HALF_HIDDEN: Final = lazy_pattern(r"//(?<=://)[^\s:@\"'`<>/?#\\]{0,64}+:(?!\*\*\*@)[^\s@\"'<>]{1,128}@")
 _URL: Final = lazy_pattern(r"//(?<=://)[^\s@\"'`<>/?#\\]*+(?:@[^\s@\"'`<>/?#\\]*+)*")
 _SPILLED: Final = lazy_pattern(
     rf"//(?<=://)(?P<user>[^\s:@\"'<>/?#\\]{{0,64}}):{_PORT}[^\s@\"'<>]{{1,128}}@(?=[\w.\-\[])"
@@ -46,7 +48,7 @@ def mask_urls(text: str) -> str:
 
 def _is_open(text: str) -> bool:
     """Whether some `@` does not follow a password that is hidden already."""
-    return _HIDDEN not in text or text.count("@") > text.count(_HIDDEN)
+    return _HIDDEN not in text or text.count("@") > text.count(_HIDDEN) or _HALF_HIDDEN.search(text) is not None
 
 
 def _mask_spilled(match: re.Match[str]) -> str:

@@ -79,7 +79,7 @@ _ALGORITHM: Final = lazy_pattern(
 )
 _LOGIN: Final = (
     r"(?i:user(?:name)?|uid|login|account|e?mail|host(?:name)?|server|database|db|port)[ \t:=]{1,3}"
-    r"(?!(?:and|or|is|in|of|for|with|the)\b)[^\s,;]"
+    r"(?!(?:and|or|is|in|of|for|with|the|this|that|a|an|my|your|our|its|to|by|on|as|has)\b)[^\s,;]"
 )
 _LONGEST_ITEM: Final = 100
 _LISTED_BEFORE: Final = lazy_pattern(rf"\b{_LOGIN}[^\s,;]{{0,64}}[,;]?[ \t]{{1,4}}(?:and[ \t])?\Z")
@@ -96,7 +96,7 @@ _USUAL: Final = lazy_pattern(
     r"(?=[A-Za-z_\-]{0,64}[0-9])(?=[0-9_\-]{0,64}[A-Za-z])"
     r"(?P<value>[A-Za-z0-9_\-]{8,256}=?=?)(?(quote)(?P=quote)(?(scheme)(?!))|(?=\s|\Z))"
 )
-_KEYED: Final = lazy_pattern(r"\\{0,7}[\"'`][ \t]{0,8}[:=]")
+_KEYED: Final = lazy_pattern(r"\\{0,7}[\"'`][ \t]{0,8}(?:=|:[ \t]{0,8}[^\s])")
 _OPENERS: Final = frozenset("fFrRbBuUL@$\\\"'`")
 
 
