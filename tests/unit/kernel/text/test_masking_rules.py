@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import orjson
 import pytest
 
+from toolgate.errors import UsageError
 from toolgate.kernel.text.masking import MASK, TOO_DEEP, Masker
 from toolgate.kernel.text.masking.places import find_places
 from toolgate.kernel.text.masking.plain import MOST_BOXES_OF_JSON
@@ -145,3 +147,16 @@ def test_a_text_that_repeats_a_beginning_takes_no_longer_than_others(text: str) 
     masker.text(text)
 
     assert time.process_time() - started < 3  # one look from every beginning to the end takes half a minute
+
+
+@pytest.mark.parametrize("value", ["hj3kd9s", "X1y2z3", "12345678"])
+def test_a_key_is_hidden_after_its_name_alone(value: str) -> None:
+    assert masker.text(f"apikey {value}") == "apikey ***"
+    assert masker.text(f"api key {value} is used") == "api key *** is used"
+
+
+@pytest.mark.parametrize("wrong", ["text", b"texts", [b"text"], [7], [None]], ids=repr)
+def test_a_secret_that_is_no_string_is_refused_without_quoting_it(wrong: Any) -> None:
+    with pytest.raises(UsageError) as refused:
+        Masker(wrong)
+    assert "text" not in str(refused.value)

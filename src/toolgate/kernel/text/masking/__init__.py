@@ -21,6 +21,7 @@ from uuid import UUID
 
 import orjson
 
+from toolgate.errors import UsageError
 from toolgate.kernel.text.masking.addresses import is_shown_address, names_address
 from toolgate.kernel.text.masking.commands import mask_argv
 from toolgate.kernel.text.masking.keys import (
@@ -86,11 +87,15 @@ class Masker:
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
         self._repeated: dict[str, str] = {}
+        if isinstance(secrets, str | bytes):
+            raise UsageError("Secrets are a list of strings, each hidden whole; put the one you have into a list.")
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: str) -> None:
         """Hide this value wherever it appears, from the next call on."""
+        if not isinstance(secret, str):
+            raise UsageError(f"A secret is a string, not of type {type(secret).__name__}; decode it first.")
         with self._lock:
             if 0 < len(secret) < _SHORT:
                 self._short |= {secret}

@@ -84,9 +84,9 @@ _LOGIN: Final = (
 _LONGEST_ITEM: Final = 100
 _LISTED_BEFORE: Final = lazy_pattern(rf"\b{_LOGIN}[^\s,;]{{0,64}}[,;]?[ \t]{{1,4}}(?:and[ \t])?\Z")
 _LISTED_AFTER: Final = lazy_pattern(rf"[,;]?[ \t]{{1,4}}(?:and[ \t]{{1,4}})?{_LOGIN}")
-_MIXED: Final = lazy_pattern(r"(?=[^0-9]{0,64}[0-9])(?=[^A-Za-z]{0,64}[A-Za-z])[A-Za-z0-9!@#$%^&*_+=\-]+")
-_LEAST_SAID: Final = 6
-_LEAST_TOKEN: Final = 8
+_MIXED: Final = lazy_pattern(
+    r"(?=.{6})(?=[^0-9]{0,64}[0-9])(?=[^A-Za-z]{0,64}[A-Za-z])[A-Za-z0-9!@#$%^&*_+=\-]+|[0-9]{8,}"
+)
 _GIVEN_WORD: Final = lazy_pattern(r"[^\s\"'`<>,;]{3,}")
 _SAID_SIGN: Final = lazy_pattern(r"\S{0,40}[\d@#$%^&*_+=]")
 _SAID_WORD: Final = lazy_pattern(r"(?=\S{0,40}[A-Za-z])[^\s\"'`<>]{6,}")
@@ -139,7 +139,7 @@ class Values:
             stop = min(stop, self._line_end(begin))
         inner = text[begin : min(stop, begin + JUDGED)]
         if claim.op == "said" and (
-            _KEYED.match(text, stop) or (claim.verdict < Verdict.SECRET and not _is_mixed(inner, claim.verdict))
+            _KEYED.match(text, stop) or (claim.verdict < Verdict.SECRET and not _is_mixed(inner))
         ):
             return []
         if claim.key.lower().endswith(_HEADERS) and not (claim.op == "call" and _is_field_name(inner)):
@@ -290,15 +290,14 @@ def _said_span(text: str, claim: Claim) -> Spans:
     if match is None or _ALGORITHM.fullmatch(match.group()):
         return []
     value = match.group()
-    if not told and not _is_mixed(value, claim.verdict) and not _is_listed(text, claim, match):
+    if not told and not _is_mixed(value) and not _is_listed(text, claim, match):
         return []
     return [match.span()] if reads_as_secret(value, "", claim.verdict, Style.COLON) else []
 
 
-def _is_mixed(value: str, verdict: Verdict) -> bool:
-    """Whether a value is letters with digits among them, as hardly any word is."""
-    least = _LEAST_SAID if verdict is Verdict.SECRET else _LEAST_TOKEN
-    return len(value) >= least and _MIXED.fullmatch(value) is not None
+def _is_mixed(value: str) -> bool:
+    """Whether a value is letters with digits among them, or a long number, as hardly any word is."""
+    return _MIXED.fullmatch(value) is not None
 
 
 def _is_listed(text: str, claim: Claim, value: re.Match[str]) -> bool:
