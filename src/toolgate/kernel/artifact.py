@@ -213,7 +213,7 @@ def summary_of(tool_name: str, arguments: Any, *, width: int = 100) -> str:
     line = f"{tool_name}("
     separator = ""
     for key, value in given.items():
-        line += f"{separator}{reveal(str(key)).text}={brief(value, width)}"
+        line += f"{separator}{_beginning(str(key))}={brief(value, width)}"
         separator = ", "
         if len(line) > width:
             break
@@ -231,13 +231,18 @@ def deed_of(approval: Approval, *, width: int = 200) -> str:
     given = approval.arguments if isinstance(approval.arguments, Mapping) else {}
     command, args, path = given.get("command"), given.get("args", []), given.get("path")
     if isinstance(command, str) and isinstance(args, list):
-        line = f"Execute {reveal(shlex.join(map(str, (command, *args)))).text}"
+        line = f"Execute {_beginning(shlex.join(map(str, (command, *args))))}"
     elif isinstance(path, str) and approval.tool_name in _VERBS:
-        line = f"{_VERBS[approval.tool_name]} {reveal(path).text}"
+        line = f"{_VERBS[approval.tool_name]} {_beginning(path)}"
     else:
         line = f"Run {summary_of(approval.tool_name, given, width=width)}"
     line = line.replace("\n", " ⏎ ")
     return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _beginning(text: str) -> str:
+    """Return enough of a text for one line, safe to show."""
+    return reveal(text[: BUDGET.characters]).text
 
 
 _VERBS = {

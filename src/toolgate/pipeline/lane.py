@@ -86,6 +86,8 @@ class Lane:
 def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
     try:
         result = work()
+    except StopIteration as error:  # a future of asyncio refuses it, and who waits would wait forever
+        future.set_exception(RuntimeError(f"work on a large value ended with {error!r}"))
     except BaseException as error:  # noqa: BLE001  # the future carries it to whoever waits
         future.set_exception(error)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -79,6 +80,16 @@ def test_previews_are_shown_as_what_they_are() -> None:
     assert titles[-2:] == ["What it would change", "About the change"]
     assert an_artifact(preview={"diff": "-a"}).blocks()[-1].style is Style.DIFF
     assert an_artifact(preview=["a"]).blocks()[-1].style is Style.CODE
+
+
+def test_a_summary_looks_at_no_more_than_its_beginning() -> None:
+    text = "a\u03bfb\u03bf-" * 100_000
+    started = time.process_time()
+
+    lines = [summary_of("write", {"text": text}), summary_of("write", {text: 1})]
+
+    assert all(line.lower().count("03bf") > 5 for line in lines)
+    assert time.process_time() - started < 0.5  # to the end, each would take a second
 
 
 def test_a_summary_fits_on_one_line() -> None:

@@ -154,7 +154,7 @@ class Masker:
 
     def _judge(self, key: object) -> Verdict:
         """Return the verdict on a key; one that cannot be shown as it is counts as naming a secret."""
-        name, verdict = self._new_key(key, {})
+        name, verdict = self._new_key(key, {}, {})
         return verdict if name is key else Verdict.SECRET
 
     def _any(self, value: object, depth: int, walk: _Walk) -> object:
@@ -211,10 +211,11 @@ class Masker:
         keys, quick, texts = self._keys, self._quick, walk.texts
         constants = _NO_TYPES if self._is_told else _CONSTANTS
         masked: dict[object, object] = {}
+        counts: dict[str, int] = {}
         for key, item in mapping.items():
             verdict = keys.get(key)
             if verdict is None:
-                key, verdict = self._new_key(key, masked)
+                key, verdict = self._new_key(key, masked, counts)
             kind = type(item)
             if verdict:
                 item = self._beside_key(key, verdict, item, mapping, depth, walk)
@@ -229,8 +230,11 @@ class Masker:
             masked[key] = item
         return masked
 
-    def _new_key(self, key: object, taken: dict[object, object]) -> tuple[object, Verdict]:
-        """Judge and mask a key met for the first time; remember it when it may be shown as it is."""
+    def _new_key(self, key: object, taken: dict[object, object], counts: dict[str, int]) -> tuple[object, Verdict]:
+        """Judge and mask a key met for the first time; remember it when it may be shown as it is.
+
+        `counts` says how many were masked alike so far: thousands of them are not counted from one each time.
+        """
         keys = self._keys
         if not isinstance(key, str):
             if key is None or isinstance(key, (int, float)):
@@ -244,10 +248,11 @@ class Masker:
                     keys.clear()
                 keys[key] = verdict
             return key, verdict
-        count = 1
+        count = counts.get(masked, 1)
         while name in taken:
             count += 1
             name = f"{masked}{count}"
+        counts[masked] = count
         return name, verdict
 
     def _beside_key(

@@ -161,15 +161,16 @@ def _quote_start(text: str) -> str:
     """Quote a text of which only the beginning will be shown.
 
     The beginning is judged as in the whole, or more strictly: only letters that may pretend to be others depend on
-    what stands far from them.
+    what stands far from them. Of a word longer than any, so many characters are looked at.
     """
     if len(text) <= 2 * _START:
         return _quoted(text, suspicious(text))
     start = text[:_START]
     if not start.isascii() and may_pretend().search(start):
-        space = _SPACE.search(text, _START)
-        start = text[: space.start()] if space else text
+        space = _SPACE.search(text, _START, _LONGEST_WORD)
+        start = text[: space.start() if space else _LONGEST_WORD]
     return _quoted(start, suspicious(start, start_of=text))
 
 
 _SPACE: Final = lazy_pattern(r"\s")
+_LONGEST_WORD: Final = 8192
