@@ -25,7 +25,10 @@ async def _repeat(given: toolgate.ToolInput) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok({"text": given.payload["text"]})
 
 
-TOOLS = [toolgate.ToolDefinition("repeat", {}, _repeat, effects="read")]
+TOOLS = [
+    toolgate.ToolDefinition("repeat", {}, _repeat, effects="read"),
+    toolgate.ToolDefinition("ask", {}, _repeat, risk_level="high"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +106,22 @@ async def test_a_secret_at_the_end_of_a_megabyte_is_shown_to_nobody_else(server:
         assert answer.json()["result"]["text"].endswith(secret), "the caller gets the real result"
         shown: httpx2.Response = await client.get(f"{P}/tools/{answer.json()['tool_id']}")
         assert secret not in str(shown.json()["tool_params"])
+
+
+async def test_others_are_answered_while_cards_made_to_be_slow_are_drawn(server: ServerProcess) -> None:
+    """Letters of two scripts in turns: the inbox with three such questions held everybody up for sixteen seconds."""
+    text = "a\u03bfb\u03bf-" * 190_000
+    waits: list[float] = []
+    async with server.client("ann") as client, server.client("ann") as other:
+        asked = await client.post(f"{P}/tools/execute", json={"tool_name": "ask", "tool_params": {"text": text}})
+        card = f"{P}/approvals/{asked.json()['approval_id']}/artifact"
+        await other.get("/healthz")
+        paths = (f"{P}/inbox/waiting", card, f"{card}/arguments")
+        working = asyncio.gather(*(client.get(path, timeout=120) for path in paths))
+        while not working.done():
+            began = time.perf_counter()
+            assert (await other.get("/healthz")).status_code == 200
+            waits.append(time.perf_counter() - began)
+        assert [answer.status_code for answer in await working] == [200, 200, 200]
+    assert len(waits) > 20, "they had their turns between the cards"
+    assert max(waits) < MOST_S

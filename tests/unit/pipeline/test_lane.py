@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from toolgate.pipeline import lane
-from toolgate.pipeline.lane import LARGE, Lane, aside, by_size, insist, is_large
+from toolgate.pipeline.lane import LARGE, Lane, aside, insist, is_large
 from toolgate.testing.patience import PATIENCE_S, until
 
 
@@ -136,8 +136,3 @@ async def test_a_forked_child_begins_with_a_lane_of_its_own(monkeypatch: pytest.
 async def test_work_that_ends_an_iteration_keeps_nobody_waiting() -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(asyncio.ensure_future(aside(partial(next, iter(())))), PATIENCE_S)
-
-
-async def test_what_is_small_is_done_at_once_and_what_is_large_aside() -> None:
-    assert await by_size("x", threading.current_thread) is threading.current_thread()
-    assert await by_size(["x" * (LARGE + 1)], threading.current_thread) is not threading.current_thread()
