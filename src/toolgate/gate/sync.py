@@ -25,6 +25,7 @@ class SyncApprovals(Blocking):
     extend = waited(Approvals.extend)
     escalate = waited(Approvals.escalate)
     comment = waited(Approvals.comment)
+    piece = waited(Approvals.piece)
 
 
 class SyncGrants(Blocking):
