@@ -14,7 +14,7 @@ from toolgate import agent_tools, governance, tools
 from toolgate.errors import ToolExecutionError, ToolTimeoutError, ToolUnknownOutcomeError
 from toolgate.kernel.call import Status
 
-SHORT_S = 0.5
+SHORT_S = 0.2
 """Long enough for a thread to begin on a busy machine: what never began ends otherwise."""
 
 
@@ -43,7 +43,7 @@ async def test_the_gate_and_the_executors_say_that_it_timed_out(
         assert isinstance(raised.value, ToolExecutionError)
         told = [await executor.execute_tool("slow"), await agent_tools.ToolExecutor(gate).execute_tool("slow")]
         assert {(one.status, one.error_type) for one in told} == {("failed", code)}
-        assert all("timed out after 0.5 s" in str(text) for text in (result.error, *(one.error for one in told)))
+        assert all("timed out after 0.2 s" in str(text) for text in (result.error, *(one.error for one in told)))
 
 
 @pytest.mark.parametrize("is_sandboxed", [False, True])
