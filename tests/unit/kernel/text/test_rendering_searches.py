@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 from benchmarks.text_kinds import kinds
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.kernel.text import rendering_reference as reference
 
@@ -96,6 +96,7 @@ LONG = {
 }
 
 
+@pytest.mark.soak  # the clock of a busy machine is no judge of every change
 @pytest.mark.parametrize("name", LONG)
 def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None:
     text = LONG[name]
@@ -114,6 +115,7 @@ def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None
     assert seconds(8) < 28 * seconds(1)  # were it quadratic, 64 times
 
 
+@settings(max_examples=25)
 @given(st.text(alphabet=st.sampled_from("".join(POOLS[:6]) + " "), min_size=2500, max_size=2600), st.integers(1, 200))
 def test_the_beginning_of_a_text_hides_nothing_the_whole_would_show(text: str, width: int) -> None:
     assert as_lines([text])[0][1].strip()[:width] == brief(text, width)[:width]
