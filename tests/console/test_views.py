@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 from tests.console import stories
 from tests.console.scene import Scene, check_axe, picture
 from tests.console.stories import HOSTILE
@@ -209,6 +209,26 @@ async def test_people_talk_with_the_agent_and_see_its_calls(scene: Scene) -> Non
     await expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
     await page.get_by_role("button", name="New conversation").click()
     await expect(page.get_by_text("Talk to the agent")).to_be_visible()
+
+
+async def test_what_the_agent_says_while_the_conversation_is_read_stays(scene: Scene) -> None:
+    page = await scene.page("ann", view="#/chat")
+    words = page.get_by_label("Message to the agent")
+    await words.fill('/tool note {"text": "meanwhile"}')
+    await words.press("Enter")
+    await expect(page.locator(".made")).to_contain_text("awaiting approval")
+    (asked,) = (await scene.send("ann", "GET", "approvals?status=pending"))["approvals"]
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()  # as it was before the agent went on
+        await stories.decide(scene, asked["approval_id"])
+        await expect(page.get_by_role("status").filter(has_text="Waits for")).to_have_count(0)
+        await expect(page.locator(".said.agent")).not_to_have_count(0)
+        await route.fulfill(response=answer)
+
+    await page.route("**/messages?*", late)
+    await page.reload()
+    await expect(page.locator(".said.agent")).to_have_count(2)
 
 
 async def test_hostile_words_stay_words_in_every_view(scene: Scene) -> None:

@@ -96,6 +96,7 @@ export function view() {
     shownSession = id;
     [problem.value, running.value, waitingFor.value] = ["", null, []];
     if (!id) return;
+    const shown = new Set(entries.peek());
     try {
       /** @type {Entry[]} */
       let all = [];
@@ -107,7 +108,9 @@ export function view() {
         all = [...all, ...found.messages.filter((/** @type {any} */ one) => one.role !== "tools").map(entryOf)].slice(-500);
         after = found.next ?? 0;
       } while (after);
-      entries.value = all;
+      // What was heard while this was read came after it.
+      const read = new Set(all.map((one) => one.key));
+      entries.value = [...all, ...entries.peek().filter((one) => !shown.has(one) && !read.has(one.key))];
       const last = (await get(`chat/runs?session_id=${encodeURIComponent(id)}&limit=1`)).runs[0];
       if (session === id && last && (last.status === "running" || last.status === "waiting")) {
         [running.value, waitingFor.value, run] = [last.status, last.waiting_for, last.run_id];
