@@ -16,6 +16,9 @@ from toolgate.errors import ToolOutputError
 SUMMARY_BYTES = 2048
 """Masked arguments and outputs up to this size are quoted whole in events; larger ones are outlined."""
 
+LARGE = 65_536
+"""From this many bytes or characters on, working on a value takes milliseconds: it leaves the event loop."""
+
 QUOTABLE = 4096
 """How long a text may always be before it counts as too long to be quoted."""
 

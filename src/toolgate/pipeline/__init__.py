@@ -32,6 +32,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result, result_of
+from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import NOTHING
 from toolgate.kernel.record import evolve
 from toolgate.kernel.ruling import Ruling
@@ -41,7 +42,7 @@ from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights, Taker
-from toolgate.pipeline.lane import LARGE, aside, is_large
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
 from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh

@@ -5,10 +5,10 @@ from __future__ import annotations
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Caller
 from toolgate.kernel.input import Action, ToolInput
-from toolgate.kernel.payload import encode
+from toolgate.kernel.payload import LARGE, encode
 from toolgate.kernel.tool import ToolDefinition, is_async
 from toolgate.kernel.undo import UndoMetadata, UndoRecord
-from toolgate.pipeline.lane import LARGE, insist
+from toolgate.pipeline.lane import insist
 from toolgate.pipeline.outcome import decode
 
 

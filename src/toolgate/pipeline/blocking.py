@@ -68,7 +68,7 @@ def iterated(
         try:
             while True:
                 try:
-                    item = self._wait(_next(items))
+                    item = self._wait(next_of(items))
                 except StopAsyncIteration:
                     return
                 yield item
@@ -80,5 +80,5 @@ def iterated(
     return blocking
 
 
-async def _next(items: AsyncIterator[T]) -> T:
+async def next_of(items: AsyncIterator[T]) -> T:
     return await anext(items)

@@ -21,7 +21,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
-from toolgate.kernel.payload import encode, quotable
+from toolgate.kernel.payload import LARGE, encode, quotable
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
@@ -30,7 +30,7 @@ from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
-from toolgate.pipeline.lane import LARGE, aside, is_large
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
 from toolgate.pipeline.realm import Realm
 from toolgate.pipeline.sinks.minder import Minder

@@ -16,11 +16,11 @@ from functools import partial
 from threading import Lock, Thread
 from typing import Any, ParamSpec, TypeVar
 
+from toolgate.kernel.payload import LARGE
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LARGE = 65_536
-"""Values beyond this many bytes or characters are worked on aside: masking them may take a millisecond and more."""
 _BOX = 16
 """What an entry of a dict or list counts for, beside its text."""
 _DEEPEST = 64

@@ -16,13 +16,14 @@ from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Durability, Reservation
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
+from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance
 from toolgate.kernel.record import build, evolve
 from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
-from toolgate.pipeline.lane import LARGE, aside
+from toolgate.pipeline.lane import aside
 from toolgate.pipeline.validate import Checked, validate
 
 HOUR_S = 3600.0

@@ -12,13 +12,13 @@ from toolgate.errors import ConflictError, StoreError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import SUMMARY_BYTES, summarize
+from toolgate.kernel.payload import LARGE, SUMMARY_BYTES, summarize
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
 from toolgate.pipeline.binding import take_fingerprint
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.lane import LARGE, insist
+from toolgate.pipeline.lane import insist
 from toolgate.pipeline.outcome import Outcome, decode
 from toolgate.ports.runner import Job
 

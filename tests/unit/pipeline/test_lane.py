@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from toolgate.kernel.payload import LARGE
 from toolgate.pipeline import lane
-from toolgate.pipeline.lane import LARGE, Lane, aside, insist, is_large
+from toolgate.pipeline.lane import Lane, aside, insist, is_large
 from toolgate.testing.patience import PATIENCE_S, until
 
 

@@ -20,15 +20,12 @@ from toolgate.adapters.sql.rows import (
 )
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.payload import LARGE
 
 _AWAITING = Status.AWAITING_APPROVAL
 
 Rest = tuple[Row | None, tuple[Row, ...], Row | None, Row | None]
 """Rows few changes have: the call's parameters, approvals, an undo record, a run."""
-
-
-LARGE = 65_536
-"""From this many bytes of arguments, result or undo data on, making and writing a change's rows takes milliseconds."""
 
 
 class WriteSet(NamedTuple):

@@ -5,7 +5,7 @@ Nothing is written twice: each method is the async one, waited for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -20,7 +20,7 @@ from toolgate.interfaces.client.sse import StreamEvent
 from toolgate.interfaces.client.stream import EventStream
 from toolgate.kernel.context import DEFAULT_PROJECT
 from toolgate.pipeline.background import Background
-from toolgate.pipeline.blocking import Blocking, iterated, waited
+from toolgate.pipeline.blocking import Blocking, iterated, next_of, waited
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,10 +36,6 @@ def _streamed(
         return SyncStream(self, method(self._target, *args, **kwargs))
 
     return blocking
-
-
-async def _next(items: AsyncIterator[T]) -> T:
-    return await anext(items)
 
 
 class SyncStream:
@@ -68,7 +64,7 @@ class SyncStream:
 
     def __next__(self) -> StreamEvent:
         try:
-            return self._client._wait(_next(self._stream))
+            return self._client._wait(next_of(self._stream))
         except StopAsyncIteration:
             raise StopIteration from None
 

@@ -22,8 +22,9 @@ from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
 from toolgate.interfaces.server.shield import secured
 from toolgate.kernel.context import Principal
+from toolgate.kernel.payload import LARGE
 from toolgate.kernel.text.canonical import Limits, parse_strict
-from toolgate.pipeline.lane import LARGE, aside
+from toolgate.pipeline.lane import aside
 from toolgate.ports.directory import Ability
 from toolgate.wire.schemas import Body, Query
 

@@ -15,7 +15,7 @@ from typing import Any
 from toolgate.gate import Gate
 from toolgate.interfaces.server.paging import first_size, next_size
 from toolgate.kernel.call import Call, Status
-from toolgate.pipeline.lane import LARGE
+from toolgate.kernel.payload import LARGE
 from toolgate.ports.store import CallQuery
 from toolgate.wire.schemas import CallsQuery
 

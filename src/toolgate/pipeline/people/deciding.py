@@ -30,13 +30,13 @@ from toolgate.kernel.editing import difference, restore
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant, Remember, make_pattern
 from toolgate.kernel.output import Result, result_of
-from toolgate.kernel.payload import encode
+from toolgate.kernel.payload import LARGE, encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.text.canonical import Arguments, read_arguments
 from toolgate.kernel.text.schema import compile_schema
 from toolgate.pipeline import Pipeline, name_of, steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.lane import LARGE, aside, is_large
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.ports.store import CallQuery, GrantQuery
 
 Given = str | bytes | Mapping[str, object]

@@ -13,7 +13,7 @@ from tests.unit.kernel.text import test_masking_secrets as secret
 
 from toolgate.kernel.text.masking import MASK, Masker, _Walk, commands, keys
 from toolgate.kernel.text.masking.places import find_places
-from toolgate.kernel.text.masking.plain import DEEPEST, is_plain
+from toolgate.kernel.text.masking.plain import DEEPEST, is_plain_json
 
 WORDS = (
     "please leave the parcel with my neighbour at number 14 Mill Lane ann@example.com 12.50 EUR ORD-2026-0042 "
@@ -30,7 +30,7 @@ def looked_at_closely(value: Any) -> Any:
 
 def test_what_is_plain_is_left_as_it_is() -> None:
     texts = [text.replace("§", secret.CANARY) for text in PIECES]
-    assert [text for text in texts if is_plain(text) and closely.text(text) != text] == []
+    assert [text for text in texts if is_plain_json(orjson.dumps(text)) and closely.text(text) != text] == []
 
 
 def test_what_is_put_together_at_random_is_judged_alike() -> None:
@@ -44,7 +44,7 @@ def test_what_is_put_together_at_random_is_judged_alike() -> None:
         masked = Masker()
         masked({"a": "", "list": [], "b": {"c": []}, "c": ""})  # its keys are known
         assert masked(value) == looked_at_closely(value)
-        cleared += is_plain("\n".join(texts))
+        cleared += is_plain_json(orjson.dumps(texts))
     assert cleared > 100
 
 
@@ -62,7 +62,7 @@ def test_every_word_that_names_a_secret_is_a_place_to_start_from() -> None:
 
 def test_every_command_that_takes_a_secret_is_a_place_to_start_from_in_a_list() -> None:
     named = {*commands._ATTACHED, *(name for names in commands._SHORT_FLAGS.values() for name in names)}
-    assert [name for name in named if is_plain(orjson.dumps([name, "-p"]).decode())] == []
+    assert [name for name in named if is_plain_json(orjson.dumps([name, "-p"]))] == []
     for argv in (["http", "-u", "ann:hunter22"], ["bcp", "-P", "hunter22"], ["mysql", "-phunter22"]):
         assert "hunter22" not in str(Masker()({"argv": argv, "x": "y z"}))
 

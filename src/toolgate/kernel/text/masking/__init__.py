@@ -35,7 +35,7 @@ from toolgate.kernel.text.masking.keys import (
 )
 from toolgate.kernel.text.masking.places import find_places, mask_headless, mask_places, names_something
 from toolgate.kernel.text.masking.plain import MOST_BOXES, MOST_BOXES_OF_JSON, OddError, Survey, is_plain_json
-from toolgate.kernel.text.masking.registered import Secrets
+from toolgate.kernel.text.masking.registered import SHORTEST, Secrets
 from toolgate.kernel.text.masking.urls import mask_urls
 
 __all__ = ["MASK", "TOO_DEEP", "Masker"]
@@ -45,7 +45,6 @@ TOO_DEEP: Final = "<too deep>"
 
 _MAX_DEPTH: Final = 64
 _MAX_PASSES: Final = 7
-_SHORT: Final = 4  # a shorter registered secret hides only a value equal to it: in text it would hit words
 _QUICK: Final = 15  # letters and digits alone, fewer than this, match no rule
 _MAX_KEYS: Final = 4096
 _SCALARS: Final = (date, time, timedelta, Decimal, UUID, Enum)
@@ -97,7 +96,7 @@ class Masker:
         if not isinstance(secret, str):
             raise UsageError(f"A secret is a string, not of type {type(secret).__name__}; decode it first.")
         with self._lock:
-            if 0 < len(secret) < _SHORT:
+            if 0 < len(secret) < SHORTEST:
                 self._short |= {secret}
             elif secret:
                 self._registered.add(secret)

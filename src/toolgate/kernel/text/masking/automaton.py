@@ -6,11 +6,11 @@ What is looked for, and what a find means, is said by whoever builds one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick
 
-Span: TypeAlias = tuple[int, int]
+from toolgate.kernel.text.masking.keys import Span
 
 HEAD: Final = 128
 """The longest string an automaton takes: longer ones are looked for by their beginning."""

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import MASK, Style, Verdict, judge, reads_as_secret
-
-Span = tuple[int, int]
+from toolgate.kernel.text.masking.keys import MASK, Span, Style, Verdict, judge, reads_as_secret
 
 _VALUE: Final = (
     r"(?P<quote>[\"']?)(?P<value>(?:(?<=\")[^\"\n]++|(?<=')[^'\n]++"

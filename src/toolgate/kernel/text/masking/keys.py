@@ -17,6 +17,9 @@ from toolgate.kernel.text.lazy_pattern import lazy_pattern
 
 MASK: Final = "***"
 
+Span = tuple[int, int]
+"""Where something lies in a text: its start, and where it is over."""
+
 
 class Verdict(IntEnum):
     """How strongly a key names a secret; `CLEAN` is the only false one."""

@@ -24,11 +24,10 @@ from toolgate.kernel.text.masking.commands import (
     user_span,
 )
 from toolgate.kernel.text.masking.key_blocks import key_block_spans
-from toolgate.kernel.text.masking.keys import MASK
+from toolgate.kernel.text.masking.keys import MASK, Span
 from toolgate.kernel.text.masking.shapes import PPK_HEAD, SHAPES, headless_spans, ppk_span, shape_span
 from toolgate.kernel.text.masking.urls import DRIVERS, basic_span, bearer_span, driver_span, oracle_span
 
-Span = tuple[int, int]
 Rule = Callable[[str, int], Span | None]
 Places = list[tuple[int, int, int]]
 """Where a word was found: which one, its start and its end."""

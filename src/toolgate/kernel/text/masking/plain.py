@@ -24,11 +24,6 @@ class OddError(Exception):
     """The value is not one that can be cleared in one look."""
 
 
-def is_plain(text: str) -> bool:
-    """Whether no rule could change this text, nor one that is a part of it between line ends."""
-    return not find_places(text) and not ("@" in text and "://" in text) and not headless_spans(text)
-
-
 def is_plain_json(encoded: bytes) -> bool:
     """Whether no rule could change a key or a value of this JSON, looked at as one text.
 

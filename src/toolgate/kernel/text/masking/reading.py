@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from toolgate.kernel.text.masking.automaton import Span
+from toolgate.kernel.text.masking.keys import Span
 
 DEEPEST: Final = 8
 """The most backslashes before one escape."""

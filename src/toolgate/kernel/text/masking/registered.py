@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import Final
 
-from toolgate.kernel.text.masking.automaton import HEAD, Automaton, Span
-from toolgate.kernel.text.masking.keys import MASK
+from toolgate.kernel.text.masking.automaton import HEAD, Automaton
+from toolgate.kernel.text.masking.keys import MASK, Span
 from toolgate.kernel.text.masking.spelled import Spelled
 
 SHORTEST: Final = 4

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-
-Span = tuple[int, int]
+from toolgate.kernel.text.masking.keys import Span
 
 # A token starts at a boundary; `%3D` and `\\n` before it glue on a digit or a letter and still count as one.
 _EDGE: Final = r"(?:(?<![A-Za-z0-9_\-])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from toolgate.kernel.text.masking.automaton import HEAD, Automaton, Span
+from toolgate.kernel.text.masking.automaton import HEAD, Automaton
+from toolgate.kernel.text.masking.keys import Span
 from toolgate.kernel.text.masking.reading import DEEPEST, DEEPEST_IN_JSON, ENTITIES, WIDEST, Odd, Reading
 
 _RARE: Final = 8  # bytes of a secret that ordinary texts do not have by chance

@@ -8,9 +8,7 @@ import re
 from typing import Final
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import MASK, is_placeholder
-
-Span = tuple[int, int]
+from toolgate.kernel.text.masking.keys import MASK, Span, is_placeholder
 
 _PORT: Final = r"(?!\d{1,5}(?![^/?#\s]))"
 # The usual password, letters and digits, is replaced without a look at each; `xxx` may stand for one.

@@ -10,9 +10,9 @@ import sys
 from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import Style, Verdict, is_about, is_passphrase, reads_as_secret
+from toolgate.kernel.text.masking.keys import Span, Style, Verdict, is_about, is_passphrase, reads_as_secret
 
-Spans = list[tuple[int, int]]
+Spans = list[Span]
 
 
 class Claim(NamedTuple):
