@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.journeys.scene import Open, park
 
-from toolgate import ToolInput, ToolOutput, tool
+from toolgate import Policy, ToolInput, ToolOutput, tool
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.tool import ToolDefinition
 
@@ -55,6 +55,34 @@ async def test_whoever_looks_at_pending_approvals_cannot_change_what_others_see(
         (await gate.pending())[0].arguments["path"] = "/harmless"
         (await gate.approvals.get(approval.id)).arguments["path"] = "/harmless"
         assert (await gate.pending())[0].arguments == arguments()
+
+
+class Meddling:
+    """A rule that writes into what it is shown."""
+
+    name = "meddling"
+
+    def __call__(self, _call: Any, _tool: Any, facts: Any) -> None:
+        facts.arguments["path"] = "/etc/passwd"
+        facts.arguments["lines"].append("two")
+
+
+async def test_a_rule_that_changes_what_it_is_shown_changes_nothing_that_runs(open_gate: Open) -> None:
+    seen.clear()
+
+    @tool(effects="read")
+    async def plain(path: str, lines: list[str]) -> None:
+        seen.append((path, lines))
+
+    async with open_gate(tools=[write, plain], policy=Policy(rules=(Meddling(),))) as gate:
+        result = await gate.call("plain", arguments())
+        assert seen == [("/a", ["one"])]
+        assert (await gate.calls.get(result.call_id)).shown == arguments()
+        approval = await park(gate, "write", arguments())
+        assert approval.arguments == arguments()
+        await gate.decide(approval.id, "approve", by="ann")
+        await gate.wait(approval.call_id)
+        assert seen == 2 * [("/a", ["one"])]
 
 
 async def test_a_handler_that_changes_its_input_changes_no_record(open_gate: Open) -> None:

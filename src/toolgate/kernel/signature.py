@@ -255,19 +255,27 @@ def _is_told_by_schema(mark: object) -> bool:
 
 
 def _binder(converters: dict[str, Any]) -> Bind:
+    """Return what reads all parameters in one pass over the JSON; those without a converter stay as they are."""
     from pydantic import TypeAdapter
+    from pydantic_core import SchemaValidator, core_schema
 
-    # In JSON mode: what arrives is JSON, and strict types take less of it in Python mode. One for each parameter: as
-    # fields of one model, an alias or a default in `Field(...)` would count, which the schema does not know.
-    adapters = {name: TypeAdapter(annotation) for name, annotation in converters.items()}
-
-    def bind(encoded: bytes) -> dict[str, Any]:
-        return {
-            name: adapters[name].validate_json(orjson.dumps(value)) if name in adapters else value
-            for name, value in orjson.loads(encoded).items()
-        }
-
-    return bind
+    fields: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
+    for name, annotation in converters.items():
+        # Each parameter's schema by itself: as fields of one model, an alias or a default in `Field(...)` would count,
+        # which the tool's schema does not know, and a type without settings of its own would take the model's.
+        schema = TypeAdapter(annotation).core_schema
+        if schema["type"] == "definitions":
+            shared.update({str(item.get("ref")): item for item in schema["definitions"]})
+            schema = schema["schema"]
+        # In JSON mode: what arrives is JSON, and strict types take less of it in Python mode. Being one of two also
+        # keeps a default in the type from giving a parameter that was left out a value.
+        either = core_schema.json_or_python_schema(schema, core_schema.any_schema())
+        fields[name] = core_schema.typed_dict_field(either, required=False)
+    whole: Any = core_schema.typed_dict_schema(fields, extra_behavior="allow")
+    if shared:
+        whole = core_schema.definitions_schema(whole, list(shared.values()))
+    return SchemaValidator(whole).validate_json
 
 
 _ARGUMENTS = ("Args", "Arguments", "Parameters")

@@ -125,25 +125,26 @@ class Pipeline:
         while True:
             plan, now = driver.current(trip.plan, trip.call.project), driver.now()
             trip.plan = plan
-            values = trip.values if trip.values is not None or not plan.reads else await self._values(trip)
-            judging = (trip.call, values or NOTHING, now)
-            is_quick = not plan.inspects and len(trip.call.arguments) <= LARGE
+            values = await self._values(trip) if plan.reads else NOTHING
+            judging = (trip.call, values, now)
+            is_quick = not plan.inspects and len(trip.call.arguments) <= LARGE and trip.call.undo_of is None
             trip.call, ruling = plan.judge(*judging) if is_quick else await plan.judge_aside(*judging)
             if ruling.assessment is None:
                 return await self._deny(trip.call, ruling)
             try:
                 self._check_runner(trip.call)
+                is_quick = is_quick and trip.is_ready
                 if not trip.is_ready:
                     await self._prepare(trip)
                 must_ask = _must_ask(trip, ruling.assessment)
                 grant = await self._covering(trip.call, ruling.assessment, now) if must_ask else None
-                if driver.current(plan, trip.call.project) is not plan:
+                if (must_ask or not is_quick) and driver.current(plan, trip.call.project) is not plan:
                     continue  # the policy or the mode was changed while this waited
                 if must_ask and grant is None:
                     return await self._ask(trip, ruling.assessment)
                 if trip.call.approved_for_s is not None and trip.taker is None:
                     return await self._park(steps.offer(trip.call, now=now, mode=plan.mode, grant=grant))
-                claim = self._claim(trip, values or NOTHING, grant, now)
+                claim = self._claim(trip, values, grant, now)
                 return await self._flights.fly(claim, plan, trip.undo, trip.kwargs, taker=trip.taker)
             except (ModeChangedError, GrantChangedError):
                 continue
@@ -170,13 +171,15 @@ class Pipeline:
         is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
         if not is_ours and (refusal := driver.store.marks.refusal(call, approval)) is not None:
             return await self._end(call, Status.DENIED, *refusal)
+        trip = Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
                 is_long, stored = len(call.arguments) > LARGE, (tool, call.arguments)
-                await aside(revalidate, *stored) if is_long else revalidate(*stored)
+                checked = await aside(revalidate, *stored) if is_long else revalidate(*stored)
+                trip.values, trip.kwargs = checked.value, checked.kwargs
         except ToolInputError as error:
             return await self._refuse(call, error)
-        return await self.advance(Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker))
+        return await self.advance(trip)
 
     async def take(self, project: str, call_id: str, taker: Taker) -> Result:
         """Let the caller of an approved call run it; returns how it ended, or where it stands instead."""
@@ -219,7 +222,9 @@ class Pipeline:
         if call.undo_of is not None:
             original: Mapping[str, Any] = decode((await self._driver.read(call.project, call.undo_of)).arguments)
             return original
-        values: dict[str, Any] = decode(call.arguments)
+        values: dict[str, Any] = decode(call.arguments) if trip.values is None else trip.values
+        if trip.kwargs is values:
+            trip.kwargs = None  # a rule may change what it is given: what runs is read from what is stored
         trip.values = values
         return values
 

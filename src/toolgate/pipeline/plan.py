@@ -162,7 +162,7 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
         template=template,
         placement=placement.value,
         durability=Durability.COMMITTED if tool.can_retry else Durability.FSYNCED,
-        reads=bool(stance.reads_arguments or stance.inspectors),
+        reads=_reads(stance, rules),
         inspects=bool(stance.inspectors),
         rates=rates,
         offer_s=OFFER_AGAIN_S if placement is Placement.WORKER else tool.timeout_seconds,
@@ -178,6 +178,12 @@ def _fixed(tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], mode: 
     now = datetime.now(UTC)
     any_call = Call(id="", project="", tool_name=tool.name, context=DEFAULT_CONTEXT, created_at=now)
     return rule_on(any_call, tool, stance, rules, Facts(mode, now))
+
+
+def _reads(stance: Stance, rules: tuple[Rule, ...]) -> bool:
+    """Whether anything about a call's arguments can matter: rules of our own that go by the tool and mode say so."""
+    may_read = stance.meters or not all(getattr(rule, "is_static", False) for rule in rules)
+    return bool(stance.inspectors or (stance.reads_arguments and may_read))
 
 
 def placement_of(tool: ToolDefinition, stance: Stance) -> Placement:

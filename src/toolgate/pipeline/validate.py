@@ -30,9 +30,9 @@ def validate(tool: ToolDefinition, raw: str | bytes | Mapping[str, object], limi
     return check(tool, arguments)
 
 
-def revalidate(tool: ToolDefinition, canonical: bytes) -> None:
-    """Check stored arguments against the definition that is about to run them."""
-    check(tool, Arguments(orjson.loads(canonical), canonical))
+def revalidate(tool: ToolDefinition, canonical: bytes) -> Checked:
+    """Check stored arguments against the definition that is about to run them; raise ToolInputError."""
+    return check(tool, Arguments(orjson.loads(canonical), canonical))
 
 
 def check(tool: ToolDefinition, arguments: Arguments) -> Checked:

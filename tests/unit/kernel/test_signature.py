@@ -605,6 +605,38 @@ def doubled_elsewhere(number: int) -> int:
     return 2 * number
 
 
+def _no_sunday(day: date) -> date:
+    if day.weekday() == 6:
+        raise ValueError
+    return day
+
+
+class Node(TypedDict, total=False):
+    """A type that holds its own kind, so that its schema has a name."""
+
+    day: Annotated[date, AfterValidator(_no_sunday)]
+    inner: list[Node]
+
+
+async def test_a_refused_value_is_named_by_where_it_stands_in_the_arguments() -> None:
+    @toolgate.tool(effects="read")
+    async def walk(
+        first: Node, second: Node, days: list[Annotated[date, AfterValidator(_no_sunday)]], **more: Any
+    ) -> Any:
+        return [first["day"].day, second["inner"][0]["day"].day, [day.day for day in days], more]
+
+    async with toolgate.open("memory://", tools=[walk]) as gate:
+        given = {"first": {"day": "2026-01-01"}, "second": {"inner": [{"day": "2026-01-02"}]}, "days": ["2026-01-03"]}
+        result = await gate.call("walk", {**given, "other": [1, 2.5, None, "\u00e9"]})
+        assert result.data == [1, 2, [3], {"other": [1, 2.5, None, "\u00e9"]}]
+        for name, value, place in (
+            ("days", ["2026-01-01", "2026-01-04"], "/days/1"),
+            ("second", {"inner": [{"day": "2026-01-04"}]}, "/second/inner/0/day"),
+        ):
+            refused = await gate.call("walk", {**given, name: value})
+            assert str(refused.error).endswith(f"value_error at {place}.")
+
+
 @pytest.mark.filterwarnings("ignore:The 'alias' attribute")
 async def test_an_alias_or_a_default_within_a_type_changes_no_parameter() -> None:
     @toolgate.tool(effects="read")

@@ -69,7 +69,7 @@ class Metrics:
 
     def _count_call(self, call: Call) -> None:
         tool = call.tool_name if call.definition_hash or call.undo_of is not None else UNKNOWN_TOOL
-        labels = (tool, call.status.value.lower())
+        labels = (tool, call.status)  # written in small letters when somebody reads
         counts = self._calls if call.undo_of is None else self._undos
         counts[labels] = counts.get(labels, 0) + 1
         taken_ms = call.duration_ms
@@ -102,13 +102,13 @@ class Metrics:
         duration = HistogramMetricFamily(
             "tool_execution_duration_ms", "How long handlers ran, in milliseconds.", labels=("tool", "outcome")
         )
-        for labels, (buckets, sum_ms) in sorted(timed.items()):
-            duration.add_metric(labels, _cumulated(buckets), sum_ms)
+        for (tool, outcome), (buckets, sum_ms) in sorted(timed.items()):
+            duration.add_metric((tool, outcome.lower()), _cumulated(buckets), sum_ms)
         yield duration
         for name, of, meaning, counts in counted:
             family = CounterMetricFamily(name, meaning, labels=(of, "outcome"))
-            for labels, count in sorted(counts.items()):
-                family.add_metric(labels, count)
+            for (what, outcome), count in sorted(counts.items()):
+                family.add_metric((what, outcome.lower()), count)
             yield family
 
     def render(self) -> str:
