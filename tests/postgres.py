@@ -27,6 +27,7 @@ import pytest
 from toolgate.adapters import sealing
 from toolgate.adapters.postgres import schema as postgres_schema
 from toolgate.adapters.sql.tables import metadata
+from toolgate.adapters.sql.versions import FLOOR, SETTING
 from toolgate.testing.patience import PATIENCE_S, until_sync
 
 ROLE = "gatekeeper"
@@ -195,6 +196,7 @@ class Cluster:
         else:
             name = self._emptied.rpartition("/")[2]
             tables = "; ".join(f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables))
+            tables += f"; INSERT INTO settings (name, value) VALUES ('{SETTING}', '{FLOOR}')"  # as a new one has it
             orders = "IF to_regclass('toolgate_pgqueuer') IS NOT NULL THEN DELETE FROM toolgate_pgqueuer; END IF"
             ended = (
                 f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{name}' AND usename='{ROLE}'"

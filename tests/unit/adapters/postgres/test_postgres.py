@@ -54,10 +54,10 @@ def test_a_database_that_cannot_be_opened_says_why_without_the_password(
 
 
 @needs_postgres
-async def test_a_database_of_another_version_is_refused(postgres_url: str, postgres_cluster: Cluster) -> None:
+async def test_a_database_of_an_older_version_is_refused(postgres_url: str, postgres_cluster: Cluster) -> None:
     name = postgres_url.rpartition("/")[2]
     [(before,)] = await postgres_cluster.as_admin("SELECT version_num FROM alembic_version", database=name)
-    await postgres_cluster.as_admin("UPDATE alembic_version SET version_num='9999'", database=name)
+    await postgres_cluster.as_admin("UPDATE alembic_version SET version_num='0001'", database=name)
     try:
         with pytest.raises(StoreError, match="toolgate db upgrade"):
             PostgresStore(postgres_url, owner="a")
