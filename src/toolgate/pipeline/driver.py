@@ -108,13 +108,7 @@ class Driver:
         writing = self.store.commit(change)
         if writing is not None:
             return self._announce_after(writing, change)
-        call = change.call
-        if self.listeners or self.has_realms or call is None or call.due_at is not None:
-            self._announce(change)
-        elif call.status is not _EXECUTING:  # a claim of a call that runs here is nobody's news
-            self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
-            if self.tally is not None:
-                self.tally(change)
+        self._announce(change)
         return None
 
     async def _write_first(self, relay: Relay, change: Change) -> None:
@@ -126,21 +120,23 @@ class Driver:
         self._announce(change)
 
     def _announce(self, change: Change) -> None:
-        call, relay = change.call, self.relay(change.project)
-        if relay is not None and change.events:
+        call = change.call
+        if self.has_realms and change.events and (relay := self.relay(change.project)) is not None:
             relay.stir()  # before anybody wakes up and asks whether everything was heard
-        if call is not None:
-            if call.status is not _EXECUTING:
+        if call is None:
+            if change.set_mode is not None:
+                self.bus.publish(MODE_CHANGED)
+        else:
+            # A claim is nobody's news, unless somebody elsewhere is to run it, or should stop.
+            is_told = is_over = call.status is not _EXECUTING
+            if not is_told and call.placement in REMOTE:
+                is_told = call.runner is None or call.recalled is not None
+            if is_told:
                 self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
-                if self.tally is not None:
-                    self.tally(change)
-            elif call.placement in REMOTE and (call.runner is None or call.recalled is not None):
-                # It waits for somebody to run it, or whoever does should stop: both may be at another process.
-                self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
+            if is_over and self.tally is not None:
+                self.tally(change)
             if call.due_at is not None and self.on_due is not None:
                 self.on_due(call.due_at)
-        elif change.set_mode is not None:
-            self.bus.publish(MODE_CHANGED)
         for listener in self.listeners:
             listener(change)
 
