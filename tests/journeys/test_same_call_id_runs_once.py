@@ -101,3 +101,24 @@ async def test_a_failed_call_is_not_tried_again_under_its_id(open_gate: Open) ->
             result = await gate.call("broken", call_id="c1")
             assert (result.status, result.error) == (Status.FAILED, "no")
         assert ran == [0]
+
+
+ANN = Context(principal="agent:ann", user="ann")
+
+
+@pytest.mark.parametrize(("principal", "user"), [("bob", "bob"), ("ann", "bob"), ("bob", "ann"), ("ann", None)])
+@pytest.mark.parametrize("name", ["pay_at_once", "pay_later"])
+async def test_nobody_but_who_made_a_call_joins_it(
+    open_gate: Open, name: str, principal: str, user: str | None
+) -> None:
+    who = Context(principal=f"agent:{principal}", user=user)
+    async with open_gate(tools=[pay_at_once, pay_later]) as gate:
+        made = await gate.call(name, {"amount": 3}, call_id="c1", context=ANN, wait=False)
+        told = []
+        for amount in (3, 4):
+            with pytest.raises(ConflictError, match="use a new id") as refused:
+                await gate.call(name, {"amount": amount}, call_id="c1", context=who, wait=False)
+            told.append(str(refused.value))
+        assert told[0] == told[1]  # what the call was, or whose, is not to be found out by trying
+        joined = await gate.call(name, {"amount": 3}, call_id="c1", context=ANN, wait=False)
+        assert (joined.status, joined.data, joined.joined) == (made.status, made.data, True)

@@ -402,10 +402,9 @@ class Pipeline:
         return await self._standing(call)
 
     async def _standing(self, call: Call) -> Result:
-        """Somebody else moved this call: return where it stands, if it is the same call."""
+        """Somebody else moved this call: return where it stands, if it is the same call of the same caller."""
         standing = await self._driver.read(call.project, call.id)
-        is_same = standing.arguments == call.arguments or standing.first_asked == name_of(call)
-        if standing.tool_name != call.tool_name or not is_same:
+        if not _is_joined(call, standing):
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
@@ -426,6 +425,17 @@ def _must_ask(trip: Trip, assessment: Assessment) -> bool:
     if level is ApprovalLevel.AUTO:
         return False
     return not approval.satisfies(assessment.level, assessment.terms)
+
+
+def _is_joined(call: Call, standing: Call) -> bool:
+    """Whether a call and the one that stands under its id are one and the same, made by one and the same.
+
+    Nobody else hears of it, not even that everything but they themselves would fit.
+    """
+    made, given = standing.context, call.context
+    is_same = standing.arguments == call.arguments or standing.first_asked == name_of(call)
+    is_theirs = (made.principal, made.user) == (given.principal, given.user)
+    return is_same and is_theirs and standing.tool_name == call.tool_name
 
 
 def name_of(call: Call) -> str:
