@@ -73,7 +73,7 @@ def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[
         has_effects=False,
     )
     id, nonce = str(uuid_utils.uuid7()), str(uuid_utils.uuid7())
-    asked = steps.ask(call, tool, now=now, timeout=timeout_s, mode=Mode.NORMAL, id=id, nonce=nonce)
+    asked = steps.ask(call, tool, now=now, timeout=timeout_s, mode=Mode.NORMAL, marks=_MARKS, id=id, nonce=nonce)
     yield asked
     assert asked.call is not None
     approved = steps.decide(

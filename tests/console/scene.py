@@ -31,6 +31,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1360, "height": 860}
+POLICY = """version: 1
+default: by_risk
+tools:
+  drop_table:
+    approval: {escalate: {after: 5m, to: [lead, finance]}}
+"""
 PEOPLE = {"ann": "person", "bob": "person", "root": "admin", "bot": "agent", "runner": "runner"}
 
 
@@ -48,7 +54,7 @@ class ConsoleServer:
 
     async def prepare(self) -> None:
         """Make accounts for everybody, in every project."""
-        (self.folder / "toolgate.yaml").write_text("version: 1\ndefault: by_risk\n", encoding="utf-8")
+        (self.folder / "toolgate.yaml").write_text(POLICY, encoding="utf-8")
         directory = bootstrap.directory(f"sqlite:///{self.database}")
         for name, kind in PEOPLE.items():
             await directory.put_account(Account(name=name, kind=PrincipalKind(kind), roles={"*": frozenset()}))

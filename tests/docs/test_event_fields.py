@@ -69,7 +69,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     assert asked.approval_id is not None
     await gate.approvals.extend(asked.approval_id, 60, by="ann")
     await gate.approvals.comment(asked.approval_id, "hm", by="ann")
-    await gate.approvals.escalate(asked.approval_id, "lead", by="ann")
+    await gate.approvals.escalate(asked.approval_id, by="ann")
     await gate.decide(asked.approval_id, "approve", by="ann", remember=Remember())
     done = await gate.wait(asked.call_id)
     await gate.undo(done.call_id)
@@ -112,7 +112,7 @@ async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
 
     tools = [count, change, stuck, far]
     policy = tmp_path / "toolgate.yaml"
-    policy.touch()
+    policy.write_text("version: 1\ntools: {change: {approval: {escalate: {after: 1h, to: [lead]}, timeout: 2h}}}\n")
     async with toolgate.open(
         "memory://", tools=tools, policy=policy, runners={"client": ClientRunner()}, approver=undeliverable
     ) as gate:

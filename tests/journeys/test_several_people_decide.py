@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -152,19 +153,36 @@ async def test_escalation_by_hand_lets_another_role_decide(open_gate: Open) -> N
     async def channel(approval: Any) -> None:
         asked.append(approval.id)
 
-    policy = under(approvers=(frozenset({"lead"}),))
+    policy = under(approvers=(frozenset({"lead"}),), escalate_to=frozenset({"director"}))
     async with open_gate(tools=[tool()], policy=policy, approver=channel) as gate:
         approval = await park(gate, "pay")
         with pytest.raises(NotAllowedError):
             await gate.decide(approval.id, "approve", by=lead("dia", "director"))
-        with pytest.raises(UsageError):
-            await gate.approvals.escalate(approval.id, by="ann")
-        wider = await gate.approvals.escalate(approval.id, "director", by="ann")
+        wider = await gate.approvals.escalate(approval.id, "director", by=lead("ann"))
         assert wider.escalated
         assert (await told(gate, "approval.escalated")).data["roles"] == ["director"]
         await until(lambda: len(asked) == 2)
         await gate.decide(approval.id, "approve", by=lead("dia", "director"))
         assert (await gate.wait(approval.call_id)).success
+
+
+async def test_escalating_makes_nobody_a_decider_whom_the_policy_does_not_name(open_gate: Open) -> None:
+    lead_only, eve = frozenset({"lead"}), lead("eve", "intern")
+    async with open_gate(tools=[tool()], policy=under(approvers=(lead_only,))) as gate:
+        approval = await park(gate, "pay")
+        with pytest.raises(UsageError, match="names nobody to escalate"):
+            await gate.approvals.escalate(approval.id, "intern", by=lead("ann"))
+    policy = under(approvers=(lead_only,), escalate_to=frozenset({"director"}))
+    async with open_gate(tools=[tool()], policy=policy) as gate:
+        approval = await park(gate, "pay")
+        for by, roles in ((eve, ["intern"]), (eve, ["director"]), (eve, []), (lead("ann"), ["intern", "director"])):
+            with pytest.raises(NotAllowedError):
+                await gate.approvals.escalate(approval.id, *roles, by=by)
+        with pytest.raises(NotAllowedError):
+            await gate.approvals.extend(approval.id, 600, by=eve)
+        assert not (await gate.approvals.get(approval.id)).escalated
+        with pytest.raises(NotAllowedError):
+            await gate.decide(approval.id, "approve", by=eve)
 
 
 async def test_escalation_comes_by_itself_when_its_time_has_come(open_gate: Open) -> None:
@@ -246,11 +264,39 @@ async def test_a_vote_that_nobody_gave_does_not_count(open_gate: Open) -> None:
     async with open_gate(tools=[tool()], policy=under(quorum=2)) as gate:
         approval = await park(gate, "pay")
         await forge(gate, approval.id, votes=(Note("ann", approval.created_at),))
-        with pytest.raises(DecisionConflictError, match="do not carry the mark"):
+        with pytest.raises(DecisionConflictError, match="does not carry the mark"):
             await gate.decide(approval.id, "approve", by="bob")
-        with pytest.raises(DecisionConflictError, match="do not carry the mark"):
+        with pytest.raises(DecisionConflictError, match="does not carry the mark"):
             await gate.approvals.extend(approval.id, 60, by="bob")
         await gate.decide(approval.id, "reject", by="bob")
+        assert ((await gate.wait(approval.call_id)).status, RAN) == (Status.REJECTED, [])
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"terms": ApprovalTerms()},
+        {"terms": ApprovalTerms(level=ApprovalLevel.FULL, escalate_to=frozenset({"intern"})), "escalated": True},
+        {"expires_at": datetime(2999, 1, 1, tzinfo=UTC)},
+        {"arguments": {"amount": 1}},
+        {"preview": {"says": "harmless"}},
+        {"message": "Water the flowers?"},
+        {"risk": "low", "factors": ("nothing to see",)},
+        {"digest": "0" * 64},
+        {"requester": "agent:other", "user": "somebody"},
+    ],
+    ids=lambda forged: "+".join(forged),
+)
+async def test_a_question_that_nobody_asked_so_is_not_answered_yes(open_gate: Open, forged: dict[str, Any]) -> None:
+    terms = {"level": ApprovalLevel.FULL, "approvers": (frozenset({"lead"}),), "escalate_to": frozenset({"director"})}
+    async with open_gate(tools=[tool()], policy=under(**terms)) as gate:
+        approval = await park(gate, "pay")
+        await forge(gate, approval.id, **forged)
+        for verb in (gate.decide(approval.id, "approve", by=lead("ann", "lead", "intern")),
+                     gate.approvals.edit(approval.id, {"amount": 3}, by=lead("ann", "lead", "intern"))):  # fmt: skip
+            with pytest.raises(DecisionConflictError, match="It can only be rejected"):
+                await verb
+        await gate.decide(approval.id, "reject", by=lead("ann", "lead", "intern"))
         assert ((await gate.wait(approval.call_id)).status, RAN) == (Status.REJECTED, [])
 
 

@@ -101,7 +101,7 @@ class Approvals:
     async def escalate(
         self, approval_id: str, *roles: str, by: str | Principal, project: str | None = None
     ) -> Approval:
-        """Ask people with these roles too; any of them may decide."""
+        """Ask the people the policy names for it too; `roles` it does not name are refused."""
         self._check_open()
         return await self._deciding.escalate(said(approval_id, by, None, None, project), roles=frozenset(roles))
 

@@ -41,8 +41,8 @@ class Approval:
     """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
 
     What is asked never changes. Who is asked, how long, and what has been said so far may. A `silent` one
-    was not put to anybody by a channel: it waits for people who look. `mark` binds votes and answer to a key that is
-    not in the database.
+    was not put to anybody by a channel: it waits for people who look. `shown_digest` is over all that people are shown
+    of it; `mark` binds that, who may answer, the votes and the answer to a key that is not in the database.
     """
 
     id: str
@@ -87,6 +87,7 @@ class Approval:
     decided_by: str | None = None
     decided_at: datetime | None = None
     reason: str | None = None
+    shown_digest: str | None = None
     mark: str | None = None
 
     @property
@@ -127,6 +128,19 @@ class Approval:
 def plain_question(tool_name: str) -> str:
     """Return what a person is asked where neither the caller nor the tool has words of its own."""
     return f"Run {tool_name}?"
+
+
+def shown_digest_of(approval: Approval) -> str:
+    """Return the SHA-256 over what people are shown of a question and decide by."""
+    shown = {name: getattr(approval, name) for name in _SHOWN}
+    return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+_SHOWN = (
+    "arguments", "preview", "message", "claim", "difference", "input_schema", "tool_name", "requester", "user",
+    "run_id", "session_id", "risk", "confidence", "factors", "reasons", "undoable", "undo_ttl_s", "approve_label",
+    "reject_label", "requires_reason", "edited_from",
+)  # fmt: skip
 
 
 def digest_of(call: Call, *, nonce: str) -> str:

@@ -1,7 +1,8 @@
-"""Keyed marks on people's decisions: who can write to the database, but has no key, cannot make one.
+"""Keyed marks on questions and people's decisions: who can write to the database, but has no key, cannot make one.
 
-A mark is the id of a key and an HMAC-SHA256 over everything a yes stands for. Whoever claims a call checks it on the
-approval they have read anyway. The keys are given by the store, which does not keep them in the database.
+A mark is the id of a key and an HMAC-SHA256 over who may answer which question, what they are shown, and everything a
+yes stands for. Whoever takes a yes, or claims a call, checks it on the approval they have read anyway. The keys are
+given by the store, which does not keep them in the database.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 
 import orjson
 
-from toolgate.kernel.approval import Approval, digest_of
+from toolgate.kernel.approval import Approval, digest_of, shown_digest_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.record import evolve
 
@@ -33,14 +34,18 @@ class Marks:
         key = secrets.token_bytes(32)
         return cls("process", {"process": key}.get)
 
+    def put_question(self, approval: Approval) -> Approval:
+        """Return a new question with its mark, bound to what people are shown of it."""
+        return self.put(evolve(approval, shown_digest=shown_digest_of(approval)))
+
     def put(self, approval: Approval) -> Approval:
-        """Return an approval that was voted on or decided with its mark."""
+        """Return an approval with the mark of what it is now."""
         key = self._find(self._current)
         assert key is not None
         return evolve(approval, mark=_mark(self._current, key, approval))
 
     def hold(self, approval: Approval) -> bool:
-        """Whether an approval's votes and decision are what was marked, by somebody who has the key."""
+        """Whether who may answer an approval, its votes and its answer are what was marked, by who has the key."""
         mark = approval.mark
         if not isinstance(mark, str) or not mark.isascii():  # somebody else's writing may be anything
             return False
@@ -72,6 +77,9 @@ def _mark(id: str, key: bytes, approval: Approval) -> str:
         terms.quorum,
         terms.separation,
         [sorted(roles) for roles in terms.approvers],
+        sorted(terms.escalate_to),
+        approval.escalated,
+        approval.shown_digest,
         approval.level,
         approval.decided_by,
         approval.decided_at,

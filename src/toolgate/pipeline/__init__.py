@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.evidence import BEGUN, is_told
 from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
@@ -171,6 +173,9 @@ class Pipeline:
         is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
         if not is_ours and (refusal := driver.store.marks.refusal(call, approval)) is not None:
             return await self._end(call, Status.DENIED, *refusal)
+        if await is_told(driver.store, call, BEGUN):
+            why = "it was started before, as its events tell, and what was approved runs once"
+            return await self._end(call, Status.DENIED, "already_started", why)
         trip = Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
@@ -297,19 +302,23 @@ class Pipeline:
             message=None if message is None else masker.text(message),
             claim=None if call.claim is None else masker.text(call.claim),
         )
-        change = steps.ask(
+        ask = partial(
+            steps.ask,
             asking,
             tool,
             id=driver.new_id(),
             nonce=driver.new_id(),
             now=driver.now(),
             mode=plan.mode,
+            marks=driver.store.marks,
             timeout=steps.timeout_s(call, tool, plan.stance, level),
             terms=assessment.terms,
             undo_ttl_s=driver.undo_ttl(tool, call.project),
             owner=driver.owner,
             silent=driver.on_asked is None,
         )
+        is_long = len(call.arguments) > LARGE or is_large(call.preview)
+        change = await aside(ask) if is_long else ask()
         await driver.commit(change)
         relay = driver.relay(call.project)
         if relay is not None:

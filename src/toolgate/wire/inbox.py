@@ -40,6 +40,7 @@ class Card(Answer):
     reject_label: str
     quorum: int = 1
     approvers: list[list[str]] = Field(default_factory=list, description="Roles; who approves holds one of each set.")
+    escalates_to: list[str] = Field(default_factory=list, description="Roles the policy names for when nobody answers.")
     escalated_to: list[str] = Field(default_factory=list)
     votes: list[NoteRecord] = Field(default_factory=list)
     comments: list[NoteRecord] = Field(default_factory=list)

@@ -259,7 +259,7 @@ class CommentBody(Body):
 
 
 class EscalateBody(Body):
-    roles: Annotated[list[Id], Field(min_length=1, max_length=20)]
+    roles: Annotated[list[Id], Field(max_length=20, description="None: all the policy names; others are refused.")] = []
 
 
 class UseRecord(Answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from toolgate.kernel.context import DEFAULT_CONTEXT, Principal
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline.people.deciding import Said
@@ -56,7 +58,8 @@ def said(approval_id: str, by: Principal = ANN) -> Said:
     return Said(approval_id=approval_id, by=by)
 
 
-async def test_every_verb_is_tried_again_when_the_row_changed_meanwhile(rig: Rig) -> None:
+async def test_every_verb_is_tried_again_when_the_row_changed_meanwhile() -> None:
+    rig = Rig(asking(), policy=Policy(terms=ApprovalTerms(escalate_to=frozenset({"lead"})), revision="terms"))
     verbs: list[Any] = [
         lambda id: rig.deciding.respond(said(id), {"use": "another"}),
         lambda id: rig.deciding.edit(said(id), {"a": 2}),
@@ -113,6 +116,23 @@ async def test_without_channels_time_escalates_all_the_same() -> None:
     await rig.sweeper.sweep()
     (approval,) = await rig.store.approvals(ApprovalQuery(id=approval_id))
     assert approval.escalated
+    await rig.close()
+
+
+async def test_time_escalates_no_question_that_nobody_asked_so() -> None:
+    rig = Rig(asking(), policy=Policy(terms=TERMS, revision="terms"))
+    approval_id = await parked(rig)
+    (approval,) = await rig.store.approvals(ApprovalQuery(id=approval_id))
+    call = await rig.driver.read(approval.project, approval.call_id)
+    forged = evolve(approval, terms=replace(TERMS, escalate_to=frozenset({"intern"})))
+    change = Change(
+        project=call.project, at=call.created_at, call=call.stay(), expect=call.version, approvals=(forged,)
+    )
+    await rig.driver.commit(change)
+    rig.clock.advance(31)
+    await rig.sweeper.sweep()
+    (kept,) = await rig.store.approvals(ApprovalQuery(id=approval_id))
+    assert (kept.escalated, kept.escalate_at) == (False, None)
     await rig.close()
 
 

@@ -183,7 +183,7 @@ def test_the_time_to_decide_is_the_calls_the_tools_the_policys_or_the_levels() -
 
 def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
     call = a_call(status=Status.PENDING, version=0, shown={"a": 1})
-    change = steps.ask(call, a_tool(), id="a1", nonce="n", now=NOON, timeout=100, mode=Mode.NORMAL)
+    change = steps.ask(call, a_tool(), id="a1", nonce="n", now=NOON, timeout=100, mode=Mode.NORMAL, marks=MARKS)
     asked, approval = change.call, change.approvals[0]
     assert asked is not None
     assert (asked.status, asked.approval_id, change.expect) == (Status.AWAITING_APPROVAL, "a1", None)
@@ -195,12 +195,12 @@ def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
 def test_a_tools_own_question_is_asked() -> None:
     call = a_call(status=Status.PENDING)
     asked = a_tool(approval_message="Really?")
-    change = steps.ask(call, asked, id="a", nonce="n", now=NOON, timeout=9, mode=Mode.NORMAL)
+    change = steps.ask(call, asked, id="a", nonce="n", now=NOON, timeout=9, mode=Mode.NORMAL, marks=MARKS)
     assert change.approvals[0].message == "Really?"
 
 
 def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
-    call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()
+    call, approval = a_call(status=Status.AWAITING_APPROVAL), MARKS.put_question(an_approval())
     yes = steps.decide(call, approval, approve=True, by="ann", reason=None, now=NOON, marks=MARKS)
     no = steps.decide(call, approval, approve=False, by="ann", reason="bad", now=NOON, marks=MARKS)
     assert yes.call is not None
@@ -218,7 +218,7 @@ def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
 
 
 def test_a_decision_after_the_expiry_is_refused() -> None:
-    call, approval = a_call(status=Status.AWAITING_APPROVAL), an_approval()
+    call, approval = a_call(status=Status.AWAITING_APPROVAL), MARKS.put_question(an_approval())
     with pytest.raises(DecisionConflictError):
         steps.decide(call, approval, approve=True, by="ann", reason=None, now=approval.expires_at, marks=MARKS)
     with pytest.raises(DecisionConflictError):

@@ -53,6 +53,7 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         reject_label=_safe(shown.reject_label),
         quorum=approval.terms.quorum,
         approvers=[sorted(map(_safe, roles)) for roles in approval.terms.approvers],
+        escalates_to=sorted(map(_safe, approval.terms.escalate_to)),
         escalated_to=sorted(map(_safe, approval.terms.escalate_to)) if approval.escalated else [],
         votes=_notes(approval.votes),
         comments=_notes(approval.comments),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -21,7 +22,7 @@ from toolgate.errors import (
     ToolInputError,
     UsageError,
 )
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import Approval, shown_digest_of
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
@@ -84,6 +85,8 @@ class Deciding:
         """
         while True:
             call, approval = await self._answerable(said)
+            if approve_it:
+                await self._check_shown(approval)
             reason = self._reason(said, call, approval, approve_it=approve_it)
             now = self._driver.now()
             marks, by = self._driver.store.marks, said.by.name
@@ -102,6 +105,7 @@ class Deciding:
         """
         while True:
             call, approval = await self._answerable(said)
+            await self._check_shown(approval)
             reason = self._reason(said, call, approval, approve_it=True)
             change = await self._edited(call, approval, arguments, said.by, reason)
             if remember is not None:
@@ -133,16 +137,18 @@ class Deciding:
             lambda call, approval: steps.extend(
                 call, approval, seconds=seconds, by=by, now=self._driver.now(), marks=marks
             ),
+            may_decide,
         )
 
     async def escalate(self, said: Said, *, roles: frozenset[str]) -> Approval:
-        """Ask people with these roles too, and tell the channels again."""
-        if not roles:
-            raise UsageError("Escalating needs at least one role to ask.")
-        asked = await self._change(
-            said,
-            lambda call, approval: steps.escalate(call, approval, roles=roles, by=said.by.name, now=self._driver.now()),
-        )
+        """Ask the people the policy names for it too, and tell the channels again; `roles` may not go beyond those."""
+        by, marks = said.by, self._driver.store.marks
+
+        def wider(call: Call, approval: Approval) -> Change:
+            _check_escalation(approval, roles)
+            return steps.escalate(call, approval, by=by.name, now=self._driver.now(), marks=marks)
+
+        asked = await self._change(said, wider, may_decide)
         if self._driver.on_asked is not None:
             self._driver.on_asked(asked)
         return asked
@@ -155,6 +161,7 @@ class Deciding:
         return await self._change(
             said,
             lambda call, approval: steps.comment(call, approval, by=said.by.name, text=masked, now=self._driver.now()),
+            lambda by, call, _approval: _check_person(by, call),
         )
 
     async def revoke(self, grant_id: str, *, by: Principal, reason: str | None, project: str | None) -> Grant:
@@ -177,11 +184,13 @@ class Deciding:
                 continue  # it was used just now
             return revoked
 
-    async def _change(self, said: Said, make: Callable[[Call, Approval], Change]) -> Approval:
-        """Change a question without answering it."""
+    async def _change(
+        self, said: Said, make: Callable[[Call, Approval], Change], check: Callable[[Principal, Call, Approval], None]
+    ) -> Approval:
+        """Change a question without answering it, where this person may."""
         while True:
             call, approval = await self._asked(said)
-            _check_person(said.by, call)
+            check(said.by, call, approval)
             change = make(call, approval)
             if await self._try(change) is not None:
                 return change.approvals[-1]
@@ -200,6 +209,16 @@ class Deciding:
         if self._driver.store.mode is Mode.LOCKDOWN:
             raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
         return call, approval
+
+    async def _check_shown(self, approval: Approval) -> None:
+        """Refuse a yes to a question that shows something else than when it was asked; its mark is checked later."""
+        is_long = is_large(approval.arguments) or is_large(approval.preview)
+        digest = await aside(shown_digest_of, approval) if is_long else shown_digest_of(approval)
+        if digest != approval.shown_digest:
+            raise DecisionConflictError(
+                f"Approval {approval.id} does not show what it showed when it was asked: somebody changed it in the "
+                "database. It can only be rejected; ask again."
+            )
 
     def _reason(self, said: Said, call: Call, approval: Approval, *, approve_it: bool) -> str | None:
         """Return the reason, masked; refuse an answer that needs one and has none."""
@@ -223,7 +242,8 @@ class Deciding:
         may_decide(by, call, revised[1])
         shown = evolve(revised[1], edited_from=approval.id, difference=changed)
         now, marks = driver.now(), driver.store.marks
-        return steps.edit(call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
+        edit = partial(steps.edit, call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
+        return await aside(edit) if is_long or is_large(shown.preview) else edit()
 
     def _meant(self, call: Call, arguments: Given) -> tuple[Mapping[str, Any], dict[str, Any]]:
         """Return what an edit says the arguments are to be, in truth, and what of them it changes, masked."""
@@ -354,6 +374,19 @@ def may_decide(by: Principal, call: Call, approval: Approval) -> None:
     if not approval.terms.accepts(by.roles, escalated=approval.escalated):
         wanted = " and ".join("one of " + ", ".join(sorted(roles)) for roles in approval.terms.approvers)
         raise NotAllowedError(f"{by.name} may not decide this; it takes {wanted}.")
+
+
+def _check_escalation(approval: Approval, roles: frozenset[str]) -> None:
+    """Refuse to ask anybody the policy does not name: escalating makes nobody a decider."""
+    named = approval.terms.escalate_to
+    if not named:
+        raise UsageError(
+            f"The policy names nobody to escalate `{approval.tool_name}` to; say so with `approval: escalate: to:`."
+        )
+    if not roles <= named:
+        raise NotAllowedError(
+            f"`{approval.tool_name}` is escalated to {', '.join(sorted(named))}, as its policy says, and nobody else."
+        )
 
 
 def _check_person(by: Principal, call: Call) -> None:

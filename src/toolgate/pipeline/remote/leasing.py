@@ -20,6 +20,7 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.evidence import ENDED, is_told
 from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import Outcome, decode, interpret
@@ -41,8 +42,11 @@ MOST_BETWEEN_S = 60.0
 async def denial_of(driver: Driver, call: Call, plan: Plan, now: datetime) -> str | None:
     """Why a call that was claimed, maybe by another process, may not start now; None where it may.
 
-    The rules of now are asked, and whether the yes it was claimed with is there: its row alone proves nothing.
+    The rules of now are asked, whether the yes it was claimed with is there, and whether the chain has told its end
+    already: its row alone proves nothing.
     """
+    if await is_told(driver.store, call, ENDED):
+        return "its events tell that it has ended"
     subject = call if call.undo_of is None else await driver.read(call.project, call.undo_of)
     _, ruling = await plan.judge_aside(call, decode(subject.arguments), now)
     if ruling.denial is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,6 +43,7 @@ def ask(
     now: datetime,
     timeout: float,
     mode: Mode,
+    marks: Marks,
     terms: ApprovalTerms = NO_TERMS,
     undo_ttl_s: float | None = None,
     owner: str = "",
@@ -56,7 +56,7 @@ def ask(
     """
     asked = evolve(call.to(Status.AWAITING_APPROVAL), approval_id=id, approved_by=None, approved_at=None, owner=owner)
     approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
-    approval = evolve(approval, silent=True) if silent else approval
+    approval = marks.put_question(evolve(approval, silent=True) if silent else approval)
     return Change(
         project=call.project,
         at=now,
@@ -144,6 +144,7 @@ def requested(approval: Approval, size: int) -> Draft:
         "digest": approval.digest,
         "expires_at": approval.expires_at,
         "quorum": approval.terms.quorum,
+        "mark": approval.mark,
     }
     return tell_approval(approval, "approval.requested", data, content)
 
@@ -162,7 +163,7 @@ def decide(
     approval.check_open(at=now)
     if not approve:
         return _reject(call, approval, by=by, reason=reason, now=now, marks=marks)
-    _check_votes(approval, marks)
+    check_marked(approval, marks)
     voted = evolve(approval, votes=(*approval.votes, Note(by, now, reason)))
     if len(voted.votes) < approval.terms.quorum:
         return _vote(call, marks.put(voted), now=now)
@@ -173,12 +174,12 @@ def decide(
     return _step(decided, call.version, closed, now, (_decided(closed),))
 
 
-def _check_votes(approval: Approval, marks: Marks) -> None:
-    """Count no vote that nobody here took."""
-    if approval.votes and not marks.hold(approval):
+def check_marked(approval: Approval, marks: Marks) -> None:
+    """Take no yes to a question that nobody here asked so, and count no vote that nobody here took. A no is taken."""
+    if not marks.hold(approval):
         raise DecisionConflictError(
-            f"The votes on approval {approval.id} do not carry the mark of this gate: they were changed, or given "
-            "under a key that is not here. Nothing is decided on them; cancel the call and ask again."
+            f"Approval {approval.id} does not carry the mark of this gate: it or its votes were changed, or made under "
+            "a key that is not here. It can only be rejected; ask again."
         )
 
 
@@ -248,6 +249,8 @@ def edit(
 
     `edited` is the call with the new arguments, `fresh` its question. The old one closes without an answer.
     """
+    check_marked(approval, marks)
+    fresh = marks.put_question(fresh)
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
     answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks)
@@ -261,12 +264,12 @@ def edit(
     return evolve(answer, approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
 
 
-def escalate(call: Call, approval: Approval, *, roles: frozenset[str], by: str | None, now: datetime) -> Change:
-    """Ask people with these roles too; `by` is None where time did it."""
+def escalate(call: Call, approval: Approval, *, by: str | None, now: datetime, marks: Marks) -> Change:
+    """Ask people with the roles the policy names for that, too; `by` is None where time did it."""
     approval.check_open(at=now)
-    terms = replace(approval.terms, escalate_to=approval.terms.escalate_to | roles)
-    wider = evolve(approval, terms=terms, escalated=True, escalate_at=None)
-    data = {"roles": sorted(terms.escalate_to), "escalated_by": by}
+    check_marked(approval, marks)
+    wider = marks.put(evolve(approval, escalated=True, escalate_at=None))
+    data = {"roles": sorted(approval.terms.escalate_to), "escalated_by": by}
     event = tell_approval(wider, "approval.escalated", data)
     return _step(evolve(call.stay(), due_at=wider.due_at), call.version, wider, now, (event,))
 
@@ -313,13 +316,10 @@ def warn(call: Call, approval: Approval, *, now: datetime) -> Change:
 def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: datetime, marks: Marks) -> Change:
     """Move the expiry of an undecided approval to `seconds` from now."""
     approval.check_open(at=now)
-    _check_votes(approval, marks)
+    check_marked(approval, marks)
     expires_at = now + timedelta(seconds=seconds)
-    longer = evolve(
-        approval, expires_at=expires_at, warn_at=expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
-    )
-    if longer.votes:
-        longer = marks.put(longer)
+    warn_at = expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
+    longer = marks.put(evolve(approval, expires_at=expires_at, warn_at=warn_at))
     event = tell_approval(approval, "approval.extended", {"expires_at": expires_at, "extended_by": by})
     return _step(evolve(call.stay(), due_at=longer.due_at), call.version, longer, now, (event,))
 

@@ -113,5 +113,8 @@ class Sweeper:
         if now >= approval.expires_at:
             return steps.expire(call, approval, now=now)
         if approval.escalate_at is not None and now >= approval.escalate_at:
-            return steps.escalate(call, approval, roles=frozenset(), by=None, now=now)
+            marks = self._driver.store.marks
+            if marks.hold(approval):
+                return steps.escalate(call, approval, by=None, now=now, marks=marks)
+            approval = evolve(approval, escalate_at=None)  # nobody here asked so: it makes nobody a decider
         return steps.warn(call, approval, now=now)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.unit.interfaces.server.house import House
 
-from toolgate import Status
+from toolgate import ApprovalTerms, Policy, Status
 from toolgate.client import StreamEvent, SyncClient
 from toolgate.errors import NotFoundError, UsageError
 from toolgate.testing.patience import PATIENCE_S, until_sync
@@ -116,6 +116,8 @@ async def test_what_governs_is_seen_and_changed(house: House) -> None:
             assert [call.tool_id for call in ann.run("r1").tools] == [kept.call_id]
             assert [step.step for step in bob.undo_run("r1", preview=True).steps] != []
             assert ann.undo(kept.call_id).success
+            terms = ApprovalTerms(escalate_to=frozenset({"owner"}))
+            house.gate.sync.set_policy(Policy(terms=terms, revision="escalates"), by="root")
             late = ann.call("pay", {"amount": 2}, wait=False)
             assert bob.approvals.extend(late.approval_id or "", 60).status == "pending"
             assert bob.approvals.comment(late.approval_id or "", "why?").comments[0].text == "why?"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
 
+from toolgate import ApprovalTerms, Policy
 from toolgate.policy import read_policy
 
 
@@ -159,12 +160,19 @@ async def test_a_response_reaches_the_agent_instead_of_a_result(house: House) ->
 async def test_extending_escalating_and_commenting(house: House) -> None:
     asked = await ask(house)
     path, ann = f"{P}/approvals/{asked['approval_id']}", house.client("ann")
+    refused = await ann.post(f"{path}/escalate", json={"roles": ["lead"]})
+    assert (refused.status_code, "names nobody" in refused.json()["detail"]) == (400, True)
+    named = ApprovalTerms(escalate_to=frozenset({"lead"}))
+    await house.gate.set_policy(Policy(terms=named, revision="escalates"), by="root")
+    asked = await ask(house, amount=2)
+    path = f"{P}/approvals/{asked['approval_id']}"
     before = (await ann.get(path)).json()["approval"]
     longer = (await ann.post(f"{path}/extend", json={"seconds": 5000})).json()["approval"]
     assert longer["expires_at"] > before["expires_at"]
     assert (await ann.post(f"{path}/extend", json={"seconds": -1})).status_code == 400
     said = (await ann.post(f"{path}/comment", json={"text": "looks odd"})).json()["approval"]
     assert said["comments"][0]["text"] == "looks odd"
+    assert (await ann.post(f"{path}/escalate", json={"roles": ["intern"]})).status_code == 403
     assert (await ann.post(f"{path}/escalate", json={"roles": ["lead"]})).status_code == 200
     await ann.post(f"{path}/reject")
     assert (await ann.post(f"{path}/extend", json={"seconds": 10})).status_code == 409

@@ -148,7 +148,7 @@ OPERATIONS = (
     _verb("edit", "Approve a call with other arguments", edit, EditBody, DecisionAnswer),
     _verb("respond", "Answer the agent instead of running the call", respond, RespondBody, DecisionAnswer),
     _verb("extend", "Give people more time to decide", _changes(_extend), ExtendBody, ApprovalAnswer),
-    _verb("escalate", "Ask people with other roles too", _changes(_escalate), EscalateBody, ApprovalAnswer),
+    _verb("escalate", "Ask the people the policy names for it, too", _changes(_escalate), EscalateBody, ApprovalAnswer),
     _verb("comment", "Put words beside a question", _changes(_comment), CommentBody, ApprovalAnswer),
     Operation(
         method="GET",

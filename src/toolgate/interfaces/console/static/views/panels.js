@@ -241,12 +241,10 @@ async function change(id, review, verb, body, done) {
 
 /** @param {string} id @param {Review} review */
 function escalate(id, review) {
-  const roles = h("input", { required: true, autocomplete: "off", placeholder: "lead, finance" });
-  return form("Ask others too", () => change(id, review, "escalate", () => ({
-    roles: roles.value.split(",").map((one) => one.trim()).filter(Boolean),
-  }), "Others are asked too."),
-    field("escalate-roles", "Roles, separated by commas", roles, "Whoever has one of these roles may decide as well."),
-    h("div", { class: "actions" }, h("button", { class: "primary" }, "Escalate")));
+  const named = () => now(id).escalates_to.join(", ");
+  return form("Ask others too", () => change(id, review, "escalate", () => ({}), "Others are asked too."),
+    h("p", null, () => (named() ? `Whoever has one of the roles the policy names may decide as well: ${named()}.` : "The policy names nobody to ask instead.")),
+    h("div", { class: "actions" }, h("button", { class: "primary", disabled: () => !named() }, "Escalate")));
 }
 
 /** @param {string} id @param {Review} review */
