@@ -98,7 +98,9 @@ P = TypeVar("P", bound=Parsed)
 
 def _with_id(one: P, new_id: Callable[[], str]) -> P:
     """Give an unresolved call that came without a usable id one of ours, so that it can be told and looked up."""
-    return one if one.call_id or isinstance(one, ResolvedToolCall) else replace(one, call_id=new_id())
+    if one.call_id or isinstance(one, ResolvedToolCall):
+        return one
+    return replace(one, call_id=new_id(), is_id_ours=True)
 
 
 def _malformed(item: Any, error: UnreadableError) -> UnresolvedToolCall:

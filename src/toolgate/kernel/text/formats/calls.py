@@ -10,7 +10,7 @@ from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.text.formats.read import Format
 
 OURS = "tg_"
-"""What the ids of calls begin with that came without one and could not be resolved."""
+"""What our ids begin with: those of calls that came without one and could not be resolved."""
 
 
 class Reason(StrEnum):
@@ -54,7 +54,7 @@ class ResolvedToolCall:
 class UnresolvedToolCall:
     """A call that must not run, and why: `error` in words, `reason` for programs.
 
-    `call_id` is the provider's; one of ours, which begins with `tg_`, where it gave none that can be used.
+    `call_id` is the provider's; where it gave none that can be used, `is_id_ours`, and the provider is not told it.
     `location` is a JSON Pointer into the arguments where the schema refuses them.
     """
 
@@ -66,3 +66,4 @@ class UnresolvedToolCall:
     reason: Reason = Reason.MALFORMED
     location: str | None = None
     format: Format = Format.PLAIN
+    is_id_ours: bool = False
