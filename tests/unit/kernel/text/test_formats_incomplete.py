@@ -115,6 +115,16 @@ def test_whose_an_id_is_does_not_depend_on_how_it_begins() -> None:
     assert not unknown.is_id_ours
 
 
+def test_answers_can_be_put_in_the_order_of_the_calls() -> None:
+    """Gemini tells answers without ids apart by their order alone."""
+    names = ["convert", "no_such", "convert", "no_such"]
+    parts = [{"functionCall": {"name": name, "args": GIVEN}} for name in names]
+    resolved, unresolved = parse([parts[0], {"text": "so"}, *parts[1:]])
+    assert ([call.position for call in resolved], [call.position for call in unresolved]) == ([0, 2], [1, 3])
+    told = {call.position: render_result(call) for call in (*unresolved, *resolved)}
+    assert [one["functionResponse"]["name"] for _, one in sorted(told.items())] == names
+
+
 @pytest.mark.parametrize("id", [None, "fc-1"])
 @pytest.mark.parametrize("name", ["convert", "no_such"])
 def test_an_answer_is_one_that_google_s_library_takes(id: str | None, name: str) -> None:

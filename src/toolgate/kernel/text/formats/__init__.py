@@ -62,7 +62,7 @@ def parse_calls(
             f"The answer holds {len(parsed):,} calls; at most {limits.max_calls:,} are taken. Ask for fewer at a time."
         )
         parsed = [_refuse(one, Reason.OVERSIZED, text) for one in parsed]
-    parsed = _without_duplicates(parsed)
+    parsed = [replace(one, position=at) for at, one in enumerate(_without_duplicates(parsed))]
     resolved = [one for one in parsed if isinstance(one, ResolvedToolCall)]
     return resolved, [one for one in parsed if isinstance(one, UnresolvedToolCall)]
 

@@ -39,7 +39,8 @@ class FormatLimits:
 class ResolvedToolCall:
     """A call that names a registered tool and has arguments its schema accepts.
 
-    `call_id` is empty where the provider gave none. `raw` is what was sent.
+    `call_id` is empty where the provider gave none. `raw` is what was sent, `position` its place among all calls sent
+    with it, resolved or not: providers without ids tell answers apart by their order.
     """
 
     tool: Any
@@ -48,6 +49,7 @@ class ResolvedToolCall:
     arguments: dict[str, Any]
     raw: Any = field(default=None, repr=False)
     format: Format = Format.PLAIN
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +69,4 @@ class UnresolvedToolCall:
     location: str | None = None
     format: Format = Format.PLAIN
     is_id_ours: bool = False
+    position: int = 0
