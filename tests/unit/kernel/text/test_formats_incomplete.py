@@ -125,6 +125,22 @@ def test_answers_can_be_put_in_the_order_of_the_calls() -> None:
     assert [one["functionResponse"]["name"] for _, one in sorted(told.items())] == names
 
 
+@pytest.mark.parametrize(
+    ("payload", "format", "key"),
+    [
+        (chat({"id": "c", "type": "function", "function": None}), "openai", "tool_call_id"),
+        (said({"type": "tool_use", "id": "c", "name": "convert", "namespace": "x"}), "anthropic", "tool_use_id"),
+        ({"output": [{"type": "function_call", "call_id": "c", "namespace": "x"}]}, "openai_responses", "call_id"),
+        ([{"functionCall": {"name": "convert"}, "name": "other"}], "gemini", "functionResponse"),
+        ([{"functionCall": {}, "toolUse": {}}], "plain", "call_id"),
+        ([{"nothing": 1}], "plain", "call_id"),
+    ],
+)
+def test_what_cannot_be_read_is_answered_in_the_shape_it_came_in(payload: Any, format: str, key: str) -> None:
+    _, (call,) = parse(payload)
+    assert (call.format, key in render_result(call)) == (format, True)
+
+
 @pytest.mark.parametrize("id", [None, "fc-1"])
 @pytest.mark.parametrize("name", ["convert", "no_such"])
 def test_an_answer_is_one_that_google_s_library_takes(id: str | None, name: str) -> None:

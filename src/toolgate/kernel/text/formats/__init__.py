@@ -19,7 +19,15 @@ from toolgate.kernel.text.canonical import Arguments, Limits, canonical, read_ar
 from toolgate.kernel.text.formats.calls import OURS, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
 from toolgate.kernel.text.formats.find import find_calls
 from toolgate.kernel.text.formats.look import Found, UnreadableError, field
-from toolgate.kernel.text.formats.read import CALL_TYPES, AmbiguousError, FieldNames, Format, RawCall, read_call
+from toolgate.kernel.text.formats.read import (
+    CALL_TYPES,
+    AmbiguousError,
+    FieldNames,
+    Format,
+    RawCall,
+    format_of,
+    read_call,
+)
 from toolgate.kernel.tool import ToolDefinition
 
 __all__ = ["FieldNames", "Format", "FormatLimits", "Reason", "ResolvedToolCall", "UnresolvedToolCall", "parse_calls"]
@@ -106,7 +114,7 @@ def _with_id(one: P, new_id: Callable[[], str]) -> P:
 def _malformed(item: Any, error: UnreadableError) -> UnresolvedToolCall:
     reason = Reason.AMBIGUOUS if isinstance(error, AmbiguousError) else Reason.MALFORMED
     text = f"This is not a tool call that can be read: {error}."
-    return UnresolvedToolCall(_id_of(item), "", {}, text, item, reason)
+    return UnresolvedToolCall(_id_of(item), "", {}, text, item, reason, None, format_of(item))
 
 
 def _id_of(item: Any) -> str:
