@@ -374,13 +374,47 @@ def _channel(approver: Callable[..., Any] | Channel) -> Channel:
 
 
 def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
-    """Return the tools a `module:name` holds, by name."""
+    """Return the tools a `module:name` holds, by name: one, or several in a list.
+
+    A module alone stands for its `TOOLS` or, where it has none, for every tool in it. UsageError says what is wrong.
+    """
     if where is None:
         return {}
+    tools: dict[str, ToolDefinition] = {}
+    for value in _values_at(where):
+        tool = _tool(value)
+        if tool is None:
+            called = getattr(value, "__name__", type(value).__name__)
+            raise _no_tools(where, f"`{called}` is not a tool: decorate the function with `@tool`")
+        tools[tool.name] = tool
+    return tools
+
+
+def _values_at(where: str) -> list[object]:
     module, _, name = where.partition(":")
     sys.path.insert(0, "")
     try:
-        found = getattr(import_module(module), name or "TOOLS")
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"There are no tools at {where!r}: {error}.") from None
-    return {tool.name: tool for tool in found if isinstance(tool, ToolDefinition)}
+        there = vars(import_module(module))
+    except Exception as error:  # whatever the module's own code raises
+        raise _no_tools(where, f"the module cannot be imported ({type(error).__name__}: {error})") from error
+    if not name and "TOOLS" not in there:
+        found = [value for value in there.values() if _tool(value) is not None]
+        if not found:
+            raise _no_tools(where, "the module has no `TOOLS`, and no tool either")
+        return found
+    name = name or "TOOLS"
+    if name not in there:
+        raise _no_tools(where, f"the module has no `{name}`")
+    held = there[name].values() if isinstance(there[name], Mapping) else there[name]
+    is_several = isinstance(held, Iterable) and _tool(held) is None
+    return [*held] if is_several else [held]
+
+
+def _tool(value: object) -> ToolDefinition | None:
+    """Return the tool a value is, or that a decorator made of a function."""
+    found = getattr(value, "_hitl_definition", value)
+    return found if isinstance(found, ToolDefinition) else None
+
+
+def _no_tools(where: str, why: str) -> UsageError:
+    return UsageError(f"There are no tools at {where!r}: {why}.")

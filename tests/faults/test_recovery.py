@@ -15,6 +15,7 @@ from tests.faults.world import World
 
 import toolgate
 from toolgate import Gate, ToolDefinition, ToolOutput
+from toolgate.gate import policies
 from toolgate.kernel.call import Status
 from toolgate.kernel.tool import Prepared
 from toolgate.testing.patience import PATIENCE_S, until
@@ -116,6 +117,21 @@ async def test_nothing_is_tried_again_in_lockdown(nursery: Nursery, world: World
         await gate.recover()
         result = await asyncio.wait_for(gate.wait(f"{tool}-1"), PATIENCE_S)
         assert (result.status, world.ledger.effects_of(result.call_id)) == (status, 0)
+
+
+async def test_nothing_is_tried_again_that_a_changed_policy_file_denies(
+    nursery: Nursery, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
+    file = world.folder / "toolgate.yaml"
+    file.write_text("tools: {look: {decision: allow}}")
+    async with toolgate.open(f"sqlite:///{world.file}", tools=world.tools(), policy=file) as gate:
+        file.write_text("tools: {look: {decision: deny}}")  # nobody calls anything here, so nobody looks at the file
+        orphaned(nursery, world, BEFORE)
+        await gate.recover()
+        result = await asyncio.wait_for(gate.wait("look-1"), PATIENCE_S)
+        assert (result.status, result.error_code) == (Status.FAILED, "denied")
+        assert world.ledger.effects_of("look-1") == 0
 
 
 async def test_a_recovered_call_can_be_cancelled_whoever_else_tried_to_recover_it(

@@ -212,7 +212,7 @@ def test_a_call_and_a_run_are_undone_with_their_tools(
     assert here("undo", database, "c1").code == 1
     assert here("undo", database, "c1", "--tools", "no_such_module").code == 1
     assert "was undone" in here("undo", database, "c1", "--tools", name, "--by", "bob").out
-    preview = here("undo-run", database, "r1", "--tools", name, "--preview", "--json").json
+    preview = here("undo-run", database, "r1", "--tools", f"{name}:put_tool", "--preview", "--json").json
     assert [step["step"] for step in preview["steps"]] == ["undoable", "nothing"]
     assert "undone" in here("undo-run", database, "r1", "--tools", name).out
     assert here("undo", database, "c2", "--tools", name, "--json").json["undone"] is False

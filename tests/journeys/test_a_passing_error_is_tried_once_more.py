@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.journeys.scene import Open
 
 import toolgate
 from toolgate import governance
+from toolgate.gate import policies
 from toolgate.kernel.call import Status
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.policy import read_policy
@@ -192,3 +194,54 @@ async def test_a_policy_set_in_the_pause_leaves_the_first_failure(
             await gate.set_policy(toolgate.Policy(revision="other"), by="ann")
             result = await calling
         assert (result.status, len(shaky.seen)) == (Status.FAILED, 1)
+
+
+@pytest.mark.parametrize("meanwhile", ["tools: {look: {decision: deny}}", "tools: {look: {may_retry: false}}"])
+async def test_a_policy_file_written_while_the_first_attempt_runs_counts_for_the_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
+    shaky, file = Shaky(5), tmp_path / "toolgate.yaml"
+    file.write_text("tools: {look: {decision: allow}}")
+
+    @toolgate.tool(effects="read")
+    async def look(names: list[str]) -> int:
+        file.write_text(meanwhile)
+        return await shaky.look(names)
+
+    async with toolgate.open("memory://", tools=[look], policy=file) as gate:
+        first = gate.policy.revision
+        result = await gate.call("look", {"names": []})
+        assert (result.status, result.error, len(shaky.seen)) == (Status.FAILED, "the line went dead", 1)
+        assert gate.policy.revision != first
+
+
+async def test_a_policy_set_after_the_claim_and_before_the_first_attempt_counts_for_the_second(open_gate: Open) -> None:
+    shaky = Shaky(5)
+
+    class Sink:
+        async def emit(self, *, type: str, data: dict[str, Any]) -> None:
+            if type == "tool.started" and not shaky.seen:
+                await gate.set_policy(read_policy("tools: {look: {decision: deny}}"), by="ann")
+
+    async with open_gate() as gate:
+        realm = gate.host.attach("shop", ToolRegistry([shaky.tool(effects="read")]), sink=Sink(), sink_required=True)
+        result = await gate.call("look", {"names": []}, context=toolgate.Context(project="shop"))
+        assert (result.status, len(shaky.seen)) == (Status.FAILED, 1)
+        assert realm.relay is not None
+
+
+async def test_a_policy_file_that_is_no_policy_any_more_does_not_keep_the_second_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
+    shaky, file = Shaky(1), tmp_path / "toolgate.yaml"
+    file.write_text("tools: {look: {decision: allow}}")
+
+    @toolgate.tool(effects="read")
+    async def look(names: list[str]) -> int:
+        file.write_text("tools: [")
+        return await shaky.look(names)
+
+    async with toolgate.open("memory://", tools=[look], policy=file) as gate:
+        assert (await gate.call("look", {"names": []})).data == 2

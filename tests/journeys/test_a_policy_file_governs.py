@@ -218,6 +218,25 @@ async def test_an_approved_call_meets_the_changed_file(tmp_path: Path, monkeypat
         assert (await gate.wait(approval.call_id)).status is Status.DENIED
 
 
+async def test_an_undo_meets_the_changed_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
+    taken_back: list[Any] = []
+
+    async def put(_given: toolgate.ToolInput) -> toolgate.ToolOutput:
+        return toolgate.ToolOutput.ok(None, undo_metadata={"path": "a"})
+
+    async def take(metadata: Any) -> None:
+        taken_back.append(metadata)
+
+    tool = toolgate.ToolDefinition(name="put", handler=put, undoable=True, undo_handler=take)
+    path = write(tmp_path, "tools: {put: {decision: allow}}")
+    async with toolgate.open("memory://", tools=[tool], policy=path) as gate:
+        done = await gate.call("put", {})
+        write(tmp_path, "tools: {put: {decision: deny}}")
+        assert (await gate.undo(done.call_id)).status is Status.DENIED
+        assert taken_back == []
+
+
 async def test_a_gate_is_not_opened_without_its_policy(tmp_path: Path) -> None:
     with pytest.raises(PolicyError):
         toolgate.open("memory://", policy=tmp_path)

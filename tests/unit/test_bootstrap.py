@@ -63,3 +63,73 @@ def test_a_secret_that_is_no_text_is_refused_before_anything_opens_and_not_quote
     assert "correct horse" not in str(refused.value)
     assert "2718" not in str(refused.value)
     assert not [*tmp_path.iterdir()]
+
+
+MODULE = """
+import toolgate
+from toolgate.hitl import hitl_tool
+
+@toolgate.tool
+def pay(amount: int) -> int:
+    return amount
+
+@hitl_tool()
+async def ask() -> None: ...
+
+def plain() -> None: ...
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = f"tools_of_{tmp_path.name}"
+    lists = "LIST = [pay, ask]\nBY_NAME = {'pay': pay}\nMIXED = [pay, plain]\n"
+    (tmp_path / f"{name}.py").write_text(f"{MODULE}\n{lists}")
+    (tmp_path / f"{name}_listed.py").write_text(f"{MODULE}\nTOOLS = (pay,)\n")
+    (tmp_path / f"{name}_broken.py").write_text("def (")
+    (tmp_path / f"{name}_raising.py").write_text("raise ValueError('not set up')")
+    (tmp_path / f"{name}_empty.py").write_text("TOOL = 5")
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ("", {"pay", "ask"}),
+        (":LIST", {"pay", "ask"}),
+        (":BY_NAME", {"pay"}),
+        (":pay", {"pay"}),
+        (":ask", {"ask"}),
+        ("_listed", {"pay"}),
+        ("_listed:ask", {"ask"}),
+    ],
+)
+def test_tools_are_named_by_a_module_with_or_without_a_name(module: str, where: str, names: set[str]) -> None:
+    assert {*bootstrap.tools_at(module + where)} == names
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        (":MIXED", "`plain` is not a tool: decorate the function with `@tool`"),
+        (":plain", "`plain` is not a tool"),
+        (":toolgate", "`toolgate` is not a tool"),
+        (":nothing", "has no `nothing`"),
+        ("_empty", "has no `TOOLS`, and no tool either"),
+        ("_empty:TOOL", "`int` is not a tool"),
+        ("_broken", "cannot be imported (SyntaxError: "),
+        ("_raising:LIST", "cannot be imported (ValueError: not set up)"),
+        ("_none", "cannot be imported (ModuleNotFoundError: "),
+    ],
+)
+def test_where_there_are_no_tools_one_sentence_says_why(module: str, where: str, why: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"There are no tools at '{module}{where}': ")) as caught:
+        bootstrap.tools_at(module + where)
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["", ":", ":TOOLS", ".x", "a b"])
+def test_what_names_no_module_is_said_so(where: str) -> None:
+    with pytest.raises(UsageError, match="cannot be imported"):
+        bootstrap.tools_at(where)

@@ -266,6 +266,7 @@ class Flights:
 
     async def _run(self, flight: Flight, claim: Change, runner: Runner, kwargs: dict[str, Any] | None) -> Result:
         driver = self._driver
+        policy = driver.policy  # the one it was judged by: another may come while the claim is written
         writing = driver.write(claim)
         if writing is not None:
             await self._held(writing, flight.call)
@@ -274,7 +275,6 @@ class Flights:
         if flight.stop is not None:
             return await self._recorder.finish(flight, flight.cut_short(stopped=True), 0.0)
         self._bind(flight, kwargs)
-        policy = driver.policy
         flight.started = began = perf_counter()
         outcome = await self._attempt(flight, runner)
         if outcome is None:
@@ -324,6 +324,8 @@ class Flights:
         now, owner = driver.now(), driver.owner
         again = steps.reclaim(held, now=now, owner=owner, mode=mode, fence=held.fence, due_at=held.due_at)
         try:
+            if driver.refresh is not None:
+                await driver.refresh()
             if driver.policy is not policy:
                 return failed
             await driver.commit(again)

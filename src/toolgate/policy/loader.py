@@ -25,7 +25,11 @@ def find_policy(directory: str | Path = ".") -> tuple[Path, ...]:
     """Return the policy files beneath a directory; PolicyError where there is none."""
     found = tuple(Path(directory) / place for place in PLACES if (Path(directory) / place).is_file())
     if not found:
-        raise PolicyError(f"There is no policy in {directory}: write {' or '.join(PLACES)}, or name a file.")
+        where = "this folder" if str(directory) == "." else str(directory)
+        raise PolicyError(
+            f"There is no policy in {where}: `toolgate init` writes a first one; or write {' or '.join(PLACES)}, "
+            "or name a file."
+        )
     return found
 
 

@@ -233,7 +233,7 @@ class ApproveBody(Body):
 
 
 class RejectBody(Body):
-    decision: Literal["rejected"] = "rejected"
+    decision: Literal["rejected", "denied"] = "rejected"
     reason: Text | None = None
     digest: Digest | None = None
 

@@ -58,3 +58,12 @@ async def test_both_words_are_methods_of_the_client(house: House) -> None:
         asked = (await bot.post(f"{P}/tools/execute", json=body)).json()["approval_id"]
         async with Client(house.url, token=house.tokens["bob"], project="demo") as bob:
             assert (await getattr(bob.approvals, word)(asked, "no")).status == "rejected"
+
+
+@pytest.mark.parametrize("word", ["deny", "reject"])
+@pytest.mark.parametrize("body", [{}, {"decision": "rejected"}, {"decision": "denied"}])
+async def test_both_words_are_understood_over_http(house: House, word: str, body: dict[str, str]) -> None:
+    call = {"tool_name": "pay", "tool_params": {"amount": 1}, "wait": False}
+    asked = (await house.client("bot").post(f"{P}/tools/execute", json=call)).json()["approval_id"]
+    answer = await house.client("bob").post(f"{P}/approvals/{asked}/{word}", json={**body, "reason": "no"})
+    assert (answer.status_code, answer.json()["status"]) == (200, "rejected")

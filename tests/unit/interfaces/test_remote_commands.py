@@ -13,6 +13,7 @@ from tests.unit.interfaces.at_a_terminal import Person
 from tests.unit.interfaces.client.listener import always, listening, problem
 from tests.unit.interfaces.server.house import House, open_house
 
+import toolgate
 from toolgate.client import Client
 
 
@@ -79,6 +80,24 @@ async def test_calls_and_runs_are_undone_and_watched(house: House, tmp_path: Pat
     events = (await bob("watch", "--after", 0, "--count", 2, "--json")).out.splitlines()
     assert '"tool.invoked"' in events[0]
     assert "tool.invoked" in (await bob("watch", "--after", 0, "--count", 1)).out
+
+
+@pytest.mark.parametrize("preview", [[], ["--preview"]])
+async def test_a_run_that_there_is_not_is_told_as_on_a_database(
+    house: House, tmp_path: Path, preview: list[str]
+) -> None:
+    bob, file = Person(house, "bob", tmp_path), f"sqlite:///{tmp_path / 'beside.db'}"
+    async with Client(house.url, token=house.tokens["ann"], project="demo") as ann, toolgate.open(file) as gate:
+        for run in (None, "r1"):
+            if run is not None:
+                await ann.call("keep", {"value": 1}, run_id=run)
+                await gate.call("keep", {"value": 1}, context=toolgate.Context(project="demo", run_id=run))
+            there = await bob("undo-run", "r9", *preview)
+            beside = await asyncio.to_thread(here, "undo-run", file, "r9", "--project", "demo", *preview)
+            known = "it has no runs" if run is None else "its latest runs are: r1"
+            assert f"There is no run 'r9' in project `demo`; {known}." in there.err
+            assert run is None or (there.code, there.out, there.err) == (beside.code, beside.out, beside.err)
+            assert there.code == 1
 
 
 async def test_wrong_use_is_said_in_one_line(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

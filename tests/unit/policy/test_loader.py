@@ -30,6 +30,14 @@ def test_both_default_places_count(tmp_path: Path) -> None:
     assert (word(both), word(both, tool="other")) == ("deny", "ask")
 
 
+def test_where_there_is_no_policy_a_new_user_is_told_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PolicyError, match=r"There is no policy in this folder: `toolgate init` writes a first one"):
+        find_policy(".")
+
+
 def test_the_current_directory_is_searched_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "toolgate.yaml", "default: deny")

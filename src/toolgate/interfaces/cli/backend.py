@@ -82,12 +82,14 @@ def backend_on(
         with client_at(where, REMOTE.get(), project) as client:
             yield RemoteBackend(client)
     else:
+        from toolgate.bootstrap import tools_at
         from toolgate.interfaces.cli.backend_local import LocalBackend
-        from toolgate.interfaces.cli.session import check_project, gate_on, load_tools, person
+        from toolgate.interfaces.cli.session import check_project, gate_on, person
 
         if project is not None:
             check_project(where, project)
-        with gate_on(where, tools=load_tools(tools)) as gate:
+        found = {name: tool for named in tools or () for name, tool in tools_at(named).items()}
+        with gate_on(where, tools=found.values()) as gate:
             yield LocalBackend(gate, person(by, roles), project)
 
 

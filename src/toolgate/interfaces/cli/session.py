@@ -1,11 +1,8 @@
-"""What the commands for people share: opening a database as somebody, and loading the tools an undo needs."""
+"""What the commands for people share: opening a database as somebody."""
 
 from __future__ import annotations
 
 import getpass
-import importlib
-import os
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +28,7 @@ Project = Annotated[
 InProject = Annotated[str, typer.Option("--project", show_default=False, help="The project; `default` by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Tools = Annotated[
-    list[str] | None, typer.Option("--tools", metavar="MODULE", help="Python module with the tools; may be repeated.")
+    list[str] | None, typer.Option("--tools", help="The tools, such as my_app.tools:TOOLS; may be repeated.")
 ]
 
 
@@ -76,21 +73,3 @@ def person(by: str | None, roles: list[str] | None = None) -> Principal:
 
     named = Principal.of(by or getpass.getuser())
     return Principal(name=named.name, kind=named.kind, roles=frozenset(roles or ()))
-
-
-def load_tools(modules: list[str] | None) -> list[ToolDefinition]:
-    """Return the tools defined in these modules; modules beside the current directory are found too."""
-    from toolgate.kernel.tool import ToolDefinition
-
-    sys.path.insert(0, os.getcwd())
-    found: dict[str, ToolDefinition] = {}
-    for name in modules or ():
-        try:
-            module = importlib.import_module(name)
-        except Exception as error:  # whatever the module's own code raises
-            raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}.") from error
-        for value in vars(module).values():
-            tool = getattr(value, "_hitl_definition", value)
-            if isinstance(tool, ToolDefinition):
-                found[tool.name] = tool
-    return list(found.values())

@@ -25,7 +25,7 @@ def undo(
 ) -> None:
     """Undo one call.
 
-    The tool's own code does it: on a database, name its module with --tools. Exit code 1 if it was not undone.
+    The tool's own code does it: on a database, name it with --tools. Exit code 1 if it was not undone.
     """
     with backend_on(database, project=project, by=by, tools=tools) as backend:
         result = backend.undo(call_id, force=force)

@@ -79,7 +79,7 @@ class Approvals(Part):
 
     async def deny(self, approval_id: str, reason: str | None = None, *, digest: str | None = None) -> DecisionAnswer:
         """Say no: another word for `reject`."""
-        return await self.reject(approval_id, reason, digest=digest)
+        return await self._decide(approval_id, "deny", given(reason=reason, digest=digest))
 
     async def edit(
         self,

@@ -82,6 +82,8 @@ class Undoing:
         Raises NotFoundError for an unknown call. `force` runs it although the world changed since.
         """
         driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
         original = await driver.read(project, call_id)
         call = Call(
             id=driver.new_id(),

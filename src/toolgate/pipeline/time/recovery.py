@@ -134,6 +134,8 @@ class Recovery:
     async def try_again(self, call: Call, tool: ToolDefinition) -> None:
         """Make another attempt, if the rules of now still allow it."""
         driver = self._driver
+        if driver.refresh is not None:
+            await driver.refresh()
         plan, now = driver.plan_of(tool, call.project), driver.now()
         denial = await denial_of(driver, call, plan, now)
         if denial is not None:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.kernel.provider_samples import TOOLS, things
 
 from toolgate.kernel.text.formats import Format, Reason, UnresolvedToolCall, fresh_id, parse_calls
-from toolgate.kernel.text.formats.results import render_result
+from toolgate.kernel.text.formats.results import render_message, render_result
 
 TEXT = '{"amount": 3}'
 GIVEN = {"amount": 3}
@@ -98,6 +98,62 @@ def test_an_id_of_ours_is_not_told_to_a_provider_that_gave_none() -> None:
     assert "id" not in render_result(call)["functionResponse"]
     assert fresh_id() != fresh_id()
     assert fresh_id().startswith("tg_")
+
+
+def test_whose_an_id_is_does_not_depend_on_how_it_begins() -> None:
+    _, (nameless,) = parse_calls(gemini({"args": GIVEN}), TOOLS.get, new_id=lambda: "mine-1")
+    assert (nameless.call_id, nameless.is_id_ours) == ("mine-1", True)
+    assert "id" not in render_result(nameless)["functionResponse"]
+    (call,), (unknown,) = parse(
+        [
+            {"functionCall": {"id": "tg_sent", "name": "convert", "args": GIVEN}},
+            {"functionCall": {"id": "tg_also", "name": "no_such", "args": {}}},
+        ]
+    )
+    assert render_result(call)["functionResponse"]["id"] == "tg_sent"
+    assert render_result(unknown)["functionResponse"]["id"] == "tg_also"
+    assert not unknown.is_id_ours
+
+
+def test_answers_can_be_put_in_the_order_of_the_calls() -> None:
+    """Gemini tells answers without ids apart by their order alone."""
+    names = ["convert", "no_such", "convert", "no_such"]
+    parts = [{"functionCall": {"name": name, "args": GIVEN}} for name in names]
+    resolved, unresolved = parse([parts[0], {"text": "so"}, *parts[1:]])
+    assert ([call.position for call in resolved], [call.position for call in unresolved]) == ([0, 2], [1, 3])
+    told = {call.position: render_result(call) for call in (*unresolved, *resolved)}
+    assert [one["functionResponse"]["name"] for _, one in sorted(told.items())] == names
+
+
+@pytest.mark.parametrize(
+    ("payload", "format", "key"),
+    [
+        (chat({"id": "c", "type": "function", "function": None}), "openai", "tool_call_id"),
+        (said({"type": "tool_use", "id": "c", "name": "convert", "namespace": "x"}), "anthropic", "tool_use_id"),
+        ({"output": [{"type": "function_call", "call_id": "c", "namespace": "x"}]}, "openai_responses", "call_id"),
+        ([{"functionCall": {"name": "convert"}, "name": "other"}], "gemini", "functionResponse"),
+        ([{"functionCall": {}, "toolUse": {}}], "plain", "call_id"),
+        ([{"nothing": 1}], "plain", "call_id"),
+    ],
+)
+def test_what_cannot_be_read_is_answered_in_the_shape_it_came_in(payload: Any, format: str, key: str) -> None:
+    _, (call,) = parse(payload)
+    assert (call.format, key in render_result(call)) == (format, True)
+
+
+@pytest.mark.parametrize("id", [None, "fc-1"])
+@pytest.mark.parametrize("name", ["convert", "no_such"])
+def test_an_answer_is_one_that_google_s_library_takes(id: str | None, name: str) -> None:
+    types = pytest.importorskip("google.genai.types")
+    call = types.FunctionCall(id=id, name=name, args=GIVEN)
+    content = types.Content(role="model", parts=[types.Part(text="so"), types.Part(function_call=call)])
+    answer = types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
+    resolved, unresolved = parse(answer)
+    (message,) = render_message([render_result(one) for one in (*resolved, *unresolved)], Format.GEMINI)
+    (part,) = types.Content.model_validate(message).parts
+    told = part.function_response
+    assert (told.id, told.name, set(told.response)) == (id, name, {"error" if resolved == [] else "output"})
+    assert types.Content.model_validate(message).model_dump(by_alias=True, exclude_none=True, mode="json") == message
 
 
 @pytest.mark.parametrize("call_id", ["c\n1", "c\x1b[31m", "\x00", "c\u202e1", "c\x7f", "\ud800"])

@@ -39,6 +39,7 @@ def test_draft_7_is_taken_however_it_is_written(dialect: str) -> None:
         {"if": {"required": ["y"]}, "then": {"required": ["x"]}, "else": True},
         {"properties": {"x": {"const": {"dependencies": [], "items": [1]}}}},
         {"properties": {"items": {"type": "integer"}, "dependencies": {}}},
+        {"dependencies": {"x": ["y"], "y": {"required": ["x"]}, "z": False}},
     ],
 )
 def test_words_that_mean_the_same_are_taken(schema: dict[str, Any]) -> None:
@@ -51,6 +52,8 @@ def test_words_that_mean_the_same_are_taken(schema: dict[str, Any]) -> None:
         {"x": [1]},
         {"x": ["a"]},
         {"y": 1},
+        {"x": 1, "y": 1},
+        {"z": 1},
         {"x": {"dependencies": [], "items": [1]}},
     ):
         assert compiled.is_valid(value) is old.is_valid(value)
@@ -61,7 +64,6 @@ def test_words_that_mean_the_same_are_taken(schema: dict[str, Any]) -> None:
     [
         ({"items": [{"type": "string"}]}, "`items` as a list"),
         ({"items": {}, "additionalItems": False}, "`additionalItems`"),
-        ({"dependencies": {"a": ["b"]}}, "`dependencies`"),
         ({"prefixItems": [{}]}, "`prefixItems`"),
         ({"dependentRequired": {"a": ["b"]}}, "`dependentRequired`"),
         ({"unevaluatedProperties": False}, "`unevaluatedProperties`"),
@@ -86,7 +88,7 @@ WORDS: dict[str, list[Any]] = {
     "additionalItems": [False, {"type": "integer"}],
     "contains": [{"type": "integer"}],
     "minContains": [0, 2],
-    "dependencies": [{"a": ["b"]}],
+    "dependencies": [{"a": ["b"]}, {"a": {"required": ["b"]}}, {"a": False}, {"b": {"dependencies": {"b": ["a"]}}}],
     "dependentRequired": [{"a": ["b"]}],
     "prefixItems": [[{"type": "string"}]],
     "required": [["a"], []],
@@ -97,7 +99,7 @@ WORDS: dict[str, list[Any]] = {
     "enum": [[1, "a", ["a"]]],
     "not": [{"type": "string"}],
 }
-VALUES = [None, 1, 3, "a", [], ["a"], [1], ["a", 1], [1, 1], {}, {"a": 1}, {"a": 1, "b": 2}]
+VALUES = [None, 1, 3, "a", [], ["a"], [1], ["a", 1], [1, 1], {}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}]
 
 
 @given(st.fixed_dictionaries({}, optional={word: st.sampled_from(values) for word, values in WORDS.items()}))
@@ -110,3 +112,31 @@ def test_whatever_is_taken_answers_as_draft_7_does(field: dict[str, Any]) -> Non
     old = jsonschema_rs.Draft7Validator(schema)
     for value in VALUES:
         assert compiled.is_valid({"x": value}) is old.is_valid({"x": value})
+
+
+@pytest.mark.parametrize("dialect", [{}, {"$schema": "https://json-schema.org/draft/2020-12/schema"}])
+@pytest.mark.parametrize("needs", [["b"], {"required": ["b"]}])
+def test_dependencies_count_in_2020_12_as_well(dialect: dict[str, Any], needs: Any) -> None:
+    compiled = compile_schema({**dialect, "dependencies": {"a": needs}})
+    assert compiled.is_valid({"a": 1, "b": 2})
+    assert [one.message for one in compiled.violations({"a": 1})] == ["lacks the key 'b', which is required"]
+
+
+@pytest.mark.parametrize(
+    ("field", "word"),
+    [
+        ({"prefixItems": [{"type": "string"}], "additionalItems": False}, "`additionalItems`"),
+        ({"$recursiveRef": "#"}, "`$recursiveRef`"),
+    ],
+)
+def test_a_word_of_an_older_draft_that_would_be_passed_over_is_refused(field: dict[str, Any], word: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        compile_schema({"properties": {"a": field}})
+    assert word in str(caught.value)
+    assert "'#/properties/a'" in str(caught.value)
+
+
+def test_a_word_that_never_said_anything_there_is_no_reason_to_refuse() -> None:
+    compiled = compile_schema({"properties": {"a": {"items": {"type": "string"}, "additionalItems": False}}})
+    assert compiled.is_valid({"a": ["x", "y"]})
+    assert not compiled.is_valid({"a": ["x", 1]})

@@ -145,6 +145,7 @@ def _verb(name: str, summary: str, handler: Handler, body: type[Body], returns: 
 OPERATIONS = (
     _verb("approve", "Approve a call", approve, ApproveBody, DecisionAnswer),
     _verb("reject", "Reject a call", reject, RejectBody, DecisionAnswer),
+    _verb("deny", "The same as `reject`", reject, RejectBody, DecisionAnswer),
     _verb("edit", "Approve a call with other arguments", edit, EditBody, DecisionAnswer),
     _verb("respond", "Answer the agent instead of running the call", respond, RespondBody, DecisionAnswer),
     _verb("extend", "Give people more time to decide", _changes(_extend), ExtendBody, ApprovalAnswer),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from toolgate.errors import NotFoundError
 from toolgate.gate import Gate
 from toolgate.interfaces.server import searching, views
 from toolgate.interfaces.server.operations import Ask, Operation
-from toolgate.interfaces.server.problems import not_found
+from toolgate.interfaces.server.problems import ProblemError, not_found
 from toolgate.interfaces.server.routes.executions import check_force, is_own
 from toolgate.kernel.call import Call
 from toolgate.ports.directory import Ability
@@ -92,11 +93,13 @@ async def show(ask: Ask) -> RunAnswer:
 async def undo(ask: Ask) -> UndoRunAnswer:
     run_id, body = ask.params["run_id"], ask.body
     check_force(ask, body.force)
-    await _page(ask, None, 1)
     context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
-    report = await ask.services.gate.undo_run(
-        run_id, context=context, force=body.force, skip_failures=body.skip_failures, preview=body.preview
-    )
+    try:
+        report = await ask.services.gate.undo_run(
+            run_id, context=context, force=body.force, skip_failures=body.skip_failures, preview=body.preview
+        )
+    except NotFoundError as error:  # the runs it names are no secret from who may list them
+        raise ProblemError(404, error.code, str(error)) from None
     steps = [
         UndoStepRecord(tool_id=one.call_id, tool_name=one.tool_name, step=one.step.value, reason=one.reason)
         for one in report.steps

@@ -19,7 +19,15 @@ from toolgate.kernel.text.canonical import Arguments, Limits, canonical, read_ar
 from toolgate.kernel.text.formats.calls import OURS, FormatLimits, Reason, ResolvedToolCall, UnresolvedToolCall
 from toolgate.kernel.text.formats.find import find_calls
 from toolgate.kernel.text.formats.look import Found, UnreadableError, field
-from toolgate.kernel.text.formats.read import CALL_TYPES, AmbiguousError, FieldNames, Format, RawCall, read_call
+from toolgate.kernel.text.formats.read import (
+    CALL_TYPES,
+    AmbiguousError,
+    FieldNames,
+    Format,
+    RawCall,
+    format_of,
+    read_call,
+)
 from toolgate.kernel.tool import ToolDefinition
 
 __all__ = ["FieldNames", "Format", "FormatLimits", "Reason", "ResolvedToolCall", "UnresolvedToolCall", "parse_calls"]
@@ -62,7 +70,7 @@ def parse_calls(
             f"The answer holds {len(parsed):,} calls; at most {limits.max_calls:,} are taken. Ask for fewer at a time."
         )
         parsed = [_refuse(one, Reason.OVERSIZED, text) for one in parsed]
-    parsed = _without_duplicates(parsed)
+    parsed = [replace(one, position=at) for at, one in enumerate(_without_duplicates(parsed))]
     resolved = [one for one in parsed if isinstance(one, ResolvedToolCall)]
     return resolved, [one for one in parsed if isinstance(one, UnresolvedToolCall)]
 
@@ -98,13 +106,15 @@ P = TypeVar("P", bound=Parsed)
 
 def _with_id(one: P, new_id: Callable[[], str]) -> P:
     """Give an unresolved call that came without a usable id one of ours, so that it can be told and looked up."""
-    return one if one.call_id or isinstance(one, ResolvedToolCall) else replace(one, call_id=new_id())
+    if one.call_id or isinstance(one, ResolvedToolCall):
+        return one
+    return replace(one, call_id=new_id(), is_id_ours=True)
 
 
 def _malformed(item: Any, error: UnreadableError) -> UnresolvedToolCall:
     reason = Reason.AMBIGUOUS if isinstance(error, AmbiguousError) else Reason.MALFORMED
     text = f"This is not a tool call that can be read: {error}."
-    return UnresolvedToolCall(_id_of(item), "", {}, text, item, reason)
+    return UnresolvedToolCall(_id_of(item), "", {}, text, item, reason, None, format_of(item))
 
 
 def _id_of(item: Any) -> str:

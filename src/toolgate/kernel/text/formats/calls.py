@@ -10,7 +10,7 @@ from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.text.formats.read import Format
 
 OURS = "tg_"
-"""What the ids of calls begin with that came without one and could not be resolved."""
+"""What our ids begin with: those of calls that came without one and could not be resolved."""
 
 
 class Reason(StrEnum):
@@ -39,7 +39,8 @@ class FormatLimits:
 class ResolvedToolCall:
     """A call that names a registered tool and has arguments its schema accepts.
 
-    `call_id` is empty where the provider gave none. `raw` is what was sent.
+    `call_id` is empty where the provider gave none. `raw` is what was sent, `position` its place among all calls sent
+    with it, resolved or not: providers without ids tell answers apart by their order.
     """
 
     tool: Any
@@ -48,13 +49,14 @@ class ResolvedToolCall:
     arguments: dict[str, Any]
     raw: Any = field(default=None, repr=False)
     format: Format = Format.PLAIN
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedToolCall:
     """A call that must not run, and why: `error` in words, `reason` for programs.
 
-    `call_id` is the provider's; one of ours, which begins with `tg_`, where it gave none that can be used.
+    `call_id` is the provider's; where it gave none that can be used, `is_id_ours`, and the provider is not told it.
     `location` is a JSON Pointer into the arguments where the schema refuses them.
     """
 
@@ -66,3 +68,5 @@ class UnresolvedToolCall:
     reason: Reason = Reason.MALFORMED
     location: str | None = None
     format: Format = Format.PLAIN
+    is_id_ours: bool = False
+    position: int = 0

@@ -101,6 +101,17 @@ def read_call(item: Any, names: FieldNames, *, is_content: bool) -> RawCall | No
     return _flat(item, kind)
 
 
+def format_of(item: Any) -> Format:
+    """Return the format of something that is no call otherwise, so that its provider can be answered."""
+    try:
+        kind, wrappers = field(item, "type"), [name for name in _WRAPPERS if field(item, name) is not None]
+    except UnreadableError:
+        return Format.PLAIN
+    if isinstance(kind, str) and kind in _TYPED:
+        return _TYPED[kind]
+    return _WRAPPERS[wrappers[0]] if len(wrappers) == 1 else Format.PLAIN
+
+
 def _wrapped(item: Any, wrapper: str, kind: str | None) -> RawCall:
     inner = field(item, wrapper)
     if field(item, "legacy") is True:

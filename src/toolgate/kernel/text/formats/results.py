@@ -15,7 +15,7 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import encode
-from toolgate.kernel.text.formats.calls import OURS, ResolvedToolCall, UnresolvedToolCall
+from toolgate.kernel.text.formats.calls import ResolvedToolCall, UnresolvedToolCall
 from toolgate.kernel.text.formats.read import Format
 
 _DENIED: Final = frozenset({Status.DENIED, Status.REJECTED, Status.TIMEOUT, Status.CANCELLED})
@@ -128,7 +128,8 @@ def _anthropic(call: _Call, answer: Answer) -> dict[str, Any]:
 
 def _gemini(call: _Call, answer: Answer) -> dict[str, Any]:
     response: dict[str, Any] = {"name": call.name}
-    if call.call_id and not call.call_id.startswith(OURS):
+    is_theirs = isinstance(call, ResolvedToolCall) or not call.is_id_ours
+    if call.call_id and is_theirs:
         response["id"] = call.call_id
     response["response"] = {"error": answer.value} if answer.is_error else {"output": answer.value}
     return {"functionResponse": response}

@@ -20,7 +20,7 @@ import jsonschema_rs
 from toolgate.errors import DefinitionError, ToolInputError
 from toolgate.kernel.text.canonical import Limits, read_arguments
 from toolgate.kernel.text.schema.bounds import Refusal, bound
-from toolgate.kernel.text.schema.draft7 import DRAFT_7, differences, is_draft_7
+from toolgate.kernel.text.schema.draft7 import DRAFT_7, differences, is_draft_7, leftovers
 from toolgate.kernel.text.schema.guards import REFERENCES, escape, positions
 from toolgate.kernel.text.schema.violations import PATTERNS, Explainer, Parts, Violation
 
@@ -74,6 +74,8 @@ def compile_schema(schema: Mapping[str, Any], *, what: str = "input_schema") -> 
         jsonschema_rs.meta.validate(read_as)
     except jsonschema_rs.ValidationError as error:
         _refuse_invalid(what, error)
+    for pointer, why, remedy in leftovers(read_as):
+        _refuse(what, pointer, why, remedy)
     _check_admits_object(read_as, what)
     try:
         return Schema(source, form, bound(read_as, _targets(read_as)))

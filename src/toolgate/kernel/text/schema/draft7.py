@@ -1,4 +1,7 @@
-"""Tell whether a draft-07 schema says the same in draft 2020-12, word by word. `kernel.schema` compiles it as that."""
+"""Tell whether a draft-07 schema says the same in draft 2020-12, word by word. `kernel.schema` compiles it as that.
+
+`dependencies` is no word of 2020-12, but the validator honours it in every draft.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,6 @@ from toolgate.kernel.text.schema.guards import positions
 
 DRAFT_7: Final = "http://json-schema.org/draft-07/schema"
 
-_GONE: Final = {
-    "additionalItems": "`prefixItems` with `items`",
-    "dependencies": "`dependentRequired` or `dependentSchemas`",
-}
 _NEWER: Final = frozenset(
     "dependentRequired dependentSchemas prefixItems unevaluatedItems unevaluatedProperties minContains maxContains"
     " $anchor $dynamicAnchor $dynamicRef $recursiveAnchor $recursiveRef".split()
@@ -40,11 +39,22 @@ def differences(source: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield from ((pointer, why, remedy) for why, remedy in _of_node(node))
 
 
+def leftovers(source: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield the words of older drafts that a schema of 2020-12 would be read without: the place, why, what to write."""
+    for pointer, node in positions(source).items():
+        if not isinstance(node, dict):
+            continue
+        if "$recursiveRef" in node:
+            yield pointer, "`$recursiveRef` says nothing in draft 2020-12", "write `$ref`"
+        if "additionalItems" in node and "prefixItems" in node:
+            yield pointer, "`additionalItems` says nothing in draft 2020-12", "write `items` beside `prefixItems`"
+
+
 def _of_node(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(node.get("items"), list):
         yield "`items` as a list is `prefixItems` in draft 2020-12", "write `prefixItems`"
-    for word in (word for word in _GONE if word in node):
-        yield f"`{word}` of draft-07 says nothing in draft 2020-12", f"write {_GONE[word]}"
+    if "additionalItems" in node:
+        yield "`additionalItems` of draft-07 says nothing in draft 2020-12", "write `prefixItems` with `items`"
     for word in sorted(_NEWER.intersection(node)):
         yield f"`{word}` says nothing in draft-07 and counts in draft 2020-12", "leave it out"
     beside = sorted(_COUNTING.intersection(node)) if "$ref" in node else []
