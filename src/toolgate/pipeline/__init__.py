@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -227,7 +228,8 @@ class Pipeline:
         """Make a call ready to be asked about or run; notice where that is not what was approved any more."""
         driver, before, tool = self._driver, trip.call, trip.plan.tool
         if before.version == 0:
-            made = await prepare_new(driver, before, tool, driver.now(), lambda: self._go_on(before.project, before.id))
+            go_on = partial(self._go_on, before.project, before.id)
+            made = await prepare_new(driver, before, tool, driver.now(), go_on, trip.values)
             trip.call, trip.undo = made.call, made.undo
             if made.error is not None:
                 raise made.error
