@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
@@ -34,6 +36,8 @@ MAX_UNDO_BYTES = 64 * MEGABYTE
 MAX_DIFF_BYTES = 1 * MEGABYTE
 MAX_SHOWN = 100_000
 _REMEMBERED = 1024
+QUOTES = 12
+"""Room for the quotes around a text, so that one of a few letters counts as short."""
 
 PATH = {"type": "string", "format": "path", "minLength": 1, "description": "The file; taken literally."}
 ENCODING = {
@@ -183,7 +187,7 @@ class Change:
             preconditions={"path": fact.path, **before.as_json()},
             undo_data={
                 "path": fact.path,
-                "before": None if before.content is None else base64.b64encode(before.content).decode(),
+                **_kept(before.content),
                 "mode": before.mode,
                 "directories": _missing(edges, fact) if before.content is None and after is not None else [],
                 **({} if before.link is None else {"link": before.link}),
@@ -222,7 +226,8 @@ class Change:
             for directory in data["directories"]:
                 _remove_directory(edges, self.name, directory)
         else:
-            replace_file(edges, fact, base64.b64decode(data["before"]), data["mode"], parents=True)
+            before = data["before"].encode() if data.get("encoding") == "text" else base64.b64decode(data["before"])
+            replace_file(edges, fact, before, data["mode"], parents=True)
 
     def fingerprint(self, undo: UndoMetadata) -> dict[str, Any]:
         """Say what is there now."""
@@ -246,6 +251,17 @@ class Change:
         self._seen[action_id] = stamp
         if len(self._seen) > _REMEMBERED:
             self._seen.popitem(last=False)
+
+
+def _kept(content: bytes | None) -> dict[str, Any]:
+    """Return what undo data says of a file's content: as text, unless its escapes would take more than base64 does."""
+    if content is None:
+        return {"before": None}
+    with contextlib.suppress(UnicodeDecodeError):
+        text = content.decode()
+        if len(orjson.dumps(text)) * 3 <= len(content) * 4 + QUOTES:
+            return {"before": text, "encoding": "text"}
+    return {"before": base64.b64encode(content).decode()}
 
 
 def state_of(edges: Edges, fact: PathFact) -> State:
@@ -294,12 +310,14 @@ def preview(fact: PathFact, before: State, after: bytes | None) -> dict[str, Any
     shown: dict[str, Any] = {"path": fact.path, "action": action, "bytes_before": len(old), "bytes_after": len(new)}
     if before.link is not None:
         return shown | {"diff": None, "note": f"a link to {before.link!r}; what it leads to stays"}
+    if len(old) + len(new) > MAX_DIFF_BYTES:
+        return shown | {"diff": None, "note": "too large to compare"}
     try:
         texts = old.decode(), new.decode()
     except UnicodeDecodeError:
         return shown | {"diff": None, "note": "not text"}
-    if len(old) + len(new) > MAX_DIFF_BYTES or "\0" in texts[0] + texts[1]:
-        return shown | {"diff": None, "note": "too large to compare, or not text"}
+    if "\0" in texts[0] + texts[1]:
+        return shown | {"diff": None, "note": "not text"}
     found = diff_text(*texts, fromfile=f"a/{fact.relative}", tofile=f"b/{fact.relative}")
     diff = found.diff_output
     if len(diff) > MAX_SHOWN:

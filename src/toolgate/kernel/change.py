@@ -48,7 +48,8 @@ class Reservation:
 class Change:
     """All or nothing. `expect` is the version the row must have (None: the row must not exist).
 
-    `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is).
+    `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is). `undo_stored` says that
+    its data is what an earlier change stored, so that a store need not write it again.
     `mode_seen` refuses the change when the stored mode is another one. `set_mode` changes it.
     `lasting` vouches for the events: known names, and data that is JSON which nobody else can reach or change
     before the call is read back from the store. Until then a store in this process may put off encoding them.
@@ -66,6 +67,7 @@ class Change:
     approvals: tuple[Approval, ...] = ()
     undo: UndoRecord | None = None
     undo_expect: UndoState | None = None
+    undo_stored: bool = False
     reservations: tuple[Reservation, ...] = ()
     set_mode: Mode | None = None
     lasting: bool = False

@@ -26,7 +26,7 @@ KEY_CHARACTERS = 64
 """How much of each key an outline quotes."""
 
 _loads, _dumps = orjson.loads, orjson.dumps
-_SCALARS = frozenset({str, int, bool, type(None)})
+SCALARS = frozenset({str, int, bool, type(None)})
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS  # the encoder crashes on a dataclass with an unset slot
 
 
@@ -76,7 +76,7 @@ def _is_plain(value: object) -> bool:
         return all(map(_is_plain, value.values()))  # type: ignore[attr-defined]  # a dict
     if kind is list:
         return all(map(_is_plain, value))  # type: ignore[call-overload]  # a list
-    return kind in _SCALARS or kind is float
+    return kind in SCALARS or kind is float
 
 
 def plain(value: object) -> Any:
@@ -148,7 +148,7 @@ def _hides_a_number(value: object) -> bool:
     pending: list[object] = [value]
     while pending:
         item = pending.pop()
-        if type(item) in _SCALARS:
+        if type(item) in SCALARS:
             continue
         if isinstance(item, float):
             if not math.isfinite(item):

@@ -237,7 +237,8 @@ class Pipeline:
         """Make a call ready to be asked about or run; notice where that is not what was approved any more."""
         driver, before, tool = self._driver, trip.call, trip.plan.tool
         if before.version == 0:
-            made = await prepare_new(driver, before, tool, driver.now(), lambda: self._go_on(before.project, before.id))
+            go_on = partial(self._go_on, before.project, before.id)
+            made = await prepare_new(driver, before, tool, driver.now(), go_on, trip.values)
             trip.call, trip.undo = made.call, made.undo
             if made.error is not None:
                 raise made.error

@@ -370,7 +370,8 @@ class Flights:
     def _bind(self, flight: Flight, kwargs: dict[str, Any] | None) -> None:
         """Give the hook its input: the original's undo data, a function's keywords, or a ToolInput.
 
-        `kwargs` are the arguments as its function takes them, where they are at hand as a copy nobody else holds.
+        `kwargs` are the arguments as its function or handler takes them, where they are at hand as a copy nobody else
+        holds.
         """
         call, tool = flight.call, flight.tool
         if flight.is_taken:
@@ -383,7 +384,7 @@ class Flights:
         elif tool.function is not None and tool.inject is None:
             flight.kwargs = kwargs if kwargs is not None else _bound(tool, call)
         else:
-            given = input_of(call)
+            given = input_of(call, kwargs if tool.function is None else None)
             given.attach(self._reporter(flight), lambda: flight.stop is not None, self._caller(flight))
             if tool.function is None:
                 flight.args = (given,)

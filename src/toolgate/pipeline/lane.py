@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any, ParamSpec, TypeVar
 
 from toolgate.kernel.payload import LARGE
@@ -21,6 +21,8 @@ from toolgate.kernel.payload import LARGE
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LINGER_S = 0.05
+"""How long the thread waits for more: one call comes here several times, and starting a thread holds up the loop."""
 _BOX = 16
 """What an entry of a dict or list counts for, beside its text."""
 _DEEPEST = 64
@@ -54,28 +56,30 @@ def _left(box: Any, room: int, depth: int) -> int:
 
 
 class Lane:
-    """Does one piece of work at a time, on a thread that is there only while there is some."""
+    """Does one piece of work at a time, on a thread that is there only while there is some, and a moment longer."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._changed = Condition(Lock())
         self._work: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._is_busy = False
+        self._is_served = False
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Return the future of a piece of work; cancelling it before its turn means that it is never done."""
         future: Future[T] = Future()
-        with self._lock:
+        with self._changed:
             self._work.append((future, work))
-            if not self._is_busy:
-                self._is_busy = True
+            if self._is_served:
+                self._changed.notify()
+            else:
+                self._is_served = True
                 Thread(target=self._serve, name="toolgate-large", daemon=True).start()
         return future
 
     def _serve(self) -> None:
         while True:
-            with self._lock:
-                if not self._work:
-                    self._is_busy = False
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._work, LINGER_S):
+                    self._is_served = False
                     return
                 future, work = self._work.popleft()
             if future.set_running_or_notify_cancel():

@@ -15,7 +15,7 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
-from toolgate.pipeline.binding import input_of, is_unchanged
+from toolgate.pipeline.binding import copy_flat, input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
@@ -33,13 +33,19 @@ class Made(NamedTuple):
 
 
 async def prepare_new(
-    driver: Driver, call: Call, tool: ToolDefinition, now: datetime, go_on: Callable[[], Coroutine[Any, Any, None]]
+    driver: Driver,
+    call: Call,
+    tool: ToolDefinition,
+    now: datetime,
+    go_on: Callable[[], Coroutine[Any, Any, None]],
+    values: dict[str, Any] | None = None,
 ) -> Made:
     """Have the tool prepare a new call; where that takes time, the call is stored as PENDING meanwhile.
 
-    Who is cancelled then leaves the call behind, and `go_on` is run for it. Raises ConflictError where its id is taken.
+    Who is cancelled then leaves the call behind, and `go_on` is run for it. `values` are its arguments, where they are
+    at hand. Raises ConflictError where its id is taken.
     """
-    preparing = asyncio.get_running_loop().create_task(prepare(driver, call, tool, now))
+    preparing = asyncio.get_running_loop().create_task(prepare(driver, call, tool, now, values))
     is_storing = False
     try:
         await asyncio.wait({preparing}, timeout=PENDING_AFTER_S)
@@ -77,12 +83,14 @@ async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Cal
     return await prepare(driver, fresh, tool, driver.now())
 
 
-async def prepare(driver: Driver, call: Call, tool: ToolDefinition, now: datetime) -> tuple[Call, UndoRecord | None]:
+async def prepare(
+    driver: Driver, call: Call, tool: ToolDefinition, now: datetime, values: dict[str, Any] | None = None
+) -> tuple[Call, UndoRecord | None]:
     """Run the pure `prepare` hook; its failure ends the call before anybody is asked."""
     assert tool.prepare is not None
     try:
         async with asyncio.timeout(tool.timeout_seconds):
-            hook, given = tool.prepare, partial(input_of, call)
+            hook, given = tool.prepare, partial(input_of, call, copy_flat(values))
             found = hook(given()) if is_async(hook) else asyncio.to_thread(lambda: hook(given()))
             prepared = await found
         if not isinstance(prepared, Prepared):

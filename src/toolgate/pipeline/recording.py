@@ -74,6 +74,7 @@ class Recorder:
         data, shown, error = self._told(ran, outcome) if not is_long else await insist(self._told, ran, outcome)
         now = driver.now()
         undo = await self._undo_after(ran, outcome, now) if ran.undo is not None or outcome.undo else None
+        is_stored = undo is not None and ran.undo is not None and undo.data is ran.undo.data
         if outcome.status is Status.COMPLETED:
             change = steps.complete(
                 call,
@@ -85,6 +86,7 @@ class Recorder:
                 artifacts=tuple(decode(outcome.artifacts)) if outcome.artifacts else (),
                 artifact_type=ran.tool.artifact_type,
                 undo=undo,
+                undo_stored=is_stored,
             )
         else:
             change = steps.fail(
@@ -98,6 +100,7 @@ class Recorder:
                 result=result,
                 shown=shown,
                 undo=undo,
+                undo_stored=is_stored,
             )
         try:
             writing = driver.write(change)

@@ -20,6 +20,7 @@ from toolgate.guards.edges import Edges
 from toolgate.guards.files import PathRefused, Workspace
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
+from toolgate.kernel.undo import UndoMetadata
 from toolgate.testing.patience import PATIENCE_S
 
 
@@ -45,6 +46,42 @@ async def test_content_and_mode_are_put_back(gate: toolgate.Gate, workspace: Pat
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o640)
     assert (await gate.undo(done.call_id)).success
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("one\ntwo\nthree\n", 0o640)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_text"),
+    [
+        (b"", True),
+        (b"x", True),
+        (b'two\r\nlines\tand "quotes" \\', True),
+        ("hällo \U0001f600\n".encode() * 50_000, True),
+        (b"\xff\xfe\x00", False),
+        (b"\x00\x01\x02\x03" * 1000, False),
+        (b"\n" * 1000, False),
+        ("a\u2028b\ufeff".encode(), True),
+    ],
+    ids=range(8),
+)
+async def test_any_content_is_put_back_byte_by_byte(
+    gate: toolgate.Gate, workspace: Path, content: bytes, is_text: bool
+) -> None:
+    target = workspace / "notes.txt"
+    target.write_bytes(content)
+    done = await gate.call("write_file", {"path": "notes.txt", "content": "new"})
+    kept = await gate.host.undo_data(done.call_id)
+    assert kept is not None
+    assert (kept.undo_data.get("encoding") == "text") is is_text
+    assert len(kept.undo_data["before"]) <= len(base64.b64encode(content)) + changes.QUOTES
+    assert (await gate.undo(done.call_id)).success
+    assert target.read_bytes() == content
+
+
+async def test_undo_data_of_earlier_versions_is_put_back(workspace: Path) -> None:
+    data = {"path": str(workspace / "notes.txt"), "before": base64.b64encode(b"old").decode(), "mode": 0o644}
+    with Workspace(workspace) as opened:
+        change = Change(Edges(workspace=opened), "write_file", written)
+        change.undo(UndoMetadata("c1", "write_file", {**data, "directories": []}))
+    assert (workspace / "notes.txt").read_bytes() == b"old"
 
 
 async def test_undo_refuses_what_changed_since(gate: toolgate.Gate, workspace: Path) -> None:

@@ -128,7 +128,7 @@ async def test_what_must_be_done_is_done_by_who_is_cancelled() -> None:
 
 async def test_a_forked_child_begins_with_a_lane_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     stuck = Lane()
-    stuck._is_busy = True  # as a child sees it: the thread that would serve it is the parent's
+    stuck._is_served = True  # as a child sees it: the thread that would serve it is the parent's
     monkeypatch.setattr(lane, "_lane", stuck)
     lane._begin_anew()
     assert await aside(int) == 0

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import orjson
 import pytest
 from tests.unit.pipeline.rig import Rig
 
@@ -186,3 +187,25 @@ async def test_a_restarted_call_that_cannot_be_prepared_ends(bench: Bench) -> No
     bench.error = ToolDeniedError("outside", tool="write")
     result = await bench.rig.pipeline.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.ran) == (Status.DENIED, [])
+
+
+@pytest.mark.parametrize("arguments", [{"a": 1, "text": "x" * 70_000}, {"a": 1, "box": ["x" * 70_000]}])
+async def test_what_preparing_does_to_its_arguments_reaches_nobody(arguments: dict[str, Any]) -> None:
+    ran: list[dict[str, Any]] = []
+
+    def prepare(given: ToolInput) -> Prepared:
+        given.payload["a"] = 2
+        given.payload.get("box", []).clear()
+        return Prepared(preview="changed")
+
+    async def run(given: ToolInput) -> ToolOutput:
+        ran.append(given.payload.copy())
+        given.payload["a"] = 3
+        return ToolOutput.ok("done")
+
+    rig = Rig(ToolDefinition(name="write", handler=run, prepare=prepare))
+    assert (await rig.pipeline.run("write", arguments, DEFAULT_CONTEXT, call_id="c1")).success
+    call = await rig.store.call("default", "c1")
+    assert call is not None
+    assert (ran, orjson.loads(call.arguments), call.shown) == ([arguments], arguments, arguments)
+    assert arguments["a"] == 1

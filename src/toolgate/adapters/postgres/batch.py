@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgate.adapters.postgres.bulk import (
+    BESIDE,
     INSERT_EVENTS,
     INSERT_RATES,
     PUT_APPROVALS,
@@ -18,7 +19,7 @@ from toolgate.adapters.postgres.bulk import (
 )
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
-from toolgate.adapters.sql.write_set import WriteSet
+from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
@@ -99,8 +100,8 @@ def runs_of(write_sets: list[WriteSet]) -> list[Row]:
         rest = write_set.rest
         if rest is None:
             continue
-        if rest[3] is not None:
-            found[rest[3][1], rest[3][0]] = rest[3]
+        if rest.run is not None:
+            found[rest.run[1], rest.run[0]] = rest.run
         for approval in write_set.change.approvals:
             if approval.run_id is not None:
                 hexed = uuid_hex(approval.run_id)
@@ -146,19 +147,28 @@ class Batch:
         undos: list[Row] = []
         rates: list[Row] = []
         grants: list[Row] = []
+        beside: dict[Beside, list[Row]] = {}
         for write_set in self.standing:
-            change = write_set.change
-            if write_set.rest is not None:
-                if write_set.rest[0] is not None:
-                    params.append(write_set.rest[0])
-                approvals += write_set.rest[1]
-                if write_set.rest[2] is not None:
-                    undos.append(write_set.rest[2])
+            change, rest = write_set.change, write_set.rest
+            if rest is not None:
+                if rest.params is not None:
+                    params.append(rest.params)
+                approvals += rest.approvals
+                if rest.undo is not None:
+                    undos.append(rest.undo)
+                for large in rest.beside:
+                    beside.setdefault(large.what, []).append(large.row)
             rates += [(change.project, one.key, change.at.timestamp(), one.amount) for one in change.reservations]
             if change.grant is not None:
                 grants.append(grant_row(change.grant))
         tables = ((UPDATE_PARAMS, params), (PUT_APPROVALS, approvals), (PUT_UNDOS, undos))
-        return [(bulk, rows) for bulk, rows in (*tables, (INSERT_RATES, rates), (PUT_GRANTS, grants)) if rows]
+        apart = [(BESIDE[what], rows) for what, rows in beside.items() if what in BESIDE]
+        return [(bulk, rows) for bulk, rows in (*tables, (INSERT_RATES, rates), (PUT_GRANTS, grants), *apart) if rows]
+
+    def kept(self) -> list[Large]:
+        """The large values that are there already, of the changes that stand."""
+        rests = [write_set.rest for write_set in self.standing if write_set.rest is not None]
+        return [large for rest in rests for large in rest.beside if large.what is Beside.KEEP_UNDO]
 
     def chain(self, heads: dict[str, Head]) -> tuple[str, list[list[Any]]] | None:
         """Link the events of the changes that stand to the ends of their chains; the statement that writes them."""

@@ -15,10 +15,13 @@ from toolgate.adapters.sql.rows import (
     CHANGING,
     EVENT_COLUMNS,
     GRANT_COLUMNS,
+    LARGE_PARAMS_COLUMNS,
+    LARGE_UNDO_COLUMNS,
     PARAMS,
     UNDO_COLUMNS,
     Row,
 )
+from toolgate.adapters.sql.write_set import Beside
 
 _MOMENT, _JSON = "{}::timestamp AT TIME ZONE 'UTC'", "{}::json"
 _TEXT_CASTS = {
@@ -137,6 +140,13 @@ def updating(
     return Bulk(f"UPDATE {table} AS t SET {sets} FROM {rows} WHERE {where}{then}", table, everything, packed=packed)
 
 
+def deleting(table: str, keys: Sequence[str]) -> Bulk:
+    """Rows that are deleted, given by their keys."""
+    rows = _unfolded(table, keys, 1, packed=False)
+    where = " AND ".join(f"t.{key}=v.{key}" for key in keys)
+    return Bulk(f"DELETE FROM {table} AS t USING {rows} WHERE {where}", table, keys, packed=False)
+
+
 def columns_of(rows: Sequence[Row]) -> list[list[Any]]:
     """The same rows as a list for each column."""
     return [list(column) for column in zip(*rows, strict=True)]
@@ -174,6 +184,20 @@ PUT_GRANTS = inserting(
     GRANT_COLUMNS,
     then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in GRANT_COLUMNS[1:]),
 )
+_REPLACE = " ON CONFLICT (project_id, action_id) DO UPDATE SET "
+_PARAMS = f"{_REPLACE}tool_params=excluded.tool_params, sealed_params=excluded.sealed_params"
+BESIDE = {
+    Beside.PUT_PARAMS: inserting("large_params", LARGE_PARAMS_COLUMNS, then=_PARAMS),
+    Beside.DROP_PARAMS: deleting("large_params", LARGE_PARAMS_COLUMNS[:2]),
+    Beside.PUT_UNDO: inserting("large_undo", LARGE_UNDO_COLUMNS, then=f"{_REPLACE}sealed_data=excluded.sealed_data"),
+    Beside.DROP_UNDO: deleting("large_undo", LARGE_UNDO_COLUMNS[:2]),
+}
+HAS_LARGE_UNDO = "SELECT 1 FROM large_undo WHERE project_id=$1 AND action_id=$2"
+FREE_UNDO = (
+    "WITH gone AS (DELETE FROM undo_records WHERE expires_at<=$1 RETURNING project_id, action_id) "
+    "DELETE FROM large_undo AS t USING gone WHERE t.project_id=gone.project_id AND t.action_id=gone.action_id"
+)
+"""Removes undo data whose time is over. One statement: a record that was just given more time keeps its data."""
 INSERT_RUNS = inserting("runs", ("id", "project_id", "name", "created_at"), then=" ON CONFLICT DO NOTHING")
 INSERT_RATES = inserting("rate_uses", ("project_id", "key", "at", "amount"))
 INSERT_EVENTS = inserting("events", EVENT_COLUMNS, packed=True)

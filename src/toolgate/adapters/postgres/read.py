@@ -5,17 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from toolgate.adapters.postgres.bulk import FREE_UNDO
 from toolgate.adapters.postgres.link import EVERYTHING, Link
 from toolgate.adapters.postgres.owners import LEASE_S
 from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
-    CALL_COLUMNS,
     EVENT_COLUMNS,
     GRANT_COLUMNS,
     QUESTION,
-    UNDO_COLUMNS,
+    UNDO,
     approval_of,
+    call_columns,
     call_of,
     event_of,
     grant_of,
@@ -32,9 +33,8 @@ from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
-_CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions AS t"
+_CALL = f"SELECT {call_columns('t')} FROM tool_executions AS t"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
-_UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
 _PLACE = ("created_at", 'project_id COLLATE "C"', 'call_id COLLATE "C"')
@@ -125,7 +125,7 @@ class Reader:
         return question_of(found[0], self._sealer) if found else None
 
     async def undo(self, project: str, call_id: str) -> UndoRecord | None:
-        sql = f"{_UNDO} WHERE project_id=$1 AND action_id=$2"
+        sql = f"{UNDO} WHERE project_id=$1 AND action_id=$2"
         found = await self._link.fetch(sql, project, uuid_hex(call_id), projects=[project])
         return undo_of(found[0], self._sealer) if found else None
 
@@ -157,7 +157,7 @@ class Reader:
     async def due(self, now: datetime, limit: int) -> tuple[Due, Mode]:
         """What has come due, after expired undo records were freed; and the mode."""
         async with self._link.transaction(EVERYTHING, writing=True) as connection:
-            await connection.execute("DELETE FROM undo_records WHERE expires_at<=$1", now)
+            await connection.execute(FREE_UNDO, now)
             found = await connection.fetch(f"{_CALL} WHERE due_at<=$1 ORDER BY due_at LIMIT $2", now, limit)
             next_at = await connection.fetchval("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL")
             mode = await connection.fetchval("SELECT value FROM settings WHERE name='mode'")

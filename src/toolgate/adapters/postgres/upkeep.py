@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from toolgate.adapters.postgres import schema
+from toolgate.adapters.postgres.bulk import FREE_UNDO
 from toolgate.adapters.postgres.link import EVERYTHING, LOST, Connection, Link, connect, failure
 from toolgate.adapters.postgres.schema import revision_of
 from toolgate.adapters.postgres.url import Address, read
@@ -183,12 +184,17 @@ async def _forget(link: Link, cut: datetime) -> int:
             f"(SELECT project_id, id FROM tool_executions WHERE {old})",
             cut, list(FORGETTABLE),
         )  # fmt: skip
+        await connection.execute(
+            "DELETE FROM large_params WHERE (project_id, action_id) IN "
+            f"(SELECT project_id, id FROM tool_executions WHERE {old})",
+            cut, list(FORGETTABLE),
+        )  # fmt: skip
         done = await connection.execute(
             "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
             f"detail=({_CLEAN}::jsonb - '{{preview,facts,first_asked}}'::text[])::json WHERE {old}",
             cut, list(FORGETTABLE),
         )  # fmt: skip
-        await connection.execute("DELETE FROM undo_records WHERE expires_at<$1", cut)
+        await connection.execute(FREE_UNDO, cut)
         await connection.execute(
             "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<$1 AND (project_id, run_id) IN "
             "(SELECT project_id, id FROM agent_runs WHERE ended_at<$1)",

@@ -17,13 +17,13 @@ from time import monotonic
 import asyncpg
 
 from toolgate.adapters.postgres.batch import Batch, Standing, needs_version, runs_of
-from toolgate.adapters.postgres.bulk import INSERT_CALLS, INSERT_RUNS, UPDATE_CALLS, columns_of
+from toolgate.adapters.postgres.bulk import BESIDE, HAS_LARGE_UNDO, INSERT_CALLS, INSERT_RUNS, UPDATE_CALLS, columns_of
 from toolgate.adapters.postgres.link import AWAY, Connection, begin, connect, failure
 from toolgate.adapters.postgres.url import Address
 from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import uuid_hex
-from toolgate.adapters.sql.write_set import WriteSet
+from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
 from toolgate.errors import StoreError, ToolgateError
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
@@ -229,6 +229,8 @@ class Writer:
             batch.refuse_missing(updates, await connection.fetch(UPDATE_CALLS.sql, *UPDATE_CALLS.values(rows)))
         for bulk, rows in batch.companions():
             await connection.execute(bulk.sql, *bulk.values(rows))
+        for large in batch.kept():
+            await _keep(connection, large)
         if (told := batch.chain(standing.heads)) is not None:
             await connection.execute(told[0], *told[1])
         for write_set in batch.standing:
@@ -264,6 +266,13 @@ class Writer:
                 await connection.close(timeout=5)
             except (asyncpg.PostgresError, *AWAY):
                 connection.terminate()
+
+
+async def _keep(connection: Connection, large: Large) -> None:
+    """See to it that undo data is there. Its record was just written, so nobody takes it for expired meanwhile."""
+    if large.make is not None and await connection.fetchval(HAS_LARGE_UNDO, *large.row) is None:
+        put = BESIDE[Beside.PUT_UNDO]
+        await connection.execute(put.sql, *put.values([large.make()]))
 
 
 async def _used_by(connection: Connection, change: Change) -> dict[tuple[str, str], int]:

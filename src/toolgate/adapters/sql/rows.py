@@ -1,6 +1,7 @@
 """How records become rows and rows become records again, for every SQL store.
 
-Readable columns are masked already; `sealed_*` columns hold the real arguments, results and undo data.
+Readable columns are masked already; `sealed_*` columns hold the real arguments, results and undo data. Arguments and
+undo data too large to be written with every change of their row are in a row of their own beside it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from uuid import NAMESPACE_URL, uuid5
 import orjson
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.large import is_apart, join_view, split_view
+from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Principal
@@ -39,6 +42,16 @@ CALL_COLUMNS = (
 )  # fmt: skip
 PARAMS, CHANGING = 9, 11
 """Columns before PARAMS never change after a call is inserted; those before CHANGING only when it asks again."""
+
+LARGE_PARAMS_COLUMNS = ("project_id", "action_id", "call_id", "tool_params", "sealed_params")
+
+
+def call_columns(table: str = "tool_executions") -> str:
+    """What is selected of a call: its row, named `table` in the statement, and what is kept beside it."""
+    beside = f"FROM large_params AS l WHERE l.project_id={table}.project_id AND l.action_id={table}.id"
+    large = (f"(SELECT l.{name} {beside})" for name in LARGE_PARAMS_COLUMNS[3:])
+    return ", ".join([*(f"{table}.{name}" for name in CALL_COLUMNS), *large])
+
 
 _IN_COLUMNS = frozenset(
     {
@@ -85,8 +98,8 @@ def _time(kept: str | datetime) -> datetime:
     return datetime.fromisoformat(kept + "+00:00") if isinstance(kept, str) else kept
 
 
-def call_row(call: Call, sealer: Sealer) -> Row:
-    """Every column of a call, in the order of CALL_COLUMNS."""
+def call_row(call: Call, sealer: Sealer, params: Params) -> Row:
+    """Every column of a call, in the order of CALL_COLUMNS; `params` are what `params_of` returns."""
     context = call.context
     return (
         call.project,
@@ -98,16 +111,24 @@ def call_row(call: Call, sealer: Sealer) -> Row:
         None if context.run_id is None else uuid_hex(context.run_id),
         call.tool_name,
         moment(call.created_at),
-        *params_row(call, sealer),
+        *params[:2],
         *call_changes(call, sealer),
     )
 
 
-def params_row(call: Call, sealer: Sealer) -> tuple[str | None, bytes]:
-    """What would run, for people and for the handler: the columns that only asking again can change."""
-    packed = _pack(call.arguments, call.preconditions)
-    shown = None if call.shown is None else _dumps(call.shown).decode()
-    return shown, sealer.seal(packed, row_name(call.project, call.id, "params"))
+Params = tuple[str | None, bytes, Row | None]
+"""The columns that only asking again can change, and the row beside the call's where they are large."""
+
+
+def params_of(call: Call, sealer: Sealer) -> Params:
+    """What would run, for people and for the handler."""
+    name = row_name(call.project, call.id, "params")
+    sealed = sealer.seal(_pack(call.arguments, call.preconditions), name)
+    if not is_apart(call.arguments):
+        return None if call.shown is None else _dumps(call.shown).decode(), sealed, None
+    said, whole = split_view(call.shown, call.arguments)
+    beside = (call.project, uuid_hex(call.id), call.id, whole, sealed)
+    return said, sealer.seal(_pack(None, None), name), beside
 
 
 def call_changes(call: Call, sealer: Sealer) -> Row:
@@ -163,22 +184,43 @@ def _seal_result(call: Call, sealer: Sealer) -> bytes:
     return sealer.seal(_pack(call.result or b"", artifacts), row_name(call.project, call.id, "result"))
 
 
-def _pack(first: bytes, second: bytes | None) -> bytes:
-    mark = b"\x00" if second is None else b"\x01"
-    return mark + len(first).to_bytes(8, "big") + first + (second or b"")
+_SECOND, _APART = 1, 2
 
 
-def _unpack(packed: bytes) -> tuple[bytes, bytes | None]:
-    size = int.from_bytes(packed[1:9], "big")
-    return packed[9 : 9 + size], packed[9 + size :] if packed[0] else None
+def _pack(first: bytes | None, second: bytes | None) -> bytes:
+    """Two values in one; None as the first says that it is kept beside this row."""
+    mark = (0 if second is None else _SECOND) | (_APART if first is None else 0)
+    kept = first or b""
+    return b"".join((bytes((mark,)), len(kept).to_bytes(8, "big"), kept, second or b""))
+
+
+def _unpack(packed: bytes) -> tuple[bytes | None, bytes | None]:
+    mark, size = packed[0], int.from_bytes(packed[1:9], "big")
+    first = None if mark & _APART else packed[9 : 9 + size]
+    return first, packed[9 + size :] if mark & _SECOND else None
+
+
+def _unpack_whole(packed: bytes) -> tuple[bytes, bytes | None]:
+    """Return both values of what holds both."""
+    first, second = _unpack(packed)
+    if first is None:
+        raise StoreError("A sealed value is not where it belongs; it is not used.")
+    return first, second
+
+
+def _open_large(box: bytes | None, name: bytes, sealer: Sealer) -> tuple[bytes, bytes | None]:
+    """Return what is kept beside a row that says so."""
+    if box is None:
+        raise StoreError("A large value that a row refers to is missing; the row cannot be used.")
+    return _unpack_whole(sealer.open(box, name))
 
 
 def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
-    """The call of a row selected as CALL_COLUMNS."""
+    """The call of a row selected as `call_columns`."""
     (
-        project, _, call_id, _, principal, _, _, tool_name, created_at, shown, sealed_params,
+        project, _, call_id, _, principal, _, _, tool_name, created_at, said, sealed_params,
         _, shown_result, risk, _, status, error, error_code, _,
-        started_at, approved_at, completed_at, due_at, version, owner, detail, sealed_result,
+        started_at, approved_at, completed_at, due_at, version, owner, detail, sealed_result, whole, large_params,
     ) = row  # fmt: skip
     fields: dict[str, Any] = _loads(detail)
     context = fields["context"]
@@ -189,18 +231,23 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
             fields[name] = tuple(fields[name])
     context["project"], context["principal"] = project, principal
     fields["context"] = Context(**context)
+    fields["shown"] = _json(said)
     if sealed_params is not None:  # None: forgotten by retention
-        opened = sealer.open(sealed_params, row_name(project, call_id, "params"))
-        fields["arguments"], fields["preconditions"] = _unpack(opened)
+        whose = row_name(project, call_id, "params")
+        arguments, preconditions = _unpack(sealer.open(sealed_params, whose))
+        if arguments is None:
+            arguments, preconditions = _open_large(large_params, whose, sealer)
+            fields["shown"] = join_view(fields["shown"], whole, arguments)
+        fields["arguments"], fields["preconditions"] = arguments, preconditions
     if sealed_result is not None:
-        fields["result"], artifacts = _unpack(sealer.open(sealed_result, row_name(project, call_id, "result")))
+        opened = sealer.open(sealed_result, row_name(project, call_id, "result"))
+        fields["result"], artifacts = _unpack_whole(opened)
         fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()
     fields.update(
         id=call_id,
         project=project,
         tool_name=tool_name,
         created_at=_time(created_at),
-        shown=_json(shown),
         status=Status(status),
         version=version,
         risk=risk.lower(),
@@ -305,7 +352,7 @@ def approval_of(row: Sequence[Any]) -> Approval:
 
 
 QUESTION = (
-    f"SELECT {', '.join(f'a.{name}' for name in APPROVAL_COLUMNS)}, {', '.join(f'c.{name}' for name in CALL_COLUMNS)} "
+    f"SELECT {', '.join(f'a.{name}' for name in APPROVAL_COLUMNS)}, {call_columns('c')} "
     "FROM approval_requests AS a JOIN tool_executions AS c "
     "ON c.project_id=a.project_id AND c.id=a.action_id AND c.call_id=a.call_id"
 )
@@ -322,25 +369,42 @@ UNDO_COLUMNS = (
 )  # fmt: skip
 
 
+LARGE_UNDO_COLUMNS = ("project_id", "action_id", "call_id", "sealed_data")
+UNDO = (
+    f"SELECT {', '.join(UNDO_COLUMNS)}, (SELECT l.sealed_data FROM large_undo AS l WHERE "
+    "l.project_id=u.project_id AND l.action_id=u.action_id) FROM undo_records AS u"
+)
+"""An undo record, and what is kept beside it."""
+
+
 def undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
-    """Every column of an undo record, in the order of UNDO_COLUMNS."""
+    """Every column of an undo record, in the order of UNDO_COLUMNS; large data is not in it."""
+    data = None if is_apart(undo.data) else undo.data
     return (
         undo.project,
         uuid_hex(undo.call_id),
         undo.call_id,
         undo.tool_name,
         undo.state.value,
-        sealer.seal(_pack(undo.data, undo.fingerprint), row_name(undo.project, undo.call_id, "undo")),
+        sealer.seal(_pack(data, undo.fingerprint), row_name(undo.project, undo.call_id, "undo")),
         undo.claimed_by,
         moment(undo.created_at),
         moment(undo.expires_at),
     )
 
 
+def large_undo_row(undo: UndoRecord, sealer: Sealer) -> Row:
+    """The data of an undo record, in the order of LARGE_UNDO_COLUMNS."""
+    sealed = sealer.seal(_pack(undo.data, None), row_name(undo.project, undo.call_id, "undo_data"))
+    return undo.project, uuid_hex(undo.call_id), undo.call_id, sealed
+
+
 def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
-    """The undo record of a row selected as UNDO_COLUMNS."""
-    project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at = row
+    """The undo record of a row selected as UNDO."""
+    project, _, call_id, tool_name, state, sealed_data, claimed_by, created_at, expires_at, large_data = row
     data, fingerprint = _unpack(sealer.open(sealed_data, row_name(project, call_id, "undo")))
+    if data is None:
+        data, _ = _open_large(large_data, row_name(project, call_id, "undo_data"), sealer)
     return UndoRecord(
         project=project,
         call_id=call_id,

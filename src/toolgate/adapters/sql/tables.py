@@ -180,6 +180,25 @@ undo_records = Table(
     Column("expires_at", Moment, nullable=False, index=True),
 )
 
+large_params = Table(
+    "large_params",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("action_id", Uuid, primary_key=True),
+    Column("call_id", Text, nullable=False),
+    Column("tool_params", Json),
+    Column("sealed_params", LargeBinary, nullable=False),
+)
+
+large_undo = Table(
+    "large_undo",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("action_id", Uuid, primary_key=True),
+    Column("call_id", Text, nullable=False),
+    Column("sealed_data", LargeBinary, nullable=False),
+)
+
 rate_uses = Table(
     "rate_uses",
     metadata,

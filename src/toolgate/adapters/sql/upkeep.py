@@ -16,7 +16,9 @@ ROUNDS = 5
 SEALED = (
     ("tool_executions", "call_id", "sealed_params", "params"),
     ("tool_executions", "call_id", "sealed_result", "result"),
+    ("large_params", "call_id", "sealed_params", "params"),
     ("undo_records", "call_id", "sealed_data", "undo"),
+    ("large_undo", "call_id", "sealed_data", "undo_data"),
     ("messages", "id", "sealed_content", "message"),
 )
 FORGETTABLE = tuple(status.value for status in Status if status.is_final and status is not Status.UNKNOWN)

@@ -61,3 +61,10 @@ def updating(table: str, columns: tuple[str, ...], keys: tuple[str, ...]) -> Bul
         return f"UPDATE {table} SET {sets} FROM (VALUES {', '.join([row] * size)}) AS v WHERE {where}"
 
     return Bulk(statement)
+
+
+def deleting(table: str, keys: tuple[str, ...]) -> Bulk:
+    """Rows that are deleted, given by their keys."""
+    row = f"({', '.join('?' * len(keys))})"
+    head = f"DELETE FROM {table} WHERE ({', '.join(keys)}) IN (VALUES "
+    return Bulk(lambda size: head + ", ".join([row] * size) + ")")

@@ -10,12 +10,12 @@ from typing import Any
 from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
-    CALL_COLUMNS,
     EVENT_COLUMNS,
     GRANT_COLUMNS,
     QUESTION,
-    UNDO_COLUMNS,
+    UNDO,
     approval_of,
+    call_columns,
     call_of,
     event_of,
     grant_of,
@@ -34,9 +34,8 @@ from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
 
-_CALL = f"SELECT {', '.join(CALL_COLUMNS)} FROM tool_executions"
+_CALL = f"SELECT {call_columns()} FROM tool_executions"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
-_UNDO = f"SELECT {', '.join(UNDO_COLUMNS)} FROM undo_records"
 _VERSION = "SELECT version FROM tool_executions WHERE project_id=? AND id=?"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
@@ -128,7 +127,7 @@ class Reader:
         return [approval_of(row) for row in self._all(sql, [*values, query.limit])]
 
     def undo(self, project: str, call_id: str) -> UndoRecord | None:
-        found = self._all(f"{_UNDO} WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
+        found = self._all(f"{UNDO} WHERE project_id=? AND action_id=?", (project, uuid_hex(call_id)))
         return undo_of(found[0], self._sealer) if found else None
 
     def grants(self, query: GrantQuery) -> list[Grant]:

@@ -214,3 +214,18 @@ CREATE TABLE "events" (
   CONSTRAINT uq_events_project_id_seq UNIQUE (project_id, seq)
 );
 CREATE INDEX ix_events_call_id ON events (call_id);
+CREATE TABLE large_params (
+  project_id VARCHAR(128) NOT NULL,
+  action_id CHAR(32) NOT NULL,
+  call_id TEXT NOT NULL,
+  tool_params TEXT,
+  sealed_params BLOB NOT NULL,
+  CONSTRAINT pk_large_params PRIMARY KEY (project_id, action_id)
+);
+CREATE TABLE large_undo (
+  project_id VARCHAR(128) NOT NULL,
+  action_id CHAR(32) NOT NULL,
+  call_id TEXT NOT NULL,
+  sealed_data BLOB NOT NULL,
+  CONSTRAINT pk_large_undo PRIMARY KEY (project_id, action_id)
+);

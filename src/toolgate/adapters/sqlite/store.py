@@ -23,7 +23,6 @@ from time import monotonic
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import check_keys
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
-from toolgate.adapters.sql.rows import moment
 from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.adapters.sqlite import cursors
 from toolgate.adapters.sqlite.checkpoint import Checkpoints
@@ -32,6 +31,7 @@ from toolgate.adapters.sqlite.news import News
 from toolgate.adapters.sqlite.owners import OwnerLock
 from toolgate.adapters.sqlite.read import Reader
 from toolgate.adapters.sqlite.recent import Recent
+from toolgate.adapters.sqlite.statements import free_undo
 from toolgate.adapters.sqlite.write import Group, Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
@@ -323,7 +323,13 @@ class SqliteStore:
 
     def _free_expired_undo(self, now: datetime) -> None:
         with self._changing() as connection:
-            connection.execute("DELETE FROM undo_records WHERE expires_at<=?", (moment(now),))
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                free_undo(connection, now)
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:
         others = self._reading.other_owners(self.owner, status)

@@ -13,6 +13,7 @@ from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of, moment
 from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.adapters.sqlite.file import check_current, connect, is_fresh, prepare, revision_of
+from toolgate.adapters.sqlite.statements import free_undo
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.event import ChainError, Event, verify
@@ -173,12 +174,17 @@ def forget_before(path: Path, cut: datetime) -> int:
             f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
             values,
         )
+        connection.execute(
+            "DELETE FROM large_params WHERE (project_id, action_id) IN "
+            f"(SELECT project_id, id FROM tool_executions WHERE {old})",
+            values,
+        )
         done = connection.execute(
             "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
             f"detail=json_remove(detail, '$.preview', '$.facts', '$.first_asked') WHERE {old}",
             values,
         ).rowcount
-        connection.execute("DELETE FROM undo_records WHERE expires_at<?", (moment(cut),))
+        free_undo(connection, cut)
         connection.execute(
             "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<? AND (project_id, run_id) IN "
             "(SELECT project_id, id FROM agent_runs WHERE ended_at<?)",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
-from toolgate.adapters.sql.write_set import WriteSet
+from toolgate.adapters.sql.write_set import Large, WriteSet
 from toolgate.adapters.sqlite.file import CACHE_KB, LOG_BYTES, PUT_KEYS
 from toolgate.adapters.sqlite.statements import (
     INSERT_CALL,
@@ -26,6 +26,7 @@ from toolgate.adapters.sqlite.statements import (
     UPDATE_CALL,
     UPDATE_PARAMS,
     are_apart,
+    put_large,
 )
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
@@ -63,6 +64,7 @@ class _Batch:
 
     __slots__ = (
         "approvals",
+        "beside",
         "events",
         "grants",
         "heads",
@@ -84,6 +86,7 @@ class _Batch:
         self.runs: list[Row] = []
         self.events: list[Row] = []
         self.rates: list[Row] = []
+        self.beside: list[Large] = []
         self.grants: list[Row] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.mode: Mode | None = None
@@ -95,8 +98,9 @@ class _Batch:
         elif write_set.update is not None:
             self.updates.append(write_set.update)
         if write_set.rest is not None:
-            params, approvals, undo, run = write_set.rest
+            params, approvals, undo, run, beside = write_set.rest
             self.approvals += approvals
+            self.beside += beside
             if params is not None:
                 self.params.append(params)
             if undo is not None:
@@ -355,6 +359,8 @@ class Writer:
         ):
             if rows:
                 bulk.write(connection, rows)
+        for large in batch.beside:
+            put_large(connection, large)
         for project, head in batch.heads.items():
             self._put_head(project, head)
         if batch.mode is not None:

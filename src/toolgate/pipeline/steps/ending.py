@@ -28,6 +28,7 @@ def complete(
     artifacts: tuple[Any, ...] = (),
     artifact_type: str | None = None,
     undo: UndoRecord | None = None,
+    undo_stored: bool = False,
 ) -> Change:
     """A handler returned success. `shown` is JSON that nobody else holds."""
     ended = evolve(
@@ -56,6 +57,7 @@ def complete(
         expect=call.version,
         events=(event,),
         undo=undo,
+        undo_stored=undo_stored,
         durability=Durability.COMMITTED,
         lasting=is_plainly_told(call),
     )
@@ -72,6 +74,7 @@ def fail(
     result: bytes | None = None,
     shown: Any = None,
     undo: UndoRecord | None = None,
+    undo_stored: bool = False,
     reason: str | None = None,
     timed_out: bool = False,
 ) -> Change:
@@ -94,6 +97,7 @@ def fail(
         expect=call.version or None,
         events=(*first(call), _last_word(ended, code, error[:1000], reason, duration_ms)),
         undo=undo,
+        undo_stored=undo_stored,
         durability=Durability.COMMITTED,
     )
 

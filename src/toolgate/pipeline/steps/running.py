@@ -65,6 +65,7 @@ def claim(
         mode_seen=mode,
         undo=undo,
         undo_expect=UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None,
+        undo_stored=call.undo_of is not None,
         reservations=reservations,
         grant=None if grant is None else grant.use(call.id, now),
         grant_expect=None if grant is None else grant.version,

@@ -5,7 +5,7 @@ They run under pytest with pytest-asyncio in auto mode, and use real threads and
 
 import pytest
 
-_MODULES = "bus channel directory runner store store_events store_grants store_limits threads".split()
+_MODULES = "bus channel directory runner store store_events store_grants store_large store_limits threads".split()
 for _module in _MODULES:
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 

@@ -30,6 +30,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.ports.store import CallQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, an_approval, an_undo, commit, insert
+from toolgate.testing.conformance.store_large import UNDO, large
 
 pytestmark = needs_postgres
 HOUR = timedelta(hours=1)
@@ -152,6 +153,49 @@ def test_everything_is_sealed_anew_and_the_old_key_may_go(
     gate = toolgate.open(postgres_url)
     assert gate.sync.calls.list(CallQuery(project="p1"))[0].arguments == b'{"a":1}'
     gate.close()
+
+
+async def fill_large(store: Any) -> None:
+    for id, at in (("old", NOON), ("new", NOON + 2 * HOUR)):
+        undo = an_undo(id, data=UNDO, expires_at=at + HOUR / 2)
+        await commit(store, insert(large(id, status=Status.COMPLETED, completed_at=at), undo=undo))
+
+
+async def beside(store: PostgresStore) -> dict[str, bool]:
+    """Which large calls are still whole, and which of them can be undone."""
+    found = {call.id: call.arguments == large().arguments for call in await store.calls(CallQuery())}
+    return found | {f"undo of {id}": await store.undo(PROJECT, id) is not None for id in [*found]}
+
+
+def test_large_values_are_forgotten_and_sealed_anew_like_others(
+    postgres_url: str, postgres_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        store = PostgresStore(postgres_url, owner="test")
+        await fill_large(store)
+        await store.close()
+
+    async def look() -> None:
+        store = PostgresStore(postgres_url, owner="test")
+        assert await beside(store) == {"old": False, "new": True, "undo of old": False, "undo of new": True}
+        await store.due(NOON + 3 * HOUR)
+        await store.close()
+
+    asyncio.run(work())
+    assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 1
+    new = sealing.new_key()
+    monkeypatch.setenv("TOOLGATE_KEY", f"{new} {KEY}")
+    assert run("db", "rekey", postgres_url)["resealed"] == 4
+    monkeypatch.setenv("TOOLGATE_KEY", new)
+    asyncio.run(look())
+    database = postgres_url.rpartition("/")[2]
+    left = asyncio.run(
+        postgres_cluster.as_admin(
+            "SELECT (SELECT array_agg(call_id) FROM large_params) || (SELECT array_agg(call_id) FROM large_undo)",
+            database=database,
+        )
+    )
+    assert left[0][0] == ["new"], "its undo data went when its time was over"
 
 
 def test_what_people_said_still_counts_under_a_new_key(
@@ -299,6 +343,25 @@ def test_a_file_is_imported_with_its_chains(file: Path, target: str) -> None:
         await theirs.close()
 
     asyncio.run(compare())
+
+
+def test_large_values_of_a_file_are_imported(file: Path, target: str) -> None:
+    async def work() -> None:
+        store = SqliteStore(file, owner="large")
+        await fill_large(store)
+        await store.close()
+
+    async def look() -> None:
+        store = PostgresStore(target, owner="test")
+        found = await beside(store)
+        assert {name for name, whole in found.items() if whole} == {
+            "old", "new", "undo of old", "undo of new",
+        }  # fmt: skip
+        await store.close()
+
+    asyncio.run(work())
+    run("db", "import", f"sqlite:///{file}", target)
+    asyncio.run(look())
 
 
 def test_an_import_whose_end_nobody_heard_of_says_so(file: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,17 +177,49 @@ def tables(empty_database: Path) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def through(tables: sqlite3.Connection, table: str, columns: tuple[str, ...], row: rows.Row) -> sqlite3.Row:
-    """Write a row to the real table and return what is read back."""
+def put(tables: sqlite3.Connection, table: str, columns: tuple[str, ...], row: rows.Row) -> None:
     marks = ",".join("?" * len(columns))
     tables.execute(f"INSERT INTO {table} ({','.join(columns)}) VALUES ({marks})", row)
-    found: sqlite3.Row = tables.execute(f"SELECT {','.join(columns)} FROM {table}").fetchone()
+
+
+def taken(tables: sqlite3.Connection, select: str) -> sqlite3.Row:
+    """Return the one row there is, and take back whatever was written."""
+    found: sqlite3.Row = tables.execute(select).fetchone()
     tables.rollback()
     return found
 
 
+def through(tables: sqlite3.Connection, table: str, columns: tuple[str, ...], row: rows.Row) -> sqlite3.Row:
+    """Write a row to the real table and return what is read back."""
+    put(tables, table, columns, row)
+    return taken(tables, f"SELECT {','.join(columns)} FROM {table}")
+
+
+def call_row(call: Call) -> rows.Row:
+    return rows.call_row(call, SEALER, rows.params_of(call, SEALER))
+
+
 def stored(tables: sqlite3.Connection, call: Call) -> sqlite3.Row:
-    return through(tables, "tool_executions", rows.CALL_COLUMNS, rows.call_row(call, SEALER))
+    """A call as it is selected, with what is kept beside it."""
+    put(tables, "tool_executions", rows.CALL_COLUMNS, call_row(call))
+    *_, beside = rows.params_of(call, SEALER)
+    if beside is not None:
+        put(tables, "large_params", rows.LARGE_PARAMS_COLUMNS, beside)
+    names = [*rows.CALL_COLUMNS, "large_view", "large_sealed"]
+    return taken(tables, f"SELECT {', '.join(names)} FROM ({_named(rows.call_columns('t'))} FROM tool_executions AS t)")
+
+
+def _named(columns: str) -> str:
+    """The selected columns, of which the last two have no names of their own, with names."""
+    first, view, sealed = columns.rsplit(", (SELECT", 2)
+    return f"SELECT {first}, (SELECT{view} AS large_view, (SELECT{sealed} AS large_sealed"
+
+
+def undo_through(tables: sqlite3.Connection, undo: UndoRecord, *, beside: bool = True) -> UndoRecord:
+    put(tables, "undo_records", rows.UNDO_COLUMNS, rows.undo_row(undo, SEALER))
+    if beside:
+        put(tables, "large_undo", rows.LARGE_UNDO_COLUMNS, rows.large_undo_row(undo, SEALER))
+    return rows.undo_of(tuple(taken(tables, rows.UNDO)), SEALER)
 
 
 def call_through(tables: sqlite3.Connection, call: Call) -> Call:
@@ -210,8 +243,7 @@ def test_every_field_of_an_approval_comes_back(tables: sqlite3.Connection, appro
 
 @given(undo=undos)
 def test_every_field_of_an_undo_record_comes_back(tables: sqlite3.Connection, undo: UndoRecord) -> None:
-    row = through(tables, "undo_records", rows.UNDO_COLUMNS, rows.undo_row(undo, SEALER))
-    assert all_fields(rows.undo_of(tuple(row), SEALER)) == all_fields(undo)
+    assert all_fields(undo_through(tables, undo, beside=False)) == all_fields(undo)
 
 
 @given(artifacts=st.lists(values, max_size=3))
@@ -290,7 +322,7 @@ def test_readable_columns_hold_only_what_may_be_read(tables: sqlite3.Connection)
         shown_result="***",
         artifacts=("canary",),
     )
-    row = rows.call_row(call, SEALER)
+    row = call_row(call)
     assert not [value for value in row if "canary" in str(value)]
     assert b"canary" not in b"".join(value for value in row if isinstance(value, bytes))
     named = dict(zip(rows.CALL_COLUMNS, row, strict=True))
@@ -324,6 +356,124 @@ def test_an_event_comes_back_as_it_was_sealed() -> None:
 
 
 def test_every_column_of_a_row_has_its_name() -> None:
-    assert len(rows.call_row(a_call(), SEALER)) == len(rows.CALL_COLUMNS)
+    assert len(call_row(a_call())) == len(rows.CALL_COLUMNS)
     assert len(rows.approval_row(an_approval())) == len(rows.APPROVAL_COLUMNS)
     assert len(rows.undo_row(an_undo(), SEALER)) == len(rows.UNDO_COLUMNS)
+
+
+LONG = "words of a long text\n" * 4000
+RICH: dict[str, Any] = {
+    "z": LONG,
+    "a": {"y": 1, "b": [{"q": 2.5, "c": None}, LONG, [], {}]},
+    "m": "short",
+    "odd": "[80000 characters]",
+}
+"""Keys in an order that is not theirs when sorted, at every depth."""
+
+
+def large_call(shown: Any, value: Any = RICH, **fields: Any) -> Call:
+    return a_call(arguments=orjson.dumps(value, option=orjson.OPT_SORT_KEYS), shown=shown, **fields)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        RICH,
+        {**RICH, "m": "***"},
+        {**RICH, "z": "***"},
+        {"a": LONG},
+        {},
+        [],
+        [LONG],
+        None,
+        "***",
+        LONG,
+    ],
+    ids=range(10),
+)
+def test_a_large_call_comes_back_with_the_view_it_was_stored_with(tables: sqlite3.Connection, shown: Any) -> None:
+    call = large_call(shown, preconditions=b'{"sha256":"x"}')
+    back = call_through(tables, call)
+    assert all_fields(back) == all_fields(call)
+    assert json.dumps(back.shown) == json.dumps(shown)
+
+
+@given(value=st.dictionaries(words, values, max_size=4), masked=st.booleans())
+def test_any_large_call_comes_back(tables: sqlite3.Connection, value: dict[str, Any], masked: bool) -> None:
+    value = {**value, "long": LONG}
+    call = large_call({**value, "long": "***"} if masked else value, value)
+    assert json.dumps(call_through(tables, call).shown) == json.dumps(call.shown)
+
+
+def test_the_row_of_a_large_call_is_small_and_says_what_it_is_about(tables: sqlite3.Connection) -> None:
+    row = stored(tables, large_call(RICH))
+    assert sum(len(value) for value in row[: len(rows.CALL_COLUMNS)] if isinstance(value, str | bytes)) < 2000
+    assert json.loads(row["tool_params"])["m"] == "short"
+    assert json.loads(row["tool_params"])["z"] == f"[{len(LONG)} characters]"
+    assert row["large_view"] is None, "a view that is as its arguments are is not stored twice"
+
+
+def test_a_view_of_very_many_pieces_is_outlined_in_the_row(tables: sqlite3.Connection) -> None:
+    many = {"rows": list(range(40_000))}
+    call = large_call(many, many)
+    row = stored(tables, call)
+    assert json.loads(row["tool_params"]) == {"truncated": True, "bytes": len(call.arguments), "keys": ["rows"]}
+    assert rows.call_of(tuple(row), SEALER).shown == many
+
+
+def test_large_arguments_are_nowhere_in_the_clear(tables: sqlite3.Connection) -> None:
+    value = {"a": f"{LONG}canary", "password": "canary"}
+    row = stored(tables, large_call({**value, "password": "***", "a": f"{LONG}***"}, value, preconditions=b'"canary"'))
+    said = [value if isinstance(value, bytes) else str(value).encode() for value in row]
+    assert not [value for value in said if b"canary" in value]
+    same = stored(tables, large_call({"a": LONG}, {"a": LONG}))
+    assert not [value for value in same if b"words of a long" in str(value).encode()]
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_a_view_is_what_was_masked_when_it_was_stored(tables: sqlite3.Connection, hides: bool) -> None:
+    """Whatever the call says about it: only a view that is equal to its arguments is read from them."""
+    shown = {"a": f"{LONG}***"}
+    call = large_call(shown, {"a": f"{LONG}secret"}, hides=hides)
+    assert call_through(tables, call).shown == shown
+
+
+@pytest.mark.parametrize("said", [None, "{}", "[]", '{"z": 1}', '{"z":1,"a":[],"m":2,"odd":{}}'])
+def test_a_row_whose_words_were_changed_still_has_the_arguments(tables: sqlite3.Connection, said: str | None) -> None:
+    row = stored(tables, large_call(RICH))
+    assert rows.call_of(altered(row, tool_params=said), SEALER).shown == RICH
+
+
+def test_a_large_value_that_is_missing_or_moved_is_refused(tables: sqlite3.Connection) -> None:
+    mine, theirs = (stored(tables, evolve(large_call(RICH), id=id)) for id in ("c1", "c2"))
+    with pytest.raises(StoreError, match="missing"):
+        rows.call_of(altered(mine, large_sealed=None), SEALER)
+    with pytest.raises(StoreError, match="another row"):
+        rows.call_of(altered(mine, large_sealed=theirs["large_sealed"]), SEALER)
+    with pytest.raises(StoreError, match="not where it belongs"):
+        rows.call_of(altered(mine, large_sealed=mine["sealed_params"]), SEALER)
+
+
+def test_a_large_call_whose_arguments_were_forgotten_can_still_be_read(tables: sqlite3.Connection) -> None:
+    row = stored(tables, large_call(RICH))
+    kept = rows.call_of(altered(row, tool_params=None, sealed_params=None, large_sealed=None), SEALER)
+    assert (kept.arguments, kept.shown) == (b"{}", None)
+
+
+def test_what_is_beside_a_row_that_has_its_arguments_itself_is_not_looked_at(tables: sqlite3.Connection) -> None:
+    small = a_call(arguments=b'{"n":1}', shown={"n": 1})
+    row = stored(tables, small)
+    left = altered(row, large_view='{"n":2}', large_sealed=b"anything")
+    assert all_fields(rows.call_of(left, SEALER)) == all_fields(small)
+
+
+@pytest.mark.parametrize("fingerprint", [None, b"", b"here"])
+def test_large_undo_data_comes_back(tables: sqlite3.Connection, fingerprint: bytes | None) -> None:
+    undo = an_undo(data=orjson.dumps(LONG), fingerprint=fingerprint)
+    assert len(rows.undo_row(undo, SEALER)[5]) < 200
+    assert all_fields(undo_through(tables, undo)) == all_fields(undo)
+
+
+def test_large_undo_data_that_is_missing_is_not_taken_for_none(tables: sqlite3.Connection) -> None:
+    with pytest.raises(StoreError, match="missing"):
+        undo_through(tables, an_undo(data=orjson.dumps(LONG)), beside=False)

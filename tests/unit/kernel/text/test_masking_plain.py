@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 import orjson
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.kernel.text import test_masking_ordinary as ordinary
 from tests.unit.kernel.text import test_masking_secrets as secret
 
-from toolgate.kernel.text.masking import MASK, Masker, _Walk, commands, keys
+from toolgate.kernel.text.masking import MASK, Masker, _Walk, commands, keys, shapes
 from toolgate.kernel.text.masking.places import find_places
 from toolgate.kernel.text.masking.plain import DEEPEST, is_plain_json
 
@@ -124,3 +124,18 @@ def test_what_is_deep_wide_or_goes_round_is_looked_at_closely() -> None:
     round_["b"] = [round_]
     masker(round_)
     assert masker(round_) == {"a": 1, "b": ["<too deep>"]}
+
+
+PARTS = [".", "S", "SK", "0a1b2c3d" * 4, "MTIzNDU2Nzg5MDEyMzQ1Njc4", "GabcdE", "aB3" * 9, " ", "é"]
+
+
+@given(text=st.lists(st.sampled_from(PARTS), max_size=12))
+@example(text=["SK", PARTS[3]])
+@example(text=[PARTS[4], ".", "GabcdE", ".", PARTS[6]])
+def test_a_token_without_a_head_is_found_by_its_pattern_alone(text: list[str]) -> None:
+    """The quick look before the patterns never hides from them what they would find."""
+    joined = "".join(text)
+    if shapes._SK.search(joined) or any(shapes._BOT.search(joined, at) for at in range(len(joined))):
+        assert shapes.may_hold_headless(joined.encode("ascii", "replace"))
+        assert shapes.may_be_headless(joined)
+        assert shapes.headless_spans(joined)

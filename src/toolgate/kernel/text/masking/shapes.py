@@ -115,8 +115,9 @@ _SK_ANYWHERE: Final = lazy_pattern("SK[0-9a-f]{32}")
 
 
 def may_hold_headless(raw: bytes) -> bool:
-    """Whether `headless_spans` could find something in a text of these bytes."""
-    return _RUN in raw.translate(_RUNS)
+    """Whether `headless_spans` could find something in a text of these bytes: two dots or an `SK`, and a long run."""
+    dot = raw.find(b".")
+    return (b"SK" in raw or raw.find(b".", dot + 1) > dot >= 0) and _RUN in raw.translate(_RUNS)
 
 
 def may_be_headless(text: str) -> bool:
@@ -124,7 +125,7 @@ def may_be_headless(text: str) -> bool:
 
     An escape such as `\\n` ends in a letter, so what stands before a token says nothing.
     """
-    return _BOT_PARTS.search(text) is not None or _SK_ANYWHERE.search(text) is not None
+    return _BOT_PARTS.search(text) is not None or ("SK" in text and _SK_ANYWHERE.search(text) is not None)
 
 
 def headless_spans(text: str) -> list[Span]:
