@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.journeys.scene import Open, park
 
-from toolgate import Policy, ToolInput, ToolOutput, tool
+from toolgate import Policy, Prepared, ToolInput, ToolOutput, tool
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.tool import ToolDefinition
 
@@ -74,7 +74,16 @@ async def test_a_rule_that_changes_what_it_is_shown_changes_nothing_that_runs(op
     async def plain(path: str, lines: list[str]) -> None:
         seen.append((path, lines))
 
-    async with open_gate(tools=[write, plain], policy=Policy(rules=(Meddling(),))) as gate:
+    async def look(given: ToolInput) -> Prepared:
+        return Prepared(preview={"shows": given.payload["path"]})
+
+    async def take(given: ToolInput) -> ToolOutput:
+        return ToolOutput.ok(given.payload)
+
+    looked = ToolDefinition("looked", {}, take, prepare=look)
+    async with open_gate(tools=[write, plain, looked], policy=Policy(rules=(Meddling(),))) as gate:
+        shown = await gate.call("looked", arguments())
+        assert (shown.data, (await gate.calls.get(shown.call_id)).preview) == (arguments(), {"shows": "/a"})
         result = await gate.call("plain", arguments())
         assert seen == [("/a", ["one"])]
         assert (await gate.calls.get(result.call_id)).shown == arguments()

@@ -238,7 +238,8 @@ class Pipeline:
         driver, before, tool = self._driver, trip.call, trip.plan.tool
         if before.version == 0:
             go_on = partial(self._go_on, before.project, before.id)
-            made = await prepare_new(driver, before, tool, driver.now(), go_on, trip.values)
+            values = None if trip.plan.reads else trip.values  # a rule may have changed what it was given
+            made = await prepare_new(driver, before, tool, driver.now(), go_on, values)
             trip.call, trip.undo = made.call, made.undo
             if made.error is not None:
                 raise made.error
