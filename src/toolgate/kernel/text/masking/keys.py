@@ -405,9 +405,10 @@ def _is_code(value: str, rest: str) -> bool:
 def _is_reference(name: str) -> bool:
     """Say whether a name without digits is that of a variable or type holding a secret: `new_password`."""
     words = words_of(name)
-    if not words or not judge(name) or not _BOASTS.isdisjoint(words):
+    if not words or not _BOASTS.isdisjoint(words):
         return False
-    return "_" in name or name[:1].isupper() or _REFERENCE_WORDS.issuperset(words)
+    may_be = "_" in name or name[:1].isupper() or _REFERENCE_WORDS.issuperset(words)
+    return may_be and bool(judge(name))
 
 
 def is_about(word: str) -> bool:
