@@ -37,7 +37,8 @@ _TAIL: Final = lazy_pattern(
     r")"
 )
 _KEY_CHARS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-_HEAD: Final = 48
+HEAD: Final = 48
+"""So many characters of a key may stand before a stem, and as many behind it."""
 
 _SETTER: Final = lazy_pattern(r"(?:set|with|[^\w])_?(?:password|passwd|pwd|passphrase)\Z", re.IGNORECASE)
 _URL_KEYS: Final = frozenset(
@@ -81,7 +82,7 @@ def key_spans(text: str, places: Spans) -> Spans:
         past = match.end()
         if past == last or (is_hidden and is_hidden(text, past)):
             continue
-        head = text[begin - _HEAD if begin > _HEAD else 0 : begin]
+        head = text[begin - HEAD if begin > HEAD else 0 : begin]
         start = begin - len(head) + len(head.rstrip(_KEY_CHARS))
         before = text[start - 1] if start else ""
         if before == "\\" and text[start] in "nrt":

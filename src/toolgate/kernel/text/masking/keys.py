@@ -314,6 +314,9 @@ _LOCATION: Final = lazy_pattern(r"(?:[A-Za-z]:[\\/]|~?/)[^\s\"'=]*")
 _NAME: Final = lazy_pattern(r"[A-Za-z_.]+")
 _TYPE: Final = lazy_pattern(r"_?[A-Z][A-Za-z]*")
 _BOASTS: Final = _set("my super top very your some secure default the strong test sample example demo")
+_NOT_API_KEYS: Final = _REFERENCE_WORDS | _set(
+    "configured unconfigured provided given supplied specified available unavailable needed loaded detected obtained"
+)
 _TALK: Final = _ABOUT | _PROSE | _STATES | _NOTHING
 _COMMENT: Final = ("", "#", ";")
 _AFTER_TYPE: Final = ("|", "=", ",", ")")
@@ -416,6 +419,17 @@ def is_about(word: str) -> bool:
     return word.strip(_TRAIL).lower() in _TALK
 
 
+def is_plain_api_key(key: str, value: str) -> bool:
+    """Whether a plain word may be an API key that somebody made up, as people make up passwords: `apikey: sunshine`.
+
+    Neither the name of a variable is one, as in `apiKey: key`, nor what a report says of it: `api_key: configured`.
+    """
+    bare = value.rstrip(_TRAIL)
+    if not _PLAIN.fullmatch(bare) or bare.lower() in _NOT_API_KEYS:
+        return False
+    return "".join(words_of(key)).endswith(("apikey", "apikeys"))
+
+
 def is_passphrase(line: str) -> bool:
     """Say whether a line is three or more plain words without any of the small words prose is held together by."""
     words = line.split()
@@ -462,7 +476,8 @@ def _is_schema(item: Mapping[object, object]) -> bool:
 
 
 def is_named_pair(name: object, value: object) -> bool:
-    if not isinstance(name, str) or len(name) > MAX_KEY or name.startswith("-"):
+    """Say whether two values in a list are the name of a secret and the secret; one with a mask in it names none."""
+    if not isinstance(name, str) or len(name) > MAX_KEY or name.startswith("-") or MASK in name:
         return False
     verdict = judge(name)
     if verdict < Verdict.WEAK or is_harmless(verdict, value):

@@ -13,7 +13,7 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from toolgate.kernel.text.masking.assignments import STEMS, URL_STEMS, key_spans
+from toolgate.kernel.text.masking.assignments import HEAD, STEMS, URL_STEMS, key_spans
 from toolgate.kernel.text.masking.commands import (
     COMMANDS,
     SETTERS,
@@ -154,10 +154,10 @@ def mask_places(text: str, places: Places) -> str:
     plain, stems = len(STEMS), len(STEMS) + len(URL_STEMS)
     keys = [(start if word < plain else start + 1, end) for word, start, end in places if word < stems]
     if keys and spans:
-        keys = _outside(keys, spans)
+        keys = _outside(text, keys, spans)
     if keys:
         flags = dict(flag_spans(text)) if "-" in text else {}
-        names = _outside(list(flags), spans) if spans else list(flags)
+        names = _outside(text, list(flags), spans) if spans else list(flags)
         spans += [flags[name] for name in names]
         spans += key_spans(text, keys)
     return replaced(text, spans) if spans else text
@@ -172,8 +172,11 @@ def _rule_spans(text: str, places: Places, rules: dict[int, list[Rule]]) -> list
     return [span for word, given in rules.items() for rule in given for span in rule(text, starts[word])]
 
 
-def _outside(keys: list[Span], spans: list[Span]) -> list[Span]:
-    """Return the keys that are not part of a secret themselves."""
+def _outside(text: str, keys: list[Span], spans: list[Span]) -> list[Span]:
+    """Return the keys that are not part of a secret themselves.
+
+    One before a `=` is kept: its value may go further than the secret. Bounded, as keys are: a secret may be long.
+    """
     spans.sort()
     outside = []
     ahead = iter(spans)
@@ -184,7 +187,7 @@ def _outside(keys: list[Span], spans: list[Span]) -> list[Span]:
             if end > stop:
                 stop = end
             begin, end = next(ahead, _NO_MORE)
-        if key[0] >= stop:
+        if key[0] >= stop or text.find("=", key[1], min(stop + 1, key[1] + HEAD)) >= 0:
             outside.append(key)
     return outside
 

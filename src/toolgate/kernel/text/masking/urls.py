@@ -28,7 +28,11 @@ _TOKEN_USER: Final = lazy_pattern(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_
 _DRIVER_USER: Final = lazy_pattern(r"[\w.\-]{1,64}(?![\w:])")
 _DRIVER_SECRET: Final = lazy_pattern(r"[^\s:@/\"']{1,128}")
 _ORACLE: Final = lazy_pattern(r":thin:[\w.$]{1,64}/([^\s@\"']{1,128})@")
-_BEARER: Final = lazy_pattern(r"(?<![\w\-])(?i:bearer)[ \t]+([A-Za-z0-9._~+/\-]{8,}=*)")
+# After a `=` everything is hidden that is not a credential of its own.
+_BEARER: Final = lazy_pattern(
+    r"(?<![\w\-])(?i:bearer)[ \t]+"
+    r"([A-Za-z0-9._~+/\-]{8,}(?:=(?!(?i:bearer|basic)\b)[^\s\"'`<>,;&|()\[\]{}\\]*)?)"
+)
 _BASIC: Final = lazy_pattern(r"(?<![\w\-])(?i:basic)[ \t]+([A-Za-z0-9+/_\-]{8,}={0,2})")
 _DASHED_WORDS: Final = lazy_pattern(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
 DRIVERS: Final = ("@tcp(", "@unix(", "@udp(")

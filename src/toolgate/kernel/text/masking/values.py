@@ -10,7 +10,15 @@ import sys
 from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import Span, Style, Verdict, is_about, is_passphrase, reads_as_secret
+from toolgate.kernel.text.masking.keys import (
+    Span,
+    Style,
+    Verdict,
+    is_about,
+    is_passphrase,
+    is_plain_api_key,
+    reads_as_secret,
+)
 
 Spans = list[Span]
 
@@ -267,7 +275,8 @@ def _bare_span(text: str, claim: Claim) -> Spans:
     if match.group().rstrip(",;)") == claim.key.rsplit(".", 1)[-1]:
         return []
     style = _style(text, claim, begin)
-    if not reads_as_secret(match.group(), rest, claim.verdict, style):
+    is_word = style is Style.COLON and is_plain_api_key(claim.key, match.group())
+    if not reads_as_secret(match.group(), rest, Verdict.SECRET if is_word else claim.verdict, style):
         return []
     return [(begin, _end(_BARE_END, text, begin))]
 
