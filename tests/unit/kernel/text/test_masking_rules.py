@@ -205,3 +205,13 @@ def test_masking_a_list_twice_changes_nothing() -> None:
         value = [chance.choice(chance.choice((ARGUMENTS, texts))) for _ in range(chance.randint(1, 6))]
         masked = masker(value)
         assert masker(masked) == masked
+
+
+def test_empty_lists_and_dicts_are_copied_however_many_there_are() -> None:
+    value: dict[str, Any] = {"lists": [[] for _ in range(5_000)], "dicts": [{} for _ in range(5_000)], "password": []}
+    shown = masker.of(value, orjson.dumps(value))
+    assert shown == value
+    for key in ("lists", "dicts"):
+        assert not {id(box) for box in shown[key]} & {id(box) for box in value[key]}
+    text = orjson.dumps([*value["lists"], "password=hunter22"]).decode()
+    assert masker.text(text) == text.replace("hunter22", MASK)

@@ -161,7 +161,7 @@ class Masker:
             masked = walk.texts.get(cast(str, value))
             return self._text(cast(str, value), depth) if masked is None else masked
         if kind is dict or kind is list:
-            return self._once(value, depth, walk)
+            return self._once(value, depth, walk) if value else kind()
         if value is None or kind is bool:
             return value
         if kind is int or kind is float:
@@ -196,7 +196,9 @@ class Masker:
             return walk.seen[identity]
         walk.seen[identity] = TOO_DEEP
         masked: object
-        if isinstance(value, Mapping):
+        if type(value) is list:
+            masked = self._sequence(value, depth + 1, walk)
+        elif isinstance(value, Mapping):
             masked = self._mapping(value, depth + 1, walk)
         elif isinstance(value, (set, frozenset)):
             masked = self._set(value, depth + 1, walk)

@@ -91,7 +91,7 @@ class Survey:
             if len(item) >= self._quick or not item.isalnum():
                 self.texts.append(item)
         elif kind is dict or kind is list:
-            return self.copy(item, depth + 1)
+            return self.copy(item, depth + 1) if item else kind()
         elif kind is int or kind is float:
             if self._numbers:
                 self.texts.append(repr(item) if kind is float or abs(item) < _LARGEST else _odd())
