@@ -184,8 +184,7 @@ def _outside(text: str, keys: list[Span], spans: list[Span]) -> list[Span]:
     stop = -1
     for key in keys:
         while begin < key[1]:
-            if end > stop:
-                stop = end
+            stop = max(stop, end)
             begin, end = next(ahead, _NO_MORE)
         if key[0] >= stop or text.find("=", key[1], min(stop + 1, key[1] + HEAD)) >= 0:
             outside.append(key)
