@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, cast
 
-_METHODS: Final = ("findall", "finditer", "fullmatch", "match", "search", "sub", "subn")
+_METHODS: Final = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn")
 
 
 class _LazyPattern:

@@ -25,6 +25,7 @@ def test_every_method_answers_as_the_compiled_pattern_does() -> None:
     assert [match.span() for match in lazy.finditer("ab AC")] == [(0, 2), (3, 5)]
     assert lazy.sub("-", "ab AC") == compiled.sub("-", "ab AC")
     assert lazy.subn("-", "ab AC") == compiled.subn("-", "ab AC")
+    assert lazy.split("ab xAC") == compiled.split("ab xAC")
     assert lazy.match("xab") is None
     assert lazy.search("xab") is not None
     assert lazy.fullmatch("ab") is not None

@@ -13,7 +13,7 @@ from tests.unit.kernel.text import test_masking_secrets as secret
 
 from toolgate.kernel.text.masking import MASK, Masker, _Walk, commands, keys, shapes
 from toolgate.kernel.text.masking.places import find_places
-from toolgate.kernel.text.masking.plain import DEEPEST, is_plain_json
+from toolgate.kernel.text.masking.plain import DEEPEST, boxes_of_plain
 
 WORDS = (
     "please leave the parcel with my neighbour at number 14 Mill Lane ann@example.com 12.50 EUR ORD-2026-0042 "
@@ -30,7 +30,9 @@ def looked_at_closely(value: Any) -> Any:
 
 def test_what_is_plain_is_left_as_it_is() -> None:
     texts = [text.replace("§", secret.CANARY) for text in PIECES]
-    assert [text for text in texts if is_plain_json(orjson.dumps(text)) and closely.text(text) != text] == []
+    assert [
+        text for text in texts if boxes_of_plain(orjson.dumps(text)) is not None and closely.text(text) != text
+    ] == []
 
 
 def test_what_is_put_together_at_random_is_judged_alike() -> None:
@@ -44,7 +46,7 @@ def test_what_is_put_together_at_random_is_judged_alike() -> None:
         masked = Masker()
         masked({"a": "", "list": [], "b": {"c": []}, "c": ""})  # its keys are known
         assert masked(value) == looked_at_closely(value)
-        cleared += is_plain_json(orjson.dumps(texts))
+        cleared += boxes_of_plain(orjson.dumps(texts)) is not None
     assert cleared > 100
 
 
@@ -62,7 +64,7 @@ def test_every_word_that_names_a_secret_is_a_place_to_start_from() -> None:
 
 def test_every_command_that_takes_a_secret_is_a_place_to_start_from_in_a_list() -> None:
     named = {*commands._ATTACHED, *(name for names in commands._SHORT_FLAGS.values() for name in names)}
-    assert [name for name in named if is_plain_json(orjson.dumps([name, "-p"]))] == []
+    assert [name for name in named if boxes_of_plain(orjson.dumps([name, "-p"])) is not None] == []
     for argv in (["http", "-u", "ann:hunter22"], ["bcp", "-P", "hunter22"], ["mysql", "-phunter22"]):
         assert "hunter22" not in str(Masker()({"argv": argv, "x": "y z"}))
 
@@ -136,6 +138,46 @@ def test_a_token_without_a_head_is_found_by_its_pattern_alone(text: list[str]) -
     """The quick look before the patterns never hides from them what they would find."""
     joined = "".join(text)
     if shapes._SK.search(joined) or any(shapes._BOT.search(joined, at) for at in range(len(joined))):
-        assert shapes.may_hold_headless(joined.encode("ascii", "replace"))
         assert shapes.may_be_headless(joined)
         assert shapes.headless_spans(joined)
+
+
+def test_dicts_and_lists_of_plain_json_are_counted() -> None:
+    assert boxes_of_plain(b"12") == 0
+    assert boxes_of_plain(b'{"a":1}') == 1
+    assert boxes_of_plain(b'{"a":[{},[]],"b":{}}') == 5
+    assert boxes_of_plain(b'{"a":"[x"}') == 2  # it may hold as many, not more
+    assert boxes_of_plain(orjson.dumps([[]] * 60)) is None
+
+
+def test_what_bytes_clear_is_a_copy_in_the_order_of_the_value() -> None:
+    for value in ({"b": 1, "a": "x"}, {"b": [1, {"d": 2, "c": 3}], "a": {}}, [[], {"b": 1, "a": 2}], "text", 7):
+        shown = Masker().of(value, orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+        assert orjson.dumps(shown) == orjson.dumps(value)
+        if isinstance(value, dict | list):
+            assert shown is not value
+            assert not {id(box) for box in boxes_in(value)} & {id(box) for box in boxes_in(shown)}
+
+
+def boxes_in(value: Any) -> list[Any]:
+    if not isinstance(value, dict | list):
+        return []
+    inner = value.values() if isinstance(value, dict) else value
+    return [value, *(box for item in inner for box in boxes_in(item))]
+
+
+def test_a_kelvin_sign_in_json_is_read_as_the_letter_it_looks_like() -> None:
+    value = {"note": "api_\u212aey=hunter2222 é"}
+    assert "hunter2222" not in str(Masker().of(value, orjson.dumps(value)))
+    assert Masker().of({"note": "é\u212a"}, orjson.dumps({"note": "é\u212a"})) == {"note": "é\u212a"}
+
+
+def test_a_token_without_a_head_is_found_in_json_bytes() -> None:
+    token = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
+    for value in ({"note": token}, {"note": f"x {token}", "list": [1]}):
+        assert token not in str(Masker().of(value, orjson.dumps(value)))
+
+
+def test_each_of_many_addresses_keeps_its_name_and_host() -> None:
+    text = "".join(f"http://u{number}:pw{number}@h{number}/ " for number in range(50))
+    assert Masker().text(text) == "".join(f"http://u{number}:{MASK}@h{number}/ " for number in range(50))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import orjson
 import pytest
+from tests.unit.kernel.text import test_masking_secrets as secret
 
 from toolgate.errors import UsageError
 from toolgate.kernel.text.masking import MASK, TOO_DEEP, Masker
@@ -73,6 +75,18 @@ def test_a_connection_string_loses_its_password_and_not_its_host(key: str, addre
         ("token == 'abc'", "token == 'abc'"),
         ('token["password", "abc def"]', 'token["password", "abc def"]'),
         ("AKIA" + "ABCDEFGHIJKLMNOP" * 2, "AKIA" + "ABCDEFGHIJKLMNOP" * 2),
+        ("apikey: sunshine", "apikey: ***"),  # as after `password:`
+        ("x-api-key: sunshine\nname: x", "x-api-key: ***\nname: x"),
+        ("api_key: sunshine is what we look for", "api_key: sunshine is what we look for"),
+        ("api_key: required", "api_key: required"),
+        ("api_key: configured", "api_key: configured"),
+        ("connect({ apiKey: key, region: eu })", "connect({ apiKey: key, region: eu })"),
+        ("token: identifier", "token: identifier"),
+        ("Bearer abc/password=x", "Bearer ***"),
+        ("Bearer abc/password=x,y1z2 is it", "Bearer *** is it"),
+        ("Bearer abcdefgh12== (old)", "Bearer *** (old)"),
+        ("Bearer aB3dE5gH7=Bearer jK9mN1pQ2", "Bearer ***=Bearer ***"),
+        ("sk-ant-aB3dE5gH7jK9mN1pQ2-password=hunter22", "***=***"),
         ("SK" + "0a1b2c3d" * 4 + " and xSK" + "0a1b2c3d" * 4, "*** and xSK" + "0a1b2c3d" * 4),
     ],
 )
@@ -161,3 +175,43 @@ def test_thousands_of_keys_that_are_masked_alike_are_numbered_at_once() -> None:
     value = {f"ghp_{'a' * 20}{number:06d}": number for number in range(3_000)}
     assert list(masker(value))[:3] == ["***", "***2", "***3"]  # type: ignore[call-overload]  # it is a dict
     assert len(masker(value)) == len(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (["-H 'Cookie: sid=aB3dE5gH7'", "index.html"], ["-H 'Cookie: ***'", "index.html"]),
+        (['--cookie "sid=aB3dE5gH7"', "M", "x"], ['--cookie "***"', "M", "x"]),
+        (["Set-Cookie: sid=aB3dE5gH7; Path=/; HttpOnly", "item 12345678"], ["Set-Cookie: ***", "item 12345678"]),
+        (["--password", "hunter22"], ["--password", MASK]),
+        (["password", "hunter22"], ["password", MASK]),
+    ],
+)
+def test_what_is_hidden_in_a_list_names_nothing_beside_it(value: list[str], shown: list[str]) -> None:
+    assert masker(value) == shown
+    assert masker(shown) == shown
+
+
+ARGUMENTS = (
+    "curl mysql redis-cli login -u -p -phunter22 --password --token -H name value user x1 -- *** -p*** bob:hunter22 "
+    "Authorization: Cookie: password= --cookie"
+).split()
+
+
+def test_masking_a_list_twice_changes_nothing() -> None:
+    chance = random.Random(18)
+    texts = [text.replace("§", secret.CANARY) for text in secret.TEXTS]
+    for _ in range(3_000):
+        value = [chance.choice(chance.choice((ARGUMENTS, texts))) for _ in range(chance.randint(1, 6))]
+        masked = masker(value)
+        assert masker(masked) == masked
+
+
+def test_empty_lists_and_dicts_are_copied_however_many_there_are() -> None:
+    value: dict[str, Any] = {"lists": [[] for _ in range(5_000)], "dicts": [{} for _ in range(5_000)], "password": []}
+    shown = masker.of(value, orjson.dumps(value))
+    assert shown == value
+    for key in ("lists", "dicts"):
+        assert not {id(box) for box in shown[key]} & {id(box) for box in value[key]}
+    text = orjson.dumps([*value["lists"], "password=hunter22"]).decode()
+    assert masker.text(text) == text.replace("hunter22", MASK)

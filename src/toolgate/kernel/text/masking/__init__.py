@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Any, Final, cast
 from uuid import UUID
 
-import orjson
+from orjson import dumps, loads
 
 from toolgate.errors import UsageError
 from toolgate.kernel.text.masking.addresses import is_shown_address, names_address
@@ -34,7 +34,7 @@ from toolgate.kernel.text.masking.keys import (
     pair_names,
 )
 from toolgate.kernel.text.masking.places import find_places, mask_headless, mask_places, names_something
-from toolgate.kernel.text.masking.plain import MOST_BOXES, MOST_BOXES_OF_JSON, OddError, Survey, is_plain_json
+from toolgate.kernel.text.masking.plain import MOST_BOXES, OddError, Survey, boxes_of_plain
 from toolgate.kernel.text.masking.registered import SHORTEST, Secrets
 from toolgate.kernel.text.masking.urls import mask_urls
 
@@ -127,13 +127,12 @@ class Masker:
 
     def of(self, value: object, encoded: bytes) -> Any:
         """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
-        is_flat = type(value) is dict and b"[" not in encoded and encoded.find(b"{", 1) < 0
-        if not is_flat and encoded.count(b"{") + encoded.count(b"[") > MOST_BOXES_OF_JSON:
+        boxes = boxes_of_plain(encoded)
+        if boxes is None or (self._is_told and self._may_hold(encoded)):
             return self(value)
-        if (self._is_told and self._may_hold(encoded)) or not is_plain_json(encoded):
-            return self(value)
-        # In the order of the value, which its bytes may not have.
-        return cast(dict[str, Any], value).copy() if is_flat else orjson.loads(orjson.dumps(value))
+        if boxes == 1 and type(value) is dict:
+            return value.copy()
+        return loads(dumps(value))  # in the order of the value, which its bytes may not have
 
     def _look(self, value: Any, depth: int, boxes: int) -> object:
         """Clear a value in one look, or else look closely at the parts of it that one finds."""
@@ -162,7 +161,7 @@ class Masker:
             masked = walk.texts.get(cast(str, value))
             return self._text(cast(str, value), depth) if masked is None else masked
         if kind is dict or kind is list:
-            return self._once(value, depth, walk)
+            return self._once(value, depth, walk) if value else kind()
         if value is None or kind is bool:
             return value
         if kind is int or kind is float:
@@ -197,7 +196,9 @@ class Masker:
             return walk.seen[identity]
         walk.seen[identity] = TOO_DEEP
         masked: object
-        if isinstance(value, Mapping):
+        if type(value) is list:
+            masked = self._sequence(value, depth + 1, walk)
+        elif isinstance(value, Mapping):
             masked = self._mapping(value, depth + 1, walk)
         elif isinstance(value, (set, frozenset)):
             masked = self._set(value, depth + 1, walk)
@@ -305,24 +306,20 @@ class Masker:
         if self._short and text in self._short:
             return MASK, True
         masked = self._registered.ready().hide(text) if self._is_told else text
-        places = find_places(masked)
+        places = find_places(masked) if depth < _MAX_DEPTH and _may_be_document(masked) else None
         if places and names_something(places):
             document = self._document(masked, depth)
             if document is not None:
                 return document, True
         hidden = mask_headless(mask_urls(masked))
+        if places is None or hidden is not masked:
+            places = find_places(hidden)
         if places:
-            hidden = mask_places(hidden, places if hidden is masked else find_places(hidden))
+            hidden = mask_places(hidden, places)
         return hidden, hidden == text
 
     def _document(self, text: str, depth: int) -> str | None:
         """Mask a text that is one JSON document by its structure; `None` when it is not one."""
-        if (
-            text[0] not in _JSON_STARTS
-            or text.strip()[:1] + text.rstrip()[-1:] not in _JSON_ENDS
-            or depth >= _MAX_DEPTH
-        ):
-            return None
         try:
             document = json.loads(text, object_pairs_hook=_distinct)
             boxed = type(document) in _BOXES
@@ -339,6 +336,11 @@ class Masker:
 _LISTINGS: Final = frozenset("required fields columns scopes tags keywords names keys exclude include hidden".split())
 _JSON_STARTS: Final = frozenset('{[" \t\r\n')
 _JSON_ENDS: Final = frozenset({"{}", "[]", '""'})
+
+
+def _may_be_document(text: str) -> bool:
+    """Whether a text begins and ends as a JSON document does that holds texts."""
+    return text[:1] in _JSON_STARTS and text.strip()[:1] + text.rstrip()[-1:] in _JSON_ENDS
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:

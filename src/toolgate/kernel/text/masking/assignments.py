@@ -23,20 +23,22 @@ STEMS: Final = (
 """Every word that may name a secret in a text holds one of these; letters of ASCII are in lower case."""
 URL_STEMS: Final = tuple(mark + word for mark in "?&;#" for word in ("sig", "x-amz-sig", "x-goog-sig"))
 """And these, after their first character, in the query of a URL."""
+# What may be left out is written as the last of its choices, nothing: that matches faster than a repeat.
 _TAIL: Final = lazy_pattern(
     r"[\w.\-]{0,48}+(?P<tail>"
-    r"(?:\\{0,7}[\"'`]|%22|(?i:&quot;))?\]?(?:[ \t]{1,16}(?i:string))?[ \t]{0,16}"
+    r"(?:\\{0,7}[\"'`]|%22|(?i:&quot;)|)\]?(?:[ \t]{1,16}(?i:string)|)[ \t]{0,16}"
     r"(?P<op>=>|[?+|]{0,2}=(?![=>]|~[ \t/])|={2,3}(?=[ \t]*[\"'])|\??:=?(?![:/])|\uff1a|%3[ADad])"
-    r"|\\{0,7}[\"']?,?\s{1,24}(?:\\{0,7}[\"'])?(?i:value)(?:\\{0,7}[\"'])?[ \t]{0,8}(?P<pair>[:=])"
+    r"|\\{0,7}[\"']?,?\s{1,24}(?:\\{0,7}[\"']|)(?i:value)(?:\\{0,7}[\"']|)[ \t]{0,8}(?P<pair>[:=])"
     r"|(?P<xml>>)(?=[^<>]{1,4096}</)"
     r"|(?P<call>\\{0,7}[\"'],)(?=\s{0,8}[\"'])"
     r"|(?P<setter>\()(?=[\"'])"
-    r"|(?P<said>(?:[ \t]{1,4}(?i:is|was|to|of))?:?[ \t]{1,4})"
+    r"|(?P<said>(?:[ \t]{1,4}(?i:is|was|to|of)|):?[ \t]{1,4})"
     r"(?=[\"'`][^\s\"'`]|\S{0,40}[\d@#$%^&*_+=]|[^\s,;]{3,64}(?:[\s,;]|\Z))"
     r")"
 )
 _KEY_CHARS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-_HEAD: Final = 48
+HEAD: Final = 48
+"""So many characters of a key may stand before a stem, and as many behind it."""
 
 _SETTER: Final = lazy_pattern(r"(?:set|with|[^\w])_?(?:password|passwd|pwd|passphrase)\Z", re.IGNORECASE)
 _URL_KEYS: Final = frozenset(
@@ -57,32 +59,45 @@ _HIDDEN: Final = lazy_pattern(r"[ \t]{0,8}(?:(?i:bearer|basic|token)[ \t]{1,8})?
 _QUOTED_TAIL: Final = frozenset("\"'\\")
 
 
+class _Verdicts(dict[str, Verdict]):
+    """The verdicts on the keys of one text, each judged when it is first met."""
+
+    def __missing__(self, key: str) -> Verdict:
+        verdict = self[key] = judge(key)
+        return verdict
+
+
 def key_spans(text: str, places: Spans) -> Spans:
     """Return where the values lie that stand beside a key; `places` are those of the stems."""
     values = Values(text)
     spans: Spans = []
+    verdicts = _Verdicts()
     cursor = last = 0
-    may_be_hidden = MASK in text
+    is_hidden = _HIDDEN.match if MASK in text else None
+    tail_at, least = _TAIL.match, Verdict.WEAK
     for begin, end in places:
-        match = _TAIL.match(text, end) if begin >= cursor else None
-        if match is None or match.end() == last or (may_be_hidden and _HIDDEN.match(text, match.end())):
+        match = tail_at(text, end) if begin >= cursor else None
+        if match is None:
             continue
-        head = text[max(0, begin - _HEAD) : begin]
+        past = match.end()
+        if past == last or (is_hidden and is_hidden(text, past)):
+            continue
+        head = text[begin - HEAD if begin > HEAD else 0 : begin]
         start = begin - len(head) + len(head.rstrip(_KEY_CHARS))
         before = text[start - 1] if start else ""
         if before == "\\" and text[start] in "nrt":
             before = text[start]
             start += 1
         key = text[start : match.start("tail")].strip("-.")
-        verdict = _judge_in_text(text, start, key, before)
-        if verdict < Verdict.WEAK or start < cursor:
+        verdict = verdicts[key] or _judge_in_text(text, start, key, before)
+        if verdict < least or start < cursor:
             continue
-        usual = usual_span(text, match.end(), match["op"], key) if before != "/" else None
+        usual = usual_span(text, past, match["op"], key) if before != "/" else None
         if usual:
-            last, cursor = match.end(), usual[1]
+            last, cursor = past, usual[1]
             spans.append(usual)
         elif claim := _claim(text, start, key, verdict, before, match):
-            last = match.end()
+            last = past
             for span in values.spans(claim):
                 spans.append(span)
                 cursor = span[1]
@@ -105,13 +120,13 @@ def _claim(text: str, start: int, key: str, verdict: Verdict, before: str, match
 
 
 def _judge_in_text(text: str, start: int, key: str, before: str) -> Verdict:
-    verdict = judge(key)
-    if not verdict and before == " " and key.lower() in SECOND_WORDS:
+    """Return the verdict on a key that names a secret only because of what stands before it."""
+    if before == " " and key.lower() in SECOND_WORDS:
         previous = text[max(0, start - 24) : start].split()
-        verdict = judge(f"{previous[-1]} {key}") if previous else verdict
-    if not verdict and before in ("?", "&", ";", "#") and key.lower() in _URL_KEYS:
-        verdict = Verdict.TOKEN
-    return verdict
+        return judge(f"{previous[-1]} {key}") if previous else Verdict.CLEAN
+    if before in ("?", "&", ";", "#") and key.lower() in _URL_KEYS:
+        return Verdict.TOKEN
+    return Verdict.CLEAN
 
 
 def _operator(match: re.Match[str], before: str, text: str, start: int, tail: int) -> str:

@@ -150,7 +150,8 @@ def _argument(flag: str, value: str, commands: set[str]) -> str:
     if flag in ("-u", "--user", "-U", "--proxy-user") and not commands.isdisjoint(_WITH_USER):
         user, mark, secret = value.partition("%" if "smbclient" in commands else ":")
         return f"{user}{mark}{MASK}" if secret else value
-    named = judge(flag.lstrip("-")) if len(flag) > 2 and "=" not in flag else Verdict.CLEAN
+    # A flag with a mask in it, or a `=`, has its value with it.
+    named = judge(flag.lstrip("-")) if len(flag) > 2 and "=" not in flag and MASK not in flag else Verdict.CLEAN
     if named < Verdict.WEAK and commands.isdisjoint(_SHORT_FLAGS.get(flag, ())):
         return value
     if _IS_FLAG.fullmatch(value) or not reads_as_secret(value, "", max(named, Verdict.TOKEN), Style.EQUALS):

@@ -314,6 +314,9 @@ _LOCATION: Final = lazy_pattern(r"(?:[A-Za-z]:[\\/]|~?/)[^\s\"'=]*")
 _NAME: Final = lazy_pattern(r"[A-Za-z_.]+")
 _TYPE: Final = lazy_pattern(r"_?[A-Z][A-Za-z]*")
 _BOASTS: Final = _set("my super top very your some secure default the strong test sample example demo")
+_NOT_API_KEYS: Final = _REFERENCE_WORDS | _set(
+    "configured unconfigured provided given supplied specified available unavailable needed loaded detected obtained"
+)
 _TALK: Final = _ABOUT | _PROSE | _STATES | _NOTHING
 _COMMENT: Final = ("", "#", ";")
 _AFTER_TYPE: Final = ("|", "=", ",", ")")
@@ -405,14 +408,26 @@ def _is_code(value: str, rest: str) -> bool:
 def _is_reference(name: str) -> bool:
     """Say whether a name without digits is that of a variable or type holding a secret: `new_password`."""
     words = words_of(name)
-    if not words or not judge(name) or not _BOASTS.isdisjoint(words):
+    if not words or not _BOASTS.isdisjoint(words):
         return False
-    return "_" in name or name[:1].isupper() or _REFERENCE_WORDS.issuperset(words)
+    may_be = "_" in name or name[:1].isupper() or _REFERENCE_WORDS.issuperset(words)
+    return may_be and bool(judge(name))
 
 
 def is_about(word: str) -> bool:
     """Whether a word after that of a secret goes on with a sentence: `password rotation`, `password must`."""
     return word.strip(_TRAIL).lower() in _TALK
+
+
+def is_plain_api_key(key: str, value: str) -> bool:
+    """Whether a plain word may be an API key that somebody made up, as people make up passwords: `apikey: sunshine`.
+
+    Neither the name of a variable is one, as in `apiKey: key`, nor what a report says of it: `api_key: configured`.
+    """
+    bare = value.rstrip(_TRAIL)
+    if not _PLAIN.fullmatch(bare) or bare.lower() in _NOT_API_KEYS:
+        return False
+    return "".join(words_of(key)).endswith(("apikey", "apikeys"))
 
 
 def is_passphrase(line: str) -> bool:
@@ -461,7 +476,8 @@ def _is_schema(item: Mapping[object, object]) -> bool:
 
 
 def is_named_pair(name: object, value: object) -> bool:
-    if not isinstance(name, str) or len(name) > MAX_KEY or name.startswith("-"):
+    """Say whether two values in a list are the name of a secret and the secret; one with a mask in it names none."""
+    if not isinstance(name, str) or len(name) > MAX_KEY or name.startswith("-") or MASK in name:
         return False
     verdict = judge(name)
     if verdict < Verdict.WEAK or is_harmless(verdict, value):

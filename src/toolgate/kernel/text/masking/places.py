@@ -6,13 +6,14 @@ that takes no longer for any text of its length; what is found is looked at clos
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from toolgate.kernel.text.masking.assignments import STEMS, URL_STEMS, key_spans
+from toolgate.kernel.text.masking.assignments import HEAD, STEMS, URL_STEMS, key_spans
 from toolgate.kernel.text.masking.commands import (
     COMMANDS,
     SETTERS,
@@ -25,10 +26,11 @@ from toolgate.kernel.text.masking.commands import (
 )
 from toolgate.kernel.text.masking.key_blocks import key_block_spans
 from toolgate.kernel.text.masking.keys import MASK, Span
-from toolgate.kernel.text.masking.shapes import PPK_HEAD, SHAPES, headless_spans, ppk_span, shape_span
+from toolgate.kernel.text.masking.shapes import PPK_HEAD, SHAPES, headless_spans, ppk_span, shape_spans
 from toolgate.kernel.text.masking.urls import DRIVERS, basic_span, bearer_span, driver_span, oracle_span
 
-Rule = Callable[[str, int], Span | None]
+Rule = Callable[[str, list[int]], list[Span]]
+"""Returns what is to be hidden of a text, given all places in it of the word the rule starts from."""
 Places = list[tuple[int, int, int]]
 """Where a word was found: which one, its start and its end."""
 
@@ -41,8 +43,10 @@ Of the letters outside of ASCII, those that a word naming a secret begins with o
 """
 NAMES_ONLY: Final = ("bcp",)
 """In a list, a command may take a secret, but no rule starts from it in a text."""
+_NO_MORE: Final = (sys.maxsize, sys.maxsize)
 _KELVIN: Final = "\u212a"
 """The one character outside of ASCII whose lower case is a letter within."""
+_KELVIN_BYTES: Final = _KELVIN.encode()
 
 
 class _Words:
@@ -63,39 +67,61 @@ class _Words:
             self.commands.setdefault(words.setdefault(command.word, len(words)), []).append((command, needed))
         self.lengths = [len(word) for word in words]
         automaton = BytesAhoCorasick([word.encode() for word in words], implementation=Implementation.DFA)
-        self.find: Callable[[bytes], Places] = partial(automaton.find_matches_as_indexes, overlapping=True)
+        self.find: Callable[..., Places] = automaton.find_matches_as_indexes
 
     def rules_of(self, found: set[int]) -> dict[int, list[Rule]]:
         """Return the rules that can apply where these words, and no others, were found."""
         rules = {word: self.rules[word] for word in found & self.rules.keys()}
         for word in found & self.commands.keys():
             given = [partial(command_span, command) for command, needed in self.commands[word] if needed in found]
-            rules[word] = [*rules.get(word, ()), *given]
+            rules[word] = [*rules.get(word, ()), *map(_at_each, given)]
         return rules
 
 
 def _rules() -> Iterator[tuple[str, Rule]]:
-    yield from ((shape.head, partial(shape_span, shape)) for shape in SHAPES)
-    yield from ((setter, partial(setter_span, setter)) for setter in SETTERS)
-    yield from ((word, user_span) for word in USERS)
-    yield from ((word, driver_span) for word in DRIVERS)
-    yield from ((":thin:", oracle_span), ("bearer", bearer_span), ("basic", basic_span), (PPK_HEAD, ppk_span))
+    yield from ((shape.head, partial(shape_spans, shape)) for shape in SHAPES)
+    yield from ((setter, _at_each(partial(setter_span, setter))) for setter in SETTERS)
+    yield from ((word, _at_each(user_span)) for word in USERS)
+    yield from ((word, _at_each(driver_span)) for word in DRIVERS)
+    rest = ((":thin:", oracle_span), ("bearer", bearer_span), ("basic", basic_span), (PPK_HEAD, ppk_span))
+    yield from ((word, _at_each(span)) for word, span in rest)
+
+
+def _at_each(span_at: Callable[[str, int], Span | None]) -> Rule:
+    """Return the rule that looks at one place after the other.
+
+    It does not look again within what it hid, which may be as long as the text.
+    """
+
+    def spans_at(text: str, places: list[int]) -> list[Span]:
+        spans: list[Span] = []
+        done = 0
+        for at in places:
+            span = span_at(text, at) if at >= done else None
+            if span:
+                spans.append(span)
+                done = span[1]
+        return spans
+
+    return spans_at
 
 
 _words = cache(_Words)  # made at the first text, so that importing this file costs nothing
 
 
 def has_places(raw: bytes) -> bool:
-    """Whether a rule might apply somewhere in a text of ASCII alone."""
+    """Whether a rule might apply somewhere in a text of these bytes."""
+    if not raw.isascii():
+        raw = raw.replace(_KELVIN_BYTES, b"k")
     return bool(_words().find(raw.lower()))
 
 
 def find_places(text: str) -> Places:
     """Return every place in a text where a rule might apply; none: no rule can change the text."""
     if text.isascii():
-        return _words().find(text.encode().lower())
+        return _words().find(text.encode().lower(), overlapping=True)
     raw = text.replace(_KELVIN, "k").encode("utf-8", "surrogatepass").lower()
-    places = _words().find(raw)
+    places = _words().find(raw, overlapping=True)
     return _in_characters(places, raw) if places else places
 
 
@@ -128,39 +154,39 @@ def mask_places(text: str, places: Places) -> str:
     plain, stems = len(STEMS), len(STEMS) + len(URL_STEMS)
     keys = [(start if word < plain else start + 1, end) for word, start, end in places if word < stems]
     if keys and spans:
-        keys = _outside(keys, spans)
+        keys = _outside(text, keys, spans)
     if keys:
         flags = dict(flag_spans(text)) if "-" in text else {}
-        names = _outside(list(flags), spans) if spans else list(flags)
+        names = _outside(text, list(flags), spans) if spans else list(flags)
         spans += [flags[name] for name in names]
         spans += key_spans(text, keys)
     return replaced(text, spans) if spans else text
 
 
 def _rule_spans(text: str, places: Places, rules: dict[int, list[Rule]]) -> list[Span]:
-    """Return what the rules hide; none is asked again within what it hid, which may be as long as the text."""
-    spans: list[Span] = []
-    done: dict[Rule, int] = {}
+    """Return what the rules hide, each of them given all places of its word at once."""
+    starts: dict[int, list[int]] = {word: [] for word in rules}
     for word, start, _ in places:
-        if word in rules:
-            for rule in rules[word]:
-                span = rule(text, start) if start >= done.get(rule, 0) else None
-                if span:
-                    spans.append(span)
-                    done[rule] = span[1]
-    return spans
+        if word in starts:
+            starts[word].append(start)
+    return [span for word, given in rules.items() for rule in given for span in rule(text, starts[word])]
 
 
-def _outside(keys: list[Span], spans: list[Span]) -> list[Span]:
-    """Return the keys that are not part of a secret themselves."""
+def _outside(text: str, keys: list[Span], spans: list[Span]) -> list[Span]:
+    """Return the keys that are not part of a secret themselves.
+
+    One before a `=` is kept: its value may go further than the secret. Bounded, as keys are: a secret may be long.
+    """
     spans.sort()
     outside = []
-    at, stop = 0, -1
+    ahead = iter(spans)
+    begin, end = next(ahead, _NO_MORE)
+    stop = -1
     for key in keys:
-        while at < len(spans) and spans[at][0] < key[1]:
-            stop = max(stop, spans[at][1])
-            at += 1
-        if key[0] >= stop:
+        while begin < key[1]:
+            stop = max(stop, end)
+            begin, end = next(ahead, _NO_MORE)
+        if key[0] >= stop or text.find("=", key[1], min(stop + 1, key[1] + HEAD)) >= 0:
             outside.append(key)
     return outside
 
@@ -178,6 +204,9 @@ def replaced(text: str, spans: list[Span]) -> str:
     done = 0
     for begin, stop in spans:
         if begin >= done:
-            pieces += (text[done:begin], MASK)
-        done = max(done, stop)
-    return "".join(pieces) + text[done:]
+            pieces.append(text[done:begin])
+            done = stop
+        elif stop > done:
+            done = stop
+    pieces.append(text[done:])
+    return MASK.join(pieces)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from toolgate.kernel.text.masking.places import find_places, has_places
-from toolgate.kernel.text.masking.shapes import headless_spans, may_be_headless, may_hold_headless
+from toolgate.kernel.text.masking.shapes import RUN, RUNS, headless_spans, may_be_headless
 
 MOST_BOXES: Final = 2000
 """A value with more dicts and lists than this is looked at piece by piece: parts of it may be met many times."""
 MOST_BOXES_OF_JSON: Final = 60
 """JSON with no more cannot be nested deeper than a reader could follow."""
 DEEPEST: Final = 32
+_AT: Final = ord("@")
 _LARGEST: Final = 10**300  # Python refuses to print much larger numbers
 
 
@@ -24,15 +25,17 @@ class OddError(Exception):
     """The value is not one that can be cleared in one look."""
 
 
-def is_plain_json(encoded: bytes) -> bool:
-    """Whether no rule could change a key or a value of this JSON, looked at as one text.
+def boxes_of_plain(encoded: bytes) -> int | None:
+    """Return how many dicts and lists this JSON may hold; `None` where a rule could change a key or a value of it.
 
-    None of the words that rules start from has a character that JSON escapes.
+    Looked at as one text: none of the words that rules start from has a character that JSON escapes. `None`, too, where
+    it may be nested deeper than a reader could follow.
     """
-    found = has_places(encoded) if encoded.isascii() else find_places(encoded.decode())
-    if found or (b"@" in encoded and b"://" in encoded):
-        return False
-    return not may_hold_headless(encoded) or not may_be_headless(encoded.decode())
+    runs = encoded.translate(RUNS, b"{[")  # without these, so that one pass counts them, too
+    boxes = len(encoded) - len(runs)
+    if boxes > MOST_BOXES_OF_JSON or has_places(encoded) or (_AT in encoded and b"://" in encoded):
+        return None
+    return None if runs.find(RUN) >= 0 and may_be_headless(encoded.decode()) else boxes
 
 
 def _odd() -> NoReturn:
@@ -88,7 +91,7 @@ class Survey:
             if len(item) >= self._quick or not item.isalnum():
                 self.texts.append(item)
         elif kind is dict or kind is list:
-            return self.copy(item, depth + 1)
+            return self.copy(item, depth + 1) if item else kind()
         elif kind is int or kind is float:
             if self._numbers:
                 self.texts.append(repr(item) if kind is float or abs(item) < _LARGEST else _odd())

@@ -79,14 +79,20 @@ def _shapes() -> Iterable[Shape]:
 SHAPES: Final = tuple(_shapes())
 
 
-def shape_span(shape: Shape, text: str, at: int) -> Span | None:
-    """Return where the token lies whose head stands at this place, if it is one."""
-    if text.startswith(shape.head, at):
-        for back in shape.backs:
-            match = shape.pattern.match(text, at - back) if at >= back else None
-            if match:
-                return match.span()
-    return None
+def shape_spans(shape: Shape, text: str, places: list[int]) -> list[Span]:
+    """Return where the tokens lie whose heads stand at these places."""
+    head, backs, match_at = shape.head, shape.backs, shape.pattern.match
+    spans: list[Span] = []
+    done = 0
+    for at in places:
+        if at >= done and text.startswith(head, at):
+            for back in backs:
+                match = match_at(text, at - back) if at >= back else None
+                if match:
+                    spans.append(match.span())
+                    done = match.end()
+                    break
+    return spans
 
 
 _PPK: Final = lazy_pattern(r"Private-Lines: [0-9]{1,4}\s{1,2}((?:[A-Za-z0-9+/=]{1,76}\s{1,2})+)")
@@ -100,8 +106,9 @@ def ppk_span(text: str, at: int) -> Span | None:
 
 
 # Formats without a head that would not be met everywhere. All hold a run of so many letters, digits, `_` and `-`.
-_RUN: Final = b"a" * 27
-_RUNS: Final = bytes(97 if chr(code).isalnum() or chr(code) in "_-" else 32 for code in range(128)) + b" " * 128
+RUN: Final = b"a" * 27
+RUNS: Final = bytes(97 if chr(code).isalnum() or chr(code) in "_-" else 32 for code in range(128)) + b" " * 128
+"""Makes an `a` of every byte of a text that may belong to such a run, and a blank of any other."""
 _BOT_PARTS: Final = lazy_pattern(r"\.[\w\-]{6}\.(?=[\w\-]{27})")
 _BOT: Final = lazy_pattern(
     r"[MNO](?<![\w\-][MNO])[\w\-]{22,27}\.[\w\-]{6}\.(?=[\w\-]*[0-9])(?=[\w\-]*[A-Z])[\w\-]{27,45}(?![\w\-.])"
@@ -114,12 +121,6 @@ _SK: Final = lazy_pattern(
 _SK_ANYWHERE: Final = lazy_pattern("SK[0-9a-f]{32}")
 
 
-def may_hold_headless(raw: bytes) -> bool:
-    """Whether `headless_spans` could find something in a text of these bytes: two dots or an `SK`, and a long run."""
-    dot = raw.find(b".")
-    return (b"SK" in raw or raw.find(b".", dot + 1) > dot >= 0) and _RUN in raw.translate(_RUNS)
-
-
 def may_be_headless(text: str) -> bool:
     """Whether `headless_spans` could find something in a text that is written as JSON here.
 
@@ -130,7 +131,7 @@ def may_be_headless(text: str) -> bool:
 
 def headless_spans(text: str) -> list[Span]:
     """Return where tokens lie that are known by their whole form alone, such as those of chat bots."""
-    if not may_hold_headless(text.encode("ascii", "replace")):
+    if RUN not in text.encode("ascii", "replace").translate(RUNS):
         return []
     spans = [match.span() for match in _SK.finditer(text)]
     for parts in _BOT_PARTS.finditer(text):

@@ -13,7 +13,7 @@ from toolgate.kernel.text.masking.keys import MASK, Span, is_placeholder
 _PORT: Final = r"(?!\d{1,5}(?![^/?#\s]))"
 # The usual password, letters and digits, is replaced without a look at each; `xxx` may stand for one.
 _USUAL: Final = lazy_pattern(
-    r"//(?<=://)([^\s:@\"'`<>/?#\\]{0,64}):(?!xxx|XXX)[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
+    r"(//(?<=://)[^\s:@\"'`<>/?#\\]{0,64}):(?!xxx|XXX)[A-Za-z0-9][A-Za-z0-9_\-]{0,127}@(?=[\w.\-\[])"
     r"(?![^\s@\"'`<>/?#\\]{0,256}@)"
 )
 # Bounded where it may go beyond a slash: the next URL begins with two.
@@ -28,7 +28,11 @@ _TOKEN_USER: Final = lazy_pattern(r"(?=[^@:]*[0-9])(?=[^@:]*[A-Za-z])[A-Za-z0-9_
 _DRIVER_USER: Final = lazy_pattern(r"[\w.\-]{1,64}(?![\w:])")
 _DRIVER_SECRET: Final = lazy_pattern(r"[^\s:@/\"']{1,128}")
 _ORACLE: Final = lazy_pattern(r":thin:[\w.$]{1,64}/([^\s@\"']{1,128})@")
-_BEARER: Final = lazy_pattern(r"(?<![\w\-])(?i:bearer)[ \t]+([A-Za-z0-9._~+/\-]{8,}=*)")
+# After a `=` everything is hidden that is not a credential of its own.
+_BEARER: Final = lazy_pattern(
+    r"(?<![\w\-])(?i:bearer)[ \t]+"
+    r"([A-Za-z0-9._~+/\-]{8,}(?:=(?!(?i:bearer|basic)\b)[^\s\"'`<>,;&|()\[\]{}\\]*)?)"
+)
 _BASIC: Final = lazy_pattern(r"(?<![\w\-])(?i:basic)[ \t]+([A-Za-z0-9+/_\-]{8,}={0,2})")
 _DASHED_WORDS: Final = lazy_pattern(r"[A-Za-z]?[a-z]*(?:[-_./][A-Za-z]?[a-z]*)*[.]?|[A-Z_]+")
 DRIVERS: Final = ("@tcp(", "@unix(", "@udp(")
@@ -38,10 +42,19 @@ def mask_urls(text: str) -> str:
     """Replace the password, or the token used as a user name, in every URL."""
     if "@" not in text or "://" not in text or not _is_open(text) or _CREDENTIALS.search(text) is None:
         return text
-    masked = _USUAL.sub(rf"//\1:{MASK}@", text)
+    masked = _mask_usual(text)
     if masked is not text and not _is_open(masked):
         return masked
     return _URL.sub(_mask_authority, _SPILLED.sub(_mask_spilled, masked))
+
+
+def _mask_usual(text: str) -> str:
+    # Split, not substituted: a substitution is asked for anew for every match.
+    pieces = _USUAL.split(text)
+    if len(pieces) == 1:
+        return text
+    pieces[1::2] = [name + _HIDDEN for name in pieces[1::2]]
+    return "".join(pieces)
 
 
 def _is_open(text: str) -> bool:
@@ -84,7 +97,7 @@ def oracle_span(text: str, at: int) -> Span | None:
 def bearer_span(text: str, at: int) -> Span | None:
     """Return where the credentials lie after a `Bearer` at this place, without any header name."""
     match = _BEARER.match(text, at)
-    if match is None or (_DASHED_WORDS.fullmatch(match[1]) and len(match[1]) < 32):
+    if match is None or (len(match[1]) < 32 and _DASHED_WORDS.fullmatch(match[1])):
         return None
     return match.span(1)
 

@@ -10,7 +10,15 @@ import sys
 from typing import Final, NamedTuple
 
 from toolgate.kernel.text.lazy_pattern import lazy_pattern
-from toolgate.kernel.text.masking.keys import Span, Style, Verdict, is_about, is_passphrase, reads_as_secret
+from toolgate.kernel.text.masking.keys import (
+    Span,
+    Style,
+    Verdict,
+    is_about,
+    is_passphrase,
+    is_plain_api_key,
+    reads_as_secret,
+)
 
 Spans = list[Span]
 
@@ -92,9 +100,9 @@ _SAID_SIGN: Final = lazy_pattern(r"\S{0,40}[\d@#$%^&*_+=]")
 _SAID_WORD: Final = lazy_pattern(r"(?=\S{0,40}[A-Za-z])[^\s\"'`<>]{6,}")
 _SIMPLE: Final = frozenset(("=", ":", "=>", ":="))
 _USUAL: Final = lazy_pattern(
-    r"[ \t]{0,64}(?P<scheme>(?i:bearer|token)[ \t]{1,8})?(?P<quote>[\"'`])?"
-    r"(?=[A-Za-z_\-]{0,64}[0-9])(?=[0-9_\-]{0,64}[A-Za-z])"
-    r"(?P<value>[A-Za-z0-9_\-]{8,256}=?=?)(?(quote)(?P=quote)(?(scheme)(?!))|(?=\s|\Z))"
+    r"[ \t]{0,64}+(?:(?P<quote>[\"'`])|(?P<scheme>(?i:bearer|token)[ \t]{1,8}+)|)"
+    r"(?=[A-Za-z_\-]{0,64}+[0-9])(?=[0-9_\-]{0,64}+[A-Za-z])"
+    r"(?P<value>[A-Za-z0-9_\-]{8,256}+=?=?)(?(quote)(?P=quote)|(?=\s|\Z))"
 )
 _KEYED: Final = lazy_pattern(r"\\{0,7}[\"'`][ \t]{0,8}(?:=|:[ \t]{0,8}[^\s])")
 _OPENERS: Final = frozenset("fFrRbBuUL@$\\\"'`")
@@ -177,7 +185,7 @@ def usual_span(text: str, at: int, op: str | None, key: str) -> tuple[int, int] 
     if usual is None:
         return None
     value = usual["value"]
-    if value == key.rsplit(".", 1)[-1] or "xxx" in value or "XXX" in value:
+    if "xxx" in value or "XXX" in value or (key.endswith(value) and value == key.rsplit(".", 1)[-1]):
         return None
     return None if key.lower().endswith(_HEADERS) and not usual["scheme"] else usual.span("value")
 
@@ -267,7 +275,8 @@ def _bare_span(text: str, claim: Claim) -> Spans:
     if match.group().rstrip(",;)") == claim.key.rsplit(".", 1)[-1]:
         return []
     style = _style(text, claim, begin)
-    if not reads_as_secret(match.group(), rest, claim.verdict, style):
+    is_word = style is Style.COLON and is_plain_api_key(claim.key, match.group())
+    if not reads_as_secret(match.group(), rest, Verdict.SECRET if is_word else claim.verdict, style):
         return []
     return [(begin, _end(_BARE_END, text, begin))]
 
