@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from tests.journeys.scene import Open, park
@@ -74,6 +75,10 @@ async def test_a_rule_that_changes_what_it_is_shown_changes_nothing_that_runs(op
     async def plain(path: str, lines: list[str]) -> None:
         seen.append((path, lines))
 
+    @tool(effects="read")
+    async def dated(path: str, lines: list[str], day: date) -> None:
+        seen.append((path, lines, day.year))
+
     async def look(given: ToolInput) -> Prepared:
         return Prepared(preview={"shows": given.payload["path"]})
 
@@ -81,7 +86,10 @@ async def test_a_rule_that_changes_what_it_is_shown_changes_nothing_that_runs(op
         return ToolOutput.ok(given.payload)
 
     looked = ToolDefinition("looked", {}, take, prepare=look)
-    async with open_gate(tools=[write, plain, looked], policy=Policy(rules=(Meddling(),))) as gate:
+    async with open_gate(tools=[write, plain, dated, looked], policy=Policy(rules=(Meddling(),))) as gate:
+        typed = await gate.call("dated", given := {**arguments(), "day": "2026-01-01"})
+        assert (await gate.calls.get(typed.call_id)).shown == given
+        assert seen.pop() == ("/a", ["one"], 2026)
         shown = await gate.call("looked", arguments())
         assert (shown.data, (await gate.calls.get(shown.call_id)).preview) == (arguments(), {"shows": "/a"})
         result = await gate.call("plain", arguments())

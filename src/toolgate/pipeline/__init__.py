@@ -115,7 +115,8 @@ class Pipeline:
     def _read(self, plan: Plan, raw: str | bytes | Mapping[str, object]) -> tuple[Checked, Any]:
         """Return the arguments of a call, checked, and their masked view; raise ToolInputError."""
         arguments = plan.validate(raw, self._driver.limits)
-        return arguments, self._driver.masker.of(arguments.value, arguments.canonical)
+        value, canonical, kwargs = arguments
+        return arguments, self._driver.masker.of(value, canonical, is_ours=kwargs is not value)
 
     async def advance(self, trip: Trip) -> Result:
         """Take a call on from where it stands: to its end, its question, or whoever runs it elsewhere.
@@ -227,9 +228,12 @@ class Pipeline:
         if call.undo_of is not None:
             original: Mapping[str, Any] = decode((await self._driver.read(call.project, call.undo_of)).arguments)
             return original
-        values: dict[str, Any] = decode(call.arguments) if trip.values is None else trip.values
-        if trip.kwargs is values:
-            trip.kwargs = None  # a rule may change what it is given: what runs is read from what is stored
+        values = trip.values
+        # A rule may change what it is given: what runs and what is shown share nothing with it.
+        if values is None or values is call.shown:
+            values = decode(call.arguments)
+        elif trip.kwargs is values:
+            trip.kwargs = None
         trip.values = values
         return values
 

@@ -88,7 +88,7 @@ class Plan:
         fields["created_at"] = now
         fields["arguments"] = arguments.canonical
         fields["shown"] = shown
-        if shown != arguments.value:
+        if shown is not arguments.value and shown != arguments.value:
             fields["hides"] = True
         if options is not NO_OPTIONS:
             fields.update(options._asdict())

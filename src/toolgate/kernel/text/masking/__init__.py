@@ -125,11 +125,16 @@ class Masker:
         """Return a masked copy that shares no dict or list with the value."""
         return self._look(value, 0, MOST_BOXES) if type(value) in _BOXES else self._any(value, 0, _Walk())
 
-    def of(self, value: object, encoded: bytes) -> Any:
-        """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those."""
+    def of(self, value: object, encoded: bytes, *, is_ours: bool = False) -> Any:
+        """Do what calling it does with JSON whose bytes are at hand: ordinary data is cleared by those.
+
+        `is_ours`: nobody else holds the value, so it need not be copied.
+        """
         boxes = boxes_of_plain(encoded)
         if boxes is None or (self._is_told and self._may_hold(encoded)):
             return self(value)
+        if is_ours:
+            return value
         if boxes == 1 and type(value) is dict:
             return value.copy()
         return loads(dumps(value))  # in the order of the value, which its bytes may not have
