@@ -41,8 +41,8 @@ class Approval:
     """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
 
     What is asked never changes. Who is asked, how long, and what has been said so far may. A `silent` one
-    was not put to anybody by a channel: it waits for people who look. `shown_digest` is over all that people are shown
-    of it; `mark` binds that, who may answer, the votes and the answer to a key that is not in the database.
+    was not put to anybody by a channel: it waits for people who look. `mark` binds who may answer, what they are shown,
+    the votes and the answer to a key that is not in the database.
     """
 
     id: str
@@ -87,7 +87,6 @@ class Approval:
     decided_by: str | None = None
     decided_at: datetime | None = None
     reason: str | None = None
-    shown_digest: str | None = None
     mark: str | None = None
 
     @property

@@ -34,10 +34,6 @@ class Marks:
         key = secrets.token_bytes(32)
         return cls("process", {"process": key}.get)
 
-    def put_question(self, approval: Approval) -> Approval:
-        """Return a new question with its mark, bound to what people are shown of it."""
-        return self.put(evolve(approval, shown_digest=shown_digest_of(approval)))
-
     def put(self, approval: Approval) -> Approval:
         """Return an approval with the mark of what it is now."""
         key = self._find(self._current)
@@ -79,7 +75,7 @@ def _mark(id: str, key: bytes, approval: Approval) -> str:
         [sorted(roles) for roles in terms.approvers],
         sorted(terms.escalate_to),
         approval.escalated,
-        approval.shown_digest,
+        shown_digest_of(approval),
         approval.level,
         approval.decided_by,
         approval.decided_at,

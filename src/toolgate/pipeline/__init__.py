@@ -42,7 +42,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import BEGUN, is_told
+from toolgate.pipeline.evidence import BEGUN, is_told, refusal_of
 from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
@@ -172,7 +172,7 @@ class Pipeline:
             return result_of(call)  # another process holds the tool, or its caller will come
         approval = None if call.approval_id is None else await self._approval_of(call)
         is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
-        if not is_ours and (refusal := driver.store.marks.refusal(call, approval)) is not None:
+        if not is_ours and (refusal := await refusal_of(driver.store, call, approval)) is not None:
             return await self._end(call, Status.DENIED, *refusal)
         if await is_told(driver.store, call, BEGUN):
             why = "it was started before, as its events tell, and what was approved runs once"
@@ -308,12 +308,13 @@ class Pipeline:
             message=None if message is None else masker.text(message),
             claim=None if call.claim is None else masker.text(call.claim),
         )
+        id = driver.new_id()
         ask = partial(
             steps.ask,
             asking,
             tool,
-            id=driver.new_id(),
-            nonce=driver.new_id(),
+            id=id,
+            nonce=id,  # no two questions have the same, and thousands may wait
             now=driver.now(),
             mode=plan.mode,
             marks=driver.store.marks,

@@ -1,8 +1,13 @@
-"""What the chain tells of a call whose row says that it is yet to run: a row can be set back, an event cannot."""
+"""Whether what a row says may be believed: its yes carries a mark, and the chain has not told that it ran.
+
+A row can be written by whoever can write to the database; a mark takes a key, and an event cannot be taken back.
+"""
 
 from __future__ import annotations
 
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
+from toolgate.pipeline.lane import aside, is_large
 from toolgate.ports.store import Store
 
 BEGUN = frozenset({"tool.started", "tool.undo_started"})
@@ -10,6 +15,17 @@ BEGUN = frozenset({"tool.started", "tool.undo_started"})
 ENDED = frozenset({"tool.completed", "tool.failed", "tool.cancelled", "tool.denied", "tool.undone", "tool.undo_failed"})
 """Told when nothing more is to happen. A call that is tried again has told none of them."""
 PAGE = 1000
+
+
+def shows_much(approval: Approval) -> bool:
+    """Whether what people are shown of a question is so much that its mark is made and checked off the event loop."""
+    return is_large(approval.arguments) or is_large(approval.preview)
+
+
+async def refusal_of(store: Store, call: Call, approval: Approval | None) -> tuple[str, str] | None:
+    """Why an approval does not let this very call run, as a code and a reason; None where it does."""
+    refusal, is_long = store.marks.refusal, approval is not None and shows_much(approval)
+    return await aside(refusal, call, approval) if is_long else refusal(call, approval)
 
 
 async def is_told(store: Store, call: Call, names: frozenset[str]) -> bool:

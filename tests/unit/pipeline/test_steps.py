@@ -200,7 +200,7 @@ def test_a_tools_own_question_is_asked() -> None:
 
 
 def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
-    call, approval = a_call(status=Status.AWAITING_APPROVAL), MARKS.put_question(an_approval())
+    call, approval = a_call(status=Status.AWAITING_APPROVAL), MARKS.put(an_approval())
     yes = steps.decide(call, approval, approve=True, by="ann", reason=None, now=NOON, marks=MARKS)
     no = steps.decide(call, approval, approve=False, by="ann", reason="bad", now=NOON, marks=MARKS)
     assert yes.call is not None
@@ -218,7 +218,7 @@ def test_a_decision_closes_the_approval_and_moves_the_call() -> None:
 
 
 def test_a_decision_after_the_expiry_is_refused() -> None:
-    call, approval = a_call(status=Status.AWAITING_APPROVAL), MARKS.put_question(an_approval())
+    call, approval = a_call(status=Status.AWAITING_APPROVAL), MARKS.put(an_approval())
     with pytest.raises(DecisionConflictError):
         steps.decide(call, approval, approve=True, by="ann", reason=None, now=approval.expires_at, marks=MARKS)
     with pytest.raises(DecisionConflictError):

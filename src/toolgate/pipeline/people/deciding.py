@@ -22,7 +22,7 @@ from toolgate.errors import (
     ToolInputError,
     UsageError,
 )
-from toolgate.kernel.approval import Approval, shown_digest_of
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
@@ -37,6 +37,7 @@ from toolgate.kernel.text.canonical import Arguments, read_arguments
 from toolgate.kernel.text.schema import compile_schema
 from toolgate.pipeline import Pipeline, name_of, steps
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.evidence import shows_much
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.ports.store import CallQuery, GrantQuery
 
@@ -85,12 +86,13 @@ class Deciding:
         """
         while True:
             call, approval = await self._answerable(said)
-            if approve_it:
-                await self._check_shown(approval)
             reason = self._reason(said, call, approval, approve_it=approve_it)
             now = self._driver.now()
             marks, by = self._driver.store.marks, said.by.name
-            change = steps.decide(call, approval, approve=approve_it, by=by, reason=reason, now=now, marks=marks)
+            decide = partial(
+                steps.decide, call, approval, approve=approve_it, by=by, reason=reason, now=now, marks=marks
+            )
+            change = await aside(decide) if shows_much(approval) else decide()
             if remember is not None:
                 change = self._remember(change, remember, said.by)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
@@ -105,7 +107,6 @@ class Deciding:
         """
         while True:
             call, approval = await self._answerable(said)
-            await self._check_shown(approval)
             reason = self._reason(said, call, approval, approve_it=True)
             change = await self._edited(call, approval, arguments, said.by, reason)
             if remember is not None:
@@ -191,7 +192,7 @@ class Deciding:
         while True:
             call, approval = await self._asked(said)
             check(said.by, call, approval)
-            change = make(call, approval)
+            change = await aside(make, call, approval) if shows_much(approval) else make(call, approval)
             if await self._try(change) is not None:
                 return change.approvals[-1]
 
@@ -209,16 +210,6 @@ class Deciding:
         if self._driver.store.mode is Mode.LOCKDOWN:
             raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
         return call, approval
-
-    async def _check_shown(self, approval: Approval) -> None:
-        """Refuse a yes to a question that shows something else than when it was asked; its mark is checked later."""
-        is_long = is_large(approval.arguments) or is_large(approval.preview)
-        digest = await aside(shown_digest_of, approval) if is_long else shown_digest_of(approval)
-        if digest != approval.shown_digest:
-            raise DecisionConflictError(
-                f"Approval {approval.id} does not show what it showed when it was asked: somebody changed it in the "
-                "database. It can only be rejected; ask again."
-            )
 
     def _reason(self, said: Said, call: Call, approval: Approval, *, approve_it: bool) -> str | None:
         """Return the reason, masked; refuse an answer that needs one and has none."""
@@ -243,7 +234,7 @@ class Deciding:
         shown = evolve(revised[1], edited_from=approval.id, difference=changed)
         now, marks = driver.now(), driver.store.marks
         edit = partial(steps.edit, call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
-        return await aside(edit) if is_long or is_large(shown.preview) else edit()
+        return await aside(edit) if is_long or shows_much(approval) or shows_much(shown) else edit()
 
     def _meant(self, call: Call, arguments: Given) -> tuple[Mapping[str, Any], dict[str, Any]]:
         """Return what an edit says the arguments are to be, in truth, and what of them it changes, masked."""

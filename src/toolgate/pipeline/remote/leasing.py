@@ -20,7 +20,7 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import ENDED, is_told
+from toolgate.pipeline.evidence import ENDED, is_told, refusal_of
 from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import Outcome, decode, interpret
@@ -57,7 +57,7 @@ async def denial_of(driver: Driver, call: Call, plan: Plan, now: datetime) -> st
     if call.approval_id is None:
         return None if level is ApprovalLevel.AUTO or await _is_granted(driver, call) else missing
     found = await driver.store.approvals(ApprovalQuery(project=call.project, id=call.approval_id))
-    refusal = driver.store.marks.refusal(call, found[0] if found else None)
+    refusal = await refusal_of(driver.store, call, found[0] if found else None)
     if refusal is not None:
         return refusal[1]
     return None if level is ApprovalLevel.AUTO or found[0].satisfies(level, terms) else missing

@@ -56,7 +56,7 @@ def ask(
     """
     asked = evolve(call.to(Status.AWAITING_APPROVAL), approval_id=id, approved_by=None, approved_at=None, owner=owner)
     approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
-    approval = marks.put_question(evolve(approval, silent=True) if silent else approval)
+    approval = marks.put(evolve(approval, silent=True) if silent else approval)
     return Change(
         project=call.project,
         at=now,
@@ -144,7 +144,6 @@ def requested(approval: Approval, size: int) -> Draft:
         "digest": approval.digest,
         "expires_at": approval.expires_at,
         "quorum": approval.terms.quorum,
-        "mark": approval.mark,
     }
     return tell_approval(approval, "approval.requested", data, content)
 
@@ -178,8 +177,8 @@ def check_marked(approval: Approval, marks: Marks) -> None:
     """Take no yes to a question that nobody here asked so, and count no vote that nobody here took. A no is taken."""
     if not marks.hold(approval):
         raise DecisionConflictError(
-            f"Approval {approval.id} does not carry the mark of this gate: it or its votes were changed, or made under "
-            "a key that is not here. It can only be rejected; ask again."
+            f"Approval {approval.id} does not carry the mark of this gate: what it shows, who may answer it or its "
+            "votes were changed, or it was made under a key that is not here. It can only be rejected; ask again."
         )
 
 
@@ -250,7 +249,7 @@ def edit(
     `edited` is the call with the new arguments, `fresh` its question. The old one closes without an answer.
     """
     check_marked(approval, marks)
-    fresh = marks.put_question(fresh)
+    fresh = marks.put(fresh)
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
     answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks)
