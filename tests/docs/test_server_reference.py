@@ -22,7 +22,7 @@ SERVER = ROOT / "src" / "toolgate" / "interfaces" / "server"
 
 def shown(operation: Operation) -> list[str]:
     path = operation.path.replace("/my/projects/{project_id}/", "")
-    ability = "none" if operation.ability is None else operation.ability.value
+    ability = operation.ability
     return [f"`{operation.method} {path}`", ability, operation.summary]
 
 

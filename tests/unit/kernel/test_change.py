@@ -42,6 +42,7 @@ MORE: dict[str, Any] = {
     "approvals": (an_approval(),),
     "undo": UNDO,
     "undo_expect": UndoState.AVAILABLE,
+    "undo_stored": True,
     "reservations": (Reservation(key="tool:edit", limit=3, window_s=3600.0),),
     "set_mode": Mode.LOCKDOWN,
     "lasting": True,
@@ -58,7 +59,7 @@ def test_a_change_has_these_fields_and_no_others() -> None:
 @pytest.mark.parametrize("field", [*PLAIN, *MORE])
 def test_a_plain_change_moves_a_call_and_does_nothing_else(field: str) -> None:
     change = evolve(Change(project="p", at=NOW), **{field: (PLAIN | MORE)[field]})
-    assert change.is_plain is (field in PLAIN or field in ("lasting", "undo_expect", "grant_expect"))
+    assert change.is_plain is (field in PLAIN or field in ("lasting", "undo_expect", "undo_stored", "grant_expect"))
 
 
 def test_a_reservation_is_a_frozen_value() -> None:

@@ -84,7 +84,7 @@ async def test_what_a_function_returns_is_read_as_a_gate_reads_it(house: House, 
 
 async def test_one_that_nobody_came_for_is_told_by_its_code(house: House, ann: Client) -> None:
     await house.gate.set_policy(Policy(revision="hasty", approved_for_s=0.05), by="bob")
-    made = await ann.call("send", {"n": 1}, call_id="c1")
+    await ann.call("send", {"n": 1}, call_id="c1")
 
     async def is_over() -> bool:
         return (await ann.get("c1")).is_final
@@ -93,7 +93,6 @@ async def test_one_that_nobody_came_for_is_told_by_its_code(house: House, ann: C
     kept = await house.gate.get("c1", project="demo")
     for told in (await ann.get("c1"), await ann.call("send", {"n": 1}, call_id="c1")):
         assert (told.status, told.error_code, told.error) == (Status.TIMEOUT, "unclaimed", kept.error)
-    assert made.status is Status.APPROVED
 
 
 async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Client) -> None:
