@@ -21,9 +21,12 @@ class MemoryDirectory:
         self._accounts: dict[str, Account] = {}
         self._tokens: dict[str, Token] = {}
         self._by_digest: dict[bytes, str] = {}
+        self._revision = 0
 
     async def put_account(self, account: Account) -> None:
-        self._accounts[account.name] = account
+        with self._lock:
+            self._accounts[account.name] = account
+            self._revision += 1
 
     async def accounts(self, *, project: str | None = None) -> list[Account]:
         found = sorted(self._accounts.values(), key=lambda account: account.name)
@@ -77,7 +80,11 @@ class MemoryDirectory:
             for token in tuple(self._tokens.values()):
                 if token_id in (token.id, token.parent) and token.revoked_at is None:
                     self._tokens[token.id] = replace(token, revoked_at=now)
+            self._revision += 1
             return True
+
+    async def revision(self) -> int:
+        return self._revision
 
     async def close(self) -> None:
         """Nothing to close."""

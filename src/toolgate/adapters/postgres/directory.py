@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 from toolgate.adapters.postgres.link import Link
 from toolgate.adapters.sql.directory_rows import (
+    COUNT_CHANGE,
     KEPT_S,
+    REVISION,
     TOKEN_COLUMNS,
     account_of,
     roles_of,
@@ -46,8 +48,8 @@ class PostgresDirectory:
         return await self._link.do(transact())
 
     async def put_account(self, account: Account) -> None:
-        await self._write(
-            lambda connection: connection.execute(
+        async def put(connection: Any) -> None:
+            await connection.execute(
                 "INSERT INTO accounts (name, kind, acts_for, roles) VALUES ($1, $2, $3, $4) ON CONFLICT (name) "
                 "DO UPDATE SET kind=excluded.kind, acts_for=excluded.acts_for, roles=excluded.roles",
                 account.name,
@@ -55,7 +57,9 @@ class PostgresDirectory:
                 account.acts_for,
                 roles_of(account),
             )
-        )
+            await connection.execute(COUNT_CHANGE)
+
+        await self._write(put)
 
     async def accounts(self, *, project: str | None = None) -> list[Account]:
         found = [account_of(row) for row in await self._all(f'{_ACCOUNT} ORDER BY name COLLATE "C"')]
@@ -115,9 +119,13 @@ class PostgresDirectory:
             known = await connection.fetchval("SELECT 1 FROM tokens WHERE id=$1", token_id)
             sql = "UPDATE tokens SET revoked_at=$1 WHERE (id=$2 OR parent=$2) AND revoked_at IS NULL"
             await connection.execute(sql, now, token_id)
+            await connection.execute(COUNT_CHANGE)
             return known is not None
 
         return await self._write(end)
+
+    async def revision(self) -> int:
+        return int((await self._all(REVISION))[0][0])
 
     async def close(self) -> None:
         await self._link.close()

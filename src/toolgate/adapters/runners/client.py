@@ -34,8 +34,9 @@ class Offer(NamedTuple):
 class Seat:
     """One connection that can run calls of one project.
 
-    `tools` are the tools it registered for (`*`: all); empty for a plain stream, which runs what its own session
-    or principal asked for. `offer` and `recall` are called on any thread and must return at once.
+    `tools` are the tools it registered for (`*`: all); empty for a plain stream. Only a registered runner
+    (`is_runner`) is given other people's calls: everybody else's connection runs what its own principal asked for, or
+    what was asked for them. `offer` and `recall` are called on any thread and must return at once.
     """
 
     project: str
@@ -45,6 +46,7 @@ class Seat:
     tools: frozenset[str] = frozenset()
     session_id: str | None = None
     can_undo: bool = False
+    is_runner: bool = False
     turn: int = 0
     offered: dict[str, Offer] | None = None
     """What was offered and not taken yet; most seats are never offered anything."""
@@ -53,20 +55,21 @@ class Seat:
     """What it was asked to stop: it is asked once, however many servers say so."""
 
     def is_registered_for(self, offer: Offer) -> bool:
-        return bool(self.tools) and ("*" in self.tools or offer.tool_name in self.tools)
+        is_named = bool(self.tools) and ("*" in self.tools or offer.tool_name in self.tools)
+        return is_named and (self.is_runner or self._owns(offer))
+
+    def _owns(self, offer: Offer) -> bool:
+        return self.principal in (offer.principal, offer.user)
 
     def is_own_stream_of(self, offer: Offer) -> bool:
-        """Whether a plain stream may run what was asked: its own session's; its own principal's, where it or the call
-        names none.
+        """Whether a plain stream may run what was asked: by or for its own principal, in its own session where both
+        name one.
 
-        A call made for a person runs at that person's connections only, whoever else listens to the session.
+        Naming somebody's session gives nobody's call to their client.
         """
-        if self.tools:
+        if self.tools or not self._owns(offer):
             return False
-        mine = self.principal in (offer.principal, offer.user)
-        if offer.session_id is None or self.session_id is None:
-            return mine
-        return self.session_id == offer.session_id and (mine or offer.user is None)
+        return offer.session_id is None or self.session_id is None or self.session_id == offer.session_id
 
 
 class ClientRunner:

@@ -14,6 +14,12 @@ from toolgate.ports.directory import Ability, Account, Token, TokenUse
 KEPT_S = 60.0
 """How long after its end a ticket or session is remembered."""
 
+COUNT_CHANGE = (
+    "INSERT INTO settings (name, value) VALUES ('directory_revision', '1') ON CONFLICT (name) "
+    "DO UPDATE SET value=CAST(CAST(settings.value AS INTEGER) + 1 AS TEXT)"
+)
+"""Says that an account was changed or a token revoked: who holds a connection open looks again."""
+REVISION = "SELECT coalesce((SELECT value FROM settings WHERE name='directory_revision'), '0')"
 TOKEN_COLUMNS = "id, account, digest, used_as, label, scope, created_at, expires_at, revoked_at, parent"
 
 

@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from toolgate.adapters.sql.directory_rows import (
+    COUNT_CHANGE,
     KEPT_S,
+    REVISION,
     TOKEN_COLUMNS,
     account_of,
     roles_of,
@@ -71,13 +73,16 @@ class SqliteDirectory:
 
     async def put_account(self, account: Account) -> None:
         values = (account.name, account.kind.value, account.acts_for, roles_of(account))
-        await self._write(
-            lambda connection: connection.execute(
+
+        def put(connection: sqlite3.Connection) -> None:
+            connection.execute(
                 "INSERT INTO accounts (name, kind, acts_for, roles) VALUES (?, ?, ?, ?) ON CONFLICT (name) "
                 "DO UPDATE SET kind=excluded.kind, acts_for=excluded.acts_for, roles=excluded.roles",
                 values,
             )
-        )
+            connection.execute(COUNT_CHANGE)
+
+        await self._write(put)
 
     async def accounts(self, *, project: str | None = None) -> list[Account]:
         found = [account_of(row) for row in self._all("SELECT name, kind, acts_for, roles FROM accounts ORDER BY name")]
@@ -153,9 +158,13 @@ class SqliteDirectory:
                 "UPDATE tokens SET revoked_at=? WHERE (id=? OR parent=?) AND revoked_at IS NULL",
                 (text_of(now), token_id, token_id),
             )
+            connection.execute(COUNT_CHANGE)
             return known is not None
 
         return await self._write(end)
+
+    async def revision(self) -> int:
+        return int(self._all(REVISION)[0][0])
 
     async def close(self) -> None:
         with self._lock:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from toolgate.authority import Verb, may
 from toolgate.errors import ToolgateError
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.console.pages import Pages, form_of, going_to
@@ -26,7 +27,6 @@ from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
 from toolgate.ports.channel import Decision
-from toolgate.ports.directory import Ability
 from toolgate.wire.inbox import BlockRecord, Card
 
 Form = dict[str, str]
@@ -48,7 +48,7 @@ class Plain:
             project = request.query_params.get("project", "")
             known = await sessions.memberships(self._services, caller, also=project)
             project = project or (known[0].project if known else "")
-            caller.check(project, Ability.READ)
+            caller.check(project, Verb.READ)
             after = request.query_params.get("after")
             gate = self._services.gate
             last = None if after is None else await gate.approvals.get(after, project=project)
@@ -100,7 +100,7 @@ class Plain:
         async def take(caller: Caller) -> Response:
             form = await self._checked(request, caller)
             project = form.get("project", "")
-            who = caller.check(project, Ability.ADMIN)
+            who = caller.check(project, Verb.SET_MODE)
             await self._services.gate.set_mode(form.get("mode", ""), by=who, reason=form.get("reason", ""))
             self._services.hub.tell_mode()
             return going_to(request, f"/approvals/plain?{urlencode({'project': project})}")
@@ -122,7 +122,7 @@ class Plain:
     async def _found(self, request: Request, caller: Caller) -> Approval:
         """The question the path names; somebody else's is not there."""
         approval = await self._services.gate.approvals.get(request.path_params["approval_id"])
-        caller.check(approval.project, Ability.READ)
+        caller.check(approval.project, Verb.READ)
         return approval
 
     async def _checked(self, request: Request, caller: Caller) -> Form:
@@ -133,7 +133,7 @@ class Plain:
 
     async def _say(self, caller: Caller, approval: Approval, form: Form) -> None:
         """Do what the form wants."""
-        who = caller.check(approval.project, Ability.DECIDE)
+        who = caller.check(approval.project, Verb.DECIDE)
         reason = form.get("reason", "").strip() or None
         reply = Reply(
             project=approval.project, approval_id=approval.id, by=who, reason=reason, digest=form.get("digest")
@@ -173,7 +173,7 @@ class Plain:
             is_whole=full or not card.must_expand,
             full=full,
             problem=problem,
-            may_decide=Ability.DECIDE in caller.abilities_in(approval.project),
+            may_decide=may(Verb.DECIDE, caller, approval.project),
         )
 
     def _page(
@@ -191,7 +191,7 @@ class Plain:
             csrf=csrf_of(caller.session),
             project=project,
             mode=self._services.gate.mode.value,
-            is_admin=Ability.ADMIN in able,
+            is_admin=may(Verb.SET_MODE, caller, project),
             **values,
         )
 

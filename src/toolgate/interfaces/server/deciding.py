@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolgate.authority import Verb, may
 from toolgate.errors import ConflictError, NotAllowedError, UsageError
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.problems import ProblemError, problem_of
@@ -20,7 +21,6 @@ from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.ports.channel import Decision
-from toolgate.ports.directory import Ability
 
 ALONE = "approved without a reason by the only person of the project who can approve"
 
@@ -103,7 +103,7 @@ async def _leave_to_others(services: Services, reply: Reply) -> bool:
         return False
     for account in await services.directory.accounts(project=reply.project):
         other = account.principal_in(reply.project)
-        able = Ability.DECIDE in account.abilities_in(reply.project)
+        able = may(Verb.DECIDE, account, reply.project)
         if able and other.id != reply.by.id and asked.terms.accepts(other.roles, escalated=asked.escalated):
             raise NotAllowedError(f"{reply.by.name} is who this call is for; at level full another person decides.")
     return True

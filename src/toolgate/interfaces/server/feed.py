@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 
 from toolgate.errors import ToolgateError
 from toolgate.gate import Gate
@@ -61,8 +62,11 @@ async def skip_told(gate: Gate, feed: Feed, listener: Listener, pending: list[Ap
 class Feed:
     """The ring of one project in one encoding, filled for as long as somebody listens."""
 
-    def __init__(self, gate: Gate, project: str, encode: Encoder, *, frames: int) -> None:
+    def __init__(
+        self, gate: Gate, project: str, encode: Encoder, *, frames: int, renew: Callable[[], Awaitable[None]]
+    ) -> None:
         self._gate = gate
+        self._renew = renew
         self.project = project
         self._encode = encode
         self._ring: deque[Frame] = deque(maxlen=frames)
@@ -92,7 +96,9 @@ class Feed:
                     await self._catch_up()
                     self._ready.set()
                 async for event in self._gate.follow(project=self.project, after=self.head):
-                    self._add(await self._encode(self._gate, event))
+                    frame = await self._encode(self._gate, event)
+                    await self._renew()  # who may not hear it any more is gone before it is told
+                    self._add(frame)
                 return
             except ToolgateError as error:
                 log.warning("the events of a project cannot be read now: %s", error.code)
@@ -137,6 +143,9 @@ class Feed:
         return b"".join(kept)
 
     async def _from_store(self, listener: Listener) -> bytes:
+        await self._renew()
+        if listener.is_closed:
+            return b""
         events = await self._gate.events(project=self.project, after=listener.cursor, limit=PAGE)
         if not events:
             listener.cursor = self.head

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolgate.authority import Verb, may
 from toolgate.interfaces.server import frames
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.services import Services
 from toolgate.kernel.context import Context
-from toolgate.ports.directory import Ability
 from toolgate.ports.threads import Run
 
 
@@ -33,7 +33,7 @@ class ChatHost:
     async def context_of(self, run: Run) -> Context | None:
         """What the account is now, not when it wrote: a run may wait for days."""
         account = await self._services.directory.account(run.account)
-        if account is None or Ability.ASK not in account.abilities_in(run.project):
+        if account is None or not may(Verb.ASK, account, run.project):
             return None
         return Caller(account).context(
             run.project, session_id=run.conversation_id, run_id=run.id, behavior=run.context.behavior

@@ -95,6 +95,8 @@ class Hub:
         self.drained = asyncio.Event()
         self.cut_count = 0
         self._told_mode = gate.mode
+        self._revision: int | None = None
+        self._next_end: datetime | None = None
 
     @property
     def is_draining(self) -> bool:
@@ -104,7 +106,9 @@ class Hub:
         """The feed of a project in an encoding, made at first use."""
         key = (project, encode)
         if key not in self._feeds:
-            self._feeds[key] = Feed(self._gate, project, encode, frames=self._settings.ring_frames)
+            self._feeds[key] = Feed(
+                self._gate, project, encode, frames=self._settings.ring_frames, renew=self._renew_changed
+            )
         return self._feeds[key]
 
     def check_room(self, caller: Caller) -> None:
@@ -150,11 +154,20 @@ class Hub:
                 self._checked_at = now
                 await self._check_callers()
 
+    async def _renew_changed(self) -> None:
+        """Renew every connection where an account was changed, or a token was revoked or ran out, since last time."""
+        revision, now = await self._directory.revision(), self._now()
+        if revision != self._revision or (self._next_end is not None and now >= self._next_end):
+            await self._check_callers()
+            self._revision = revision
+
     async def _check_callers(self) -> None:
         """Renew every connection, and end those of callers whose token or account ended."""
         by_account: dict[str, list[Connection]] = {}
         for connection in tuple(self.connections):
             by_account.setdefault(connection.caller.account.name, []).append(connection)
+        ends = [one.caller.token.expires_at for one in self.connections if one.caller.token is not None]
+        self._next_end = min((end for end in ends if end is not None and end > self._now()), default=None)
         for name, connections in by_account.items():
             now = await self._standing(name)
             for connection in connections:

@@ -8,9 +8,13 @@ from datetime import UTC, datetime
 from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 
+from toolgate import authority
+from toolgate.authority import Verb
+from toolgate.errors import NotAllowedError, NotFoundError
 from toolgate.interfaces.server.limits import Limit
-from toolgate.interfaces.server.problems import ProblemError, not_found
+from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.interfaces.server.tokens import PREFIX, digest_of, is_csrf_of
+from toolgate.kernel.call import Call
 from toolgate.kernel.context import SYSTEM_PROJECT, Context, Principal, PrincipalKind
 from toolgate.ports.directory import Ability, Account, Directory, Token, TokenUse
 
@@ -38,14 +42,19 @@ class Caller:
         able = self.account.abilities_in(project)
         return able if token is None or token.abilities is None else able & token.abilities
 
-    def check(self, project: str, ability: Ability) -> Principal:
-        """Return the caller as a principal of this project; a stranger gets 404, one who may not gets 403."""
-        able = self.abilities_in(project)
-        if not able:
-            raise not_found()
-        if ability not in able:
-            raise ProblemError(403, "not_allowed", f"{self.account.name} may not {ability} in this project.")
+    @property
+    def name(self) -> str:
+        return self.account.name
+
+    def principal_in(self, project: str) -> Principal:
         return self.account.principal_in(project)
+
+    def check(self, project: str, verb: Verb, call: Call | None = None) -> Principal:
+        """Return the caller as a principal of this project; a stranger gets 404, one who may not gets 403."""
+        try:
+            return authority.check(verb, self, project, call)
+        except (NotFoundError, NotAllowedError) as error:
+            raise problem_of(error) from None
 
     def context(self, project: str, *, session_id: str | None, run_id: str | None, behavior: str | None) -> Context:
         """Who asks for a call. What a person's client asks is asked by an agent of that person, who may then decide."""

@@ -10,7 +10,6 @@ from pydantic.json_schema import models_json_schema
 from toolgate import __version__
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.problems import MEDIA_TYPE
-from toolgate.ports.directory import Ability
 from toolgate.wire.schemas import Problem
 
 _REF = "#/components/schemas/{model}"
@@ -80,10 +79,10 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
             "description": "Read as JSON whatever the content type.",
             "content": {"application/json": {"schema": _ref(one.body)}},
         }
-    if one.ability is None:
+    if one.verb is None:
         described["security"] = []
     else:
-        described["x-toolgate-ability"] = one.ability.value if one.ability is not Ability.READ else "read"
+        described["x-toolgate-ability"] = one.ability
     return described
 
 
@@ -134,7 +133,7 @@ def _responses(one: Operation) -> dict[str, Any]:
 
 def _usual(one: Operation) -> set[int]:
     found: set[int] = set()
-    if one.ability is not None:
+    if one.verb is not None:
         found |= {401, 403, 429}
     if "{" in one.path:
         found.add(404)

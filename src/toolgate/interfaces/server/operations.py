@@ -17,15 +17,16 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from toolgate.authority import RIGHTS, Verb
 from toolgate.errors import ToolgateError, ToolInputError
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
 from toolgate.interfaces.server.shield import secured
+from toolgate.kernel.call import Call
 from toolgate.kernel.context import Principal
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.text.canonical import Limits, parse_strict
 from toolgate.pipeline.lane import aside
-from toolgate.ports.directory import Ability
 from toolgate.wire.schemas import Body, Query
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Ask:
     scope: Scope
     headers: Headers
     params: dict[str, str]
+    verb: Verb | None = None
     caller: Caller | None = None
     principal: Principal | None = None
     body: Any = None
@@ -57,13 +59,20 @@ class Ask:
 
     @property
     def who(self) -> Principal:
-        assert self.principal is not None, "only operations with an ability ask who"
+        assert self.principal is not None, "only operations with a verb ask who"
         return self.principal
 
     @property
     def by(self) -> Caller:
         assert self.caller is not None, "only operations that need a caller ask for one"
         return self.caller
+
+    async def call(self) -> Call:
+        """The call the path names, if the operation may be done to it by who asks."""
+        found = await self.services.gate.calls.get(self.params["tool_id"], project=self.project)
+        if self.verb is not None:
+            self.by.check(self.project, self.verb, found)
+        return found
 
 
 Handler = Callable[[Ask], Awaitable[Any]]
@@ -82,7 +91,7 @@ def plain_json(raw: bytes, _limit: int) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`ability` None: nobody need sign in. A path without a project asks only that somebody did.
+    """`verb` None: nobody need sign in. A path without a project asks only that somebody did.
 
     `handler` returns a model, a (status, model) pair or a response; `stream` speaks ASGI itself. `also` are
     the further statuses a success can have.
@@ -93,7 +102,7 @@ class Operation:
     summary: str
     handler: Handler | None = None
     stream: Stream | None = None
-    ability: Ability | None = Ability.READ
+    verb: Verb | None = Verb.READ
     body: type[Body] | None = None
     query: type[Query] | None = None
     returns: type[BaseModel] | None = None
@@ -104,6 +113,11 @@ class Operation:
     tag: str = "project"
     media: str = "application/json"
     problems: tuple[int, ...] = field(default=())
+
+    @property
+    def ability(self) -> str:
+        """The ability it takes, as the description of the API names it."""
+        return "none" if self.verb is None else RIGHTS[self.verb].ability.value
 
 
 class Endpoint:
@@ -146,8 +160,8 @@ class Endpoint:
         """Find out who asks, whether they may and what for; everything is refused before the body is read."""
         operation, services = self.operation, self._services
         headers: Headers = dict(scope["headers"])
-        ask = Ask(services, scope, headers, scope.get("path_params", {}))
-        if operation.ability is not None:
+        ask = Ask(services, scope, headers, scope.get("path_params", {}), operation.verb)
+        if operation.verb is not None:
             query = _query_text(scope) if operation.takes_ticket or operation.query is not None else {}
             address = (scope.get("client") or ("",))[0]
             ask.caller = await services.authenticator.caller(
@@ -160,7 +174,7 @@ class Endpoint:
             if wait:
                 raise too_many(wait)
             if "project_id" in ask.params:
-                ask.principal = ask.caller.check(ask.params["project_id"], operation.ability)
+                ask.principal = ask.caller.check(ask.params["project_id"], operation.verb)
             if operation.query is not None:
                 ask.query = _validated(operation.query, query)
         return ask

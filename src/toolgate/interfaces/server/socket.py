@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from toolgate.authority import Verb, may
 from toolgate.errors import NotFoundError, ToolgateError, ToolInputError
 from toolgate.interfaces.server import frames, views
 from toolgate.interfaces.server.deciding import Reply, decide
@@ -26,7 +27,7 @@ from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.ports.channel import Decision
-from toolgate.ports.directory import EVERY_PROJECT, Ability
+from toolgate.ports.directory import EVERY_PROJECT
 from toolgate.wire.schemas import Body, Id, Text
 
 MAX_MESSAGE = 64 * 1024
@@ -106,7 +107,7 @@ class Line:
         """Leave the projects the caller no longer belongs to; a socket of no project goes on, and may come to one."""
         self.caller = caller
         for project in tuple(self._places):
-            if Ability.READ not in caller.abilities_in(project):
+            if not may(Verb.STREAM, caller, project):
                 self._leave(project)
                 self.say({**not_found().content, "type": "error", "project_id": project})
 
@@ -177,7 +178,7 @@ class Line:
         except NotFoundError:
             raise _about(message, not_found()) from None
         try:
-            who = self.caller.check(asked.project, Ability.DECIDE)
+            who = self.caller.check(asked.project, Verb.DECIDE)
             reply = Reply(
                 project=asked.project, approval_id=asked.id, by=who, reason=message.reason, digest=message.digest
             )
@@ -199,7 +200,7 @@ class Line:
 
     async def subscribe(self, project: str, after: int | None) -> None:
         """Listen to a project: from after an event, or from now with the questions that are open."""
-        self.caller.check(project, Ability.READ)
+        self.caller.check(project, Verb.STREAM)
         if len(self._places) >= MOST_SUBSCRIPTIONS:
             raise ProblemError(429, "too_many_streams", "This socket listens to too many projects.")
         self._leave(project)

@@ -13,7 +13,8 @@ from typing import Any
 from starlette.types import Receive, Send
 
 from toolgate.adapters.runners.client import Offer, Seat
-from toolgate.errors import ConflictError, ToolgateError
+from toolgate.authority import Verb, may
+from toolgate.errors import ConflictError, NotFoundError, ToolgateError
 from toolgate.gate.drawing import draw_all
 from toolgate.interfaces.server import cards, frames
 from toolgate.interfaces.server.feed import Feed, Listener, skip_told
@@ -25,8 +26,7 @@ from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.shield import secured
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.context import Principal
-from toolgate.ports.directory import Ability
+from toolgate.kernel.context import Principal, PrincipalKind
 from toolgate.wire.schemas import StreamQuery
 
 HEADERS = secured(
@@ -165,7 +165,6 @@ class SignalSender:
         self._services = services
         self._stream = stream
         self._project = project
-        self._who = who
         self._loop = asyncio.get_running_loop()
         names = frozenset(name.strip() for name in (query.tools or "").split(",") if name.strip())
         self.seat = Seat(
@@ -174,6 +173,7 @@ class SignalSender:
             tools=names,
             session_id=query.session_id,
             can_undo=query.undo,
+            is_runner=who.kind is PrincipalKind.RUNNER,
             offer=self._on_offer,
             recall=self._on_recall,
         )
@@ -192,12 +192,18 @@ class SignalSender:
 
     async def _take(self, offer: Offer) -> bytes:
         """Lease a call and return its signal; nothing where it is not to be had any more."""
-        services = self._services
+        services, project = self._services, self._project
+        caller = await services.hub.renewed(self._stream.caller)
+        if caller is None or not may(Verb.DISPATCH, caller, project):
+            self._stream.finish()  # what was offered is offered to others when the seat is left
+            return b""
         try:
-            call = await services.gate.remote.dispatch(offer.call_id, to=self._who, project=self._project)
+            wanted = await services.gate.calls.get(offer.call_id, project=project)
+            who = caller.check(project, Verb.DISPATCH, wanted)
+            call = await services.gate.remote.dispatch(offer.call_id, to=who, project=project)
             tool = services.gate.registry.find(call.tool_name)
             timeout_s = tool.timeout_seconds if tool is not None else 0.0
-        except ConflictError:
+        except (ConflictError, NotFoundError, ProblemError):
             services.clients.dropped(self.seat, offer.call_id)
             return b""
         services.clients.took(self.seat, offer.call_id)
@@ -221,10 +227,9 @@ async def _serve(
     services, project, who, caller = ask.services, ask.project, ask.who, ask.by
     services.hub.check_room(caller)
     last_id = _last_id(ask, ask.query)
-    able = caller.abilities_in(project)
     query: StreamQuery | None = ask.query if takes_calls else None
-    if query is not None and query.tools and Ability.RUN not in able:
-        raise ProblemError(403, "not_allowed", f"{who.name} may not run calls in this project.")
+    if query is not None and query.tools:
+        caller.check(project, Verb.DISPATCH)
     if query is not None and query.tools and query.listen:
         raise ProblemError(400, "invalid_request", "A stream that only listens runs nothing: leave out `tools`.")
     feed = services.hub.feed(project, encode)
@@ -233,9 +238,9 @@ async def _serve(
     stream = Stream(feed, listener, send, caller, None if query is None else query.session_id, tells_mode)
     gone = asyncio.ensure_future(_until_gone(receive))
     gone.add_done_callback(lambda _done: listener.close())
-    runs_calls = query is not None and not query.listen and Ability.RUN in able
+    runs_calls = query is not None and not query.listen and may(Verb.DISPATCH, caller, project)
     seat = SignalSender(services, stream, project, who, query).seat if query is not None and runs_calls else None
-    del ask, query, caller, able, who  # a stream lasts for hours, and there may be thousands
+    del ask, query, caller, who  # a stream lasts for hours, and there may be thousands
     try:
         with services.hub.seated(stream):
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})

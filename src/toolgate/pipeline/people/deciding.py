@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolgate.authority import check_decider, check_escalation, check_person
 from toolgate.errors import (
     ConflictError,
     DecisionConflictError,
@@ -138,7 +139,7 @@ class Deciding:
             lambda call, approval: steps.extend(
                 call, approval, seconds=seconds, by=by, now=self._driver.now(), marks=marks
             ),
-            may_decide,
+            check_decider,
         )
 
     async def escalate(self, said: Said, *, roles: frozenset[str]) -> Approval:
@@ -146,10 +147,10 @@ class Deciding:
         by, marks = said.by, self._driver.store.marks
 
         def wider(call: Call, approval: Approval) -> Change:
-            _check_escalation(approval, roles)
+            check_escalation(approval, roles)
             return steps.escalate(call, approval, by=by.name, now=self._driver.now(), marks=marks)
 
-        asked = await self._change(said, wider, may_decide)
+        asked = await self._change(said, wider, check_decider)
         if self._driver.on_asked is not None:
             self._driver.on_asked(asked)
         return asked
@@ -162,7 +163,7 @@ class Deciding:
         return await self._change(
             said,
             lambda call, approval: steps.comment(call, approval, by=said.by.name, text=masked, now=self._driver.now()),
-            lambda by, call, _approval: _check_person(by, call),
+            lambda by, call, _approval: check_person(by, call),
         )
 
     async def revoke(self, grant_id: str, *, by: Principal, reason: str | None, project: str | None) -> Grant:
@@ -199,7 +200,7 @@ class Deciding:
     async def _answerable(self, said: Said) -> tuple[Call, Approval]:
         """Return a call and its question, if this person may answer it now."""
         call, approval = await self._asked(said)
-        may_decide(said.by, call, approval)
+        check_decider(said.by, call, approval)
         if said.digest is not None and said.digest != approval.digest:
             raise DecisionConflictError(
                 f"Approval {approval.id} covers something else than what was shown; review it again."
@@ -230,7 +231,7 @@ class Deciding:
         is_long = len(call.arguments) > LARGE or is_large(arguments)
         restored, changed = await aside(self._meant, call, arguments) if is_long else self._meant(call, arguments)
         revised = await self._revise(call, approval, restored)
-        may_decide(by, call, revised[1])
+        check_decider(by, call, revised[1])
         shown = evolve(revised[1], edited_from=approval.id, difference=changed)
         now, marks = driver.now(), driver.store.marks
         edit = partial(steps.edit, call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
@@ -296,7 +297,7 @@ class Deciding:
     async def foresee(self, said: Said, remember: Remember) -> Foresight:
         """Say which past calls such a grant would have covered; nothing is decided or kept."""
         call, approval = await self._asked(said)
-        _check_person(said.by, call)
+        check_person(said.by, call)
         driver = self._driver
         grant = self._grant(call, approval, remember, said.by, driver.now())
         query = CallQuery(project=call.project, tool_name=call.tool_name, newest_first=True, limit=FORESEEN)
@@ -354,37 +355,6 @@ class Deciding:
         except ConflictError:
             return None
         return change.call
-
-
-def may_decide(by: Principal, call: Call, approval: Approval) -> None:
-    """Raise NotAllowedError where this principal may not answer this question."""
-    _check_person(by, call)
-    user = call.context.user
-    if approval.terms.separation and user is not None and Principal.of(user).id == by.id:
-        raise NotAllowedError(f"{by.name} is who this call is for, and another person must decide.")
-    if not approval.terms.accepts(by.roles, escalated=approval.escalated):
-        wanted = " and ".join("one of " + ", ".join(sorted(roles)) for roles in approval.terms.approvers)
-        raise NotAllowedError(f"{by.name} may not decide this; it takes {wanted}.")
-
-
-def _check_escalation(approval: Approval, roles: frozenset[str]) -> None:
-    """Refuse to ask anybody the policy does not name: escalating makes nobody a decider."""
-    named = approval.terms.escalate_to
-    if not named:
-        raise UsageError(
-            f"The policy names nobody to escalate `{approval.tool_name}` to; say so with `approval: escalate: to:`."
-        )
-    if not roles <= named:
-        raise NotAllowedError(
-            f"`{approval.tool_name}` is escalated to {', '.join(sorted(named))}, as its policy says, and nobody else."
-        )
-
-
-def _check_person(by: Principal, call: Call) -> None:
-    if not by.can_decide:
-        raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
-    if Principal.of(call.context.principal).id == by.id:
-        raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
 
 
 def _can_compare(one: Call, asked: Call) -> bool:

@@ -33,6 +33,18 @@ BOT = Account(name="bot", kind=PrincipalKind.AGENT, roles={"*": frozenset()}, ac
 class DirectoryConformance:
     """Subclass it with a fixture `directory` that gives an empty directory and closes it."""
 
+    async def test_a_changed_account_and_a_revoked_token_are_noticed(self, directory: Directory) -> None:
+        seen = [await directory.revision()]
+        await directory.put_account(Account(name="rev", kind=PrincipalKind.PERSON))
+        seen.append(await directory.revision())
+        await directory.put_account(Account(name="rev", kind=PrincipalKind.AGENT))
+        seen.append(await directory.revision())
+        token = a_token("rev-token", account="rev")
+        await directory.put_token(token)
+        await directory.revoke(token.id, now=NOON)
+        seen.append(await directory.revision())
+        assert len(set(seen)) == len(seen)
+
     async def test_accounts_are_kept_and_replaced(self, directory: Directory) -> None:
         await directory.put_account(ANN)
         await directory.put_account(BOT)

@@ -61,8 +61,8 @@ def stage() -> Stage:
 
 async def test_a_registered_runner_comes_before_any_stream(stage: Stage) -> None:
     stage.seat("stream")
-    stage.seat("runner", tools=frozenset({"far"}), principal="runner:1")
-    stage.seat("other", tools=frozenset({"near"}), principal="runner:2")
+    stage.seat("runner", tools=frozenset({"far"}), principal="runner:1", is_runner=True)
+    stage.seat("other", tools=frozenset({"near"}), principal="runner:2", is_runner=True)
     await stage.call()
     assert stage.heard == {"stream": [], "runner": ["c1"], "other": []}
 
@@ -106,10 +106,18 @@ async def test_a_stranger_who_listens_to_the_session_is_not_offered_what_runs_fo
     assert stage.runner.waiting_count == 1
 
 
-async def test_a_session_of_an_agent_that_acts_for_nobody_is_served_by_its_stream(stage: Stage) -> None:
+async def test_naming_somebodys_session_gives_their_client_nothing_to_run(stage: Stage) -> None:
     stage.seat("editor", principal="bob", session_id="s")
     await stage.call(principal="agent:x", user=None, session_id="s")
-    assert stage.heard == {"editor": ["c1"]}
+    assert stage.heard == {"editor": []}
+
+
+@pytest.mark.parametrize("tools", [{"*"}, {"far"}])
+async def test_nobody_but_a_runner_takes_other_peoples_calls(stage: Stage, tools: set[str]) -> None:
+    stage.seat("person", principal="bob", tools=frozenset(tools))
+    await stage.call("c1")
+    await stage.call("c2", user="bob")
+    assert stage.heard == {"person": ["c2"]}
 
 
 async def test_another_project_hears_nothing(stage: Stage) -> None:

@@ -33,6 +33,7 @@ def a_seat(heard: list[Offer], recalled: list[str] | None = None) -> Seat:
         project="default",
         principal="ann",
         tools=frozenset({"*"}),
+        is_runner=True,
         offer=heard.append,
         recall=lambda call_id, _reason: (recalled if recalled is not None else []).append(call_id),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from toolgate.authority import Verb
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.server import deciding, views
 from toolgate.interfaces.server.deciding import Reply
@@ -14,7 +15,6 @@ from toolgate.kernel.call import Status
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
 from toolgate.ports.channel import Decision
-from toolgate.ports.directory import Ability
 from toolgate.ports.store import ApprovalQuery
 from toolgate.wire.schemas import (
     ApprovalAnswer,
@@ -128,13 +128,13 @@ async def index(ask: Ask) -> ApprovalList:
     return ApprovalList(approvals=await draw_all(views.approval, found), next=last)
 
 
-def _verb(name: str, summary: str, handler: Handler, body: type[Body], returns: Any) -> Operation:
+def _verb(name: str, verb: Verb, summary: str, handler: Handler, body: type[Body], returns: Any) -> Operation:
     return Operation(
         method="POST",
         path=f"{_BASE}/{{approval_id}}/{name}",
         summary=summary,
         handler=handler,
-        ability=Ability.DECIDE,
+        verb=verb,
         body=body,
         returns=returns,
         problems=(409,),
@@ -143,14 +143,23 @@ def _verb(name: str, summary: str, handler: Handler, body: type[Body], returns: 
 
 
 OPERATIONS = (
-    _verb("approve", "Approve a call", approve, ApproveBody, DecisionAnswer),
-    _verb("reject", "Reject a call", reject, RejectBody, DecisionAnswer),
-    _verb("deny", "The same as `reject`", reject, RejectBody, DecisionAnswer),
-    _verb("edit", "Approve a call with other arguments", edit, EditBody, DecisionAnswer),
-    _verb("respond", "Answer the agent instead of running the call", respond, RespondBody, DecisionAnswer),
-    _verb("extend", "Give people more time to decide", _changes(_extend), ExtendBody, ApprovalAnswer),
-    _verb("escalate", "Ask the people the policy names for it, too", _changes(_escalate), EscalateBody, ApprovalAnswer),
-    _verb("comment", "Put words beside a question", _changes(_comment), CommentBody, ApprovalAnswer),
+    _verb("approve", Verb.DECIDE, "Approve a call", approve, ApproveBody, DecisionAnswer),
+    _verb("reject", Verb.DECIDE, "Reject a call", reject, RejectBody, DecisionAnswer),
+    _verb("deny", Verb.DECIDE, "The same as `reject`", reject, RejectBody, DecisionAnswer),
+    _verb("edit", Verb.EDIT, "Approve a call with other arguments", edit, EditBody, DecisionAnswer),
+    _verb(
+        "respond", Verb.RESPOND, "Answer the agent instead of running the call", respond, RespondBody, DecisionAnswer
+    ),
+    _verb("extend", Verb.EXTEND, "Give people more time to decide", _changes(_extend), ExtendBody, ApprovalAnswer),
+    _verb(
+        "escalate",
+        Verb.ESCALATE,
+        "Ask the people the policy names for it, too",
+        _changes(_escalate),
+        EscalateBody,
+        ApprovalAnswer,
+    ),
+    _verb("comment", Verb.COMMENT, "Put words beside a question", _changes(_comment), CommentBody, ApprovalAnswer),
     Operation(
         method="GET",
         path=_BASE,

@@ -9,6 +9,7 @@ from typing import Any
 
 import uuid_utils
 
+from toolgate.authority import Verb, may
 from toolgate.errors import ConflictError
 from toolgate.interfaces.server import frames
 from toolgate.interfaces.server.operations import Ask, Operation
@@ -16,7 +17,6 @@ from toolgate.interfaces.server.problems import ProblemError, not_found
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.streams import chat_stream
 from toolgate.ports.agent import Agent, ResidentAgent, Turn
-from toolgate.ports.directory import Ability
 from toolgate.ports.threads import Message, Run, RunQuery, RunStatus
 from toolgate.wire.chat import (
     ChatRunAnswer,
@@ -167,7 +167,7 @@ async def cancel(ask: Ask) -> ChatRunAnswer:
 async def _own(ask: Ask, run_id: str) -> Run:
     """A run of the caller's, or of anybody for an admin; what is not theirs is not there."""
     found = await _resident(ask).threads.run(ask.project, run_id)
-    if found is None or (found.account != _account(ask) and Ability.ADMIN not in ask.by.abilities_in(ask.project)):
+    if found is None or (found.account != _account(ask) and not may(Verb.OVERSEE, ask.by, ask.project)):
         raise not_found()
     return found
 
@@ -207,7 +207,7 @@ OPERATIONS = (
         path=_BASE + "/messages",
         summary="Send a message to the agent",
         handler=message,
-        ability=Ability.ASK,
+        verb=Verb.TALK,
         body=MessageBody,
         returns=MessageAnswer,
         status=202,
@@ -258,7 +258,7 @@ OPERATIONS = (
         path=_BASE + "/runs/{run_id}/cancel",
         summary="End a run of the agent and the calls it waits for",
         handler=cancel,
-        ability=Ability.ASK,
+        verb=Verb.TALK,
         returns=ChatRunAnswer,
         problems=(501,),
         tag="chat",

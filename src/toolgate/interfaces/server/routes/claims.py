@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import orjson
 
+from toolgate.authority import Verb
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.routes import executions
-from toolgate.ports.directory import Ability
 from toolgate.wire.claims import ClaimAnswer, ClaimBody
 from toolgate.wire.schemas import ResultAnswer, ResultBody
 
@@ -17,7 +17,7 @@ _BASE = "/my/projects/{project_id}/tools/{tool_id}"
 async def claim(ask: Ask) -> ClaimAnswer:
     gate, tool_id = ask.services.gate, ask.params["tool_id"]
     maker = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
-    if (await gate.calls.get(tool_id, project=ask.project)).context.user != maker.user:
+    if (await ask.call()).context.user != maker.user:
         raise ProblemError(403, "not_allowed", "This call was made for somebody else; only who made it runs it.")
     call = await gate.remote.claim(tool_id, by=maker.principal, fence=ask.body.claim_id, project=ask.project)
     assert call.due_at is not None
@@ -42,7 +42,7 @@ OPERATIONS = (
         path=_BASE + "/claim",
         summary="Take an approved call of one's own to run it",
         handler=claim,
-        ability=Ability.ASK,
+        verb=Verb.CLAIM,
         body=ClaimBody,
         returns=ClaimAnswer,
         problems=(409,),
@@ -53,7 +53,7 @@ OPERATIONS = (
         path=_BASE + "/report",
         summary="Report the result of a call that was claimed",
         handler=report,
-        ability=Ability.ASK,
+        verb=Verb.CLAIM,
         body=ResultBody,
         returns=ResultAnswer,
         parse=plain_json,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from toolgate.authority import Verb, is_own
 from toolgate.errors import ConflictError, StaleFenceError
 from toolgate.interfaces.server import searching, views
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError, problem_of
-from toolgate.kernel.call import Call
 from toolgate.kernel.output import Result, ToolOutput
-from toolgate.ports.directory import Ability
 from toolgate.wire.schemas import (
     CallsQuery,
     CancelBody,
@@ -70,18 +69,13 @@ async def _wait(ask: Ask, result: Result, seconds: float) -> Result:
 
 
 async def show(ask: Ask) -> ExecutionRecord:
-    call = await ask.services.gate.calls.get(ask.params["tool_id"], project=ask.project)
-    return views.record(call, is_own=is_own(ask, call))
-
-
-def is_own(ask: Ask, call: Call) -> bool:
-    """Whether the caller asked for this call, or it was asked for them."""
-    return ask.who.name in (call.context.principal, call.context.user)
+    call = await ask.call()
+    return views.record(call, is_own=is_own(ask.who, call))
 
 
 async def index(ask: Ask) -> ExecutionList:
     found = await searching.search(ask.services.gate, ask.project, ask.query)
-    shown = [views.record(call, is_own=is_own(ask, call)) for call in found.calls]
+    shown = [views.record(call, is_own=is_own(ask.who, call)) for call in found.calls]
     return ExecutionList(tools=shown, next=found.next, reached=found.reached)
 
 
@@ -144,29 +138,19 @@ async def progress(ask: Ask) -> ResultAnswer:
 
 async def cancel(ask: Ask) -> tuple[int, Execution]:
     """End a call of one's own; anybody's for who decides here."""
-    await _may_touch(ask, Ability.DECIDE)
+    await ask.call()
     reason = ask.body.reason
     result = await ask.services.gate.cancel(ask.params["tool_id"], reason=reason, project=ask.project, wait=False)
     return (200 if result.is_final else 202), views.execution(result)
 
 
-async def _may_touch(ask: Ask, otherwise: Ability) -> None:
-    call = await ask.services.gate.calls.get(ask.params["tool_id"], project=ask.project)
-    if not is_own(ask, call) and otherwise not in ask.by.abilities_in(ask.project):
-        raise ProblemError(403, "not_allowed", "This call is somebody else's.")
-
-
 async def undo(ask: Ask) -> Execution:
-    await _may_touch(ask, Ability.DECIDE)
-    check_force(ask, ask.body.force)
+    if ask.body.force:
+        ask.by.check(ask.project, Verb.FORCE)
+    await ask.call()
     context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
     result = await ask.services.gate.undo(ask.params["tool_id"], context=context, force=ask.body.force)
     return views.execution(result)
-
-
-def check_force(ask: Ask, force: bool) -> None:
-    if force and Ability.ADMIN not in ask.by.abilities_in(ask.project):
-        raise ProblemError(403, "not_allowed", "Only an admin undoes by force what has changed since.")
 
 
 async def settle(ask: Ask) -> Execution:
@@ -182,7 +166,7 @@ OPERATIONS = (
         path=_BASE + "/{tool_id}/result",
         summary="Report the result of a call that ran at the client",
         handler=report,
-        ability=Ability.RUN,
+        verb=Verb.REPORT,
         body=ResultBody,
         returns=ResultAnswer,
         parse=plain_json,
@@ -194,7 +178,7 @@ OPERATIONS = (
         path=_BASE + "/execute",
         summary="Call a tool",
         handler=execute,
-        ability=Ability.ASK,
+        verb=Verb.ASK,
         body=ExecuteBody,
         returns=Execution,
         also=(202,),
@@ -231,7 +215,7 @@ OPERATIONS = (
         path=_BASE + "/{tool_id}/progress",
         summary="Report progress of a call at the client and renew its lease",
         handler=progress,
-        ability=Ability.RUN,
+        verb=Verb.PROGRESS,
         body=ProgressBody,
         returns=ResultAnswer,
         parse=plain_json,
@@ -243,7 +227,7 @@ OPERATIONS = (
         path=_BASE + "/{tool_id}/cancel",
         summary="Cancel a call",
         handler=cancel,
-        ability=Ability.ASK,
+        verb=Verb.CANCEL,
         body=CancelBody,
         returns=Execution,
         also=(202,),
@@ -255,7 +239,7 @@ OPERATIONS = (
         path=_BASE + "/{tool_id}/undo",
         summary="Undo a call",
         handler=undo,
-        ability=Ability.ASK,
+        verb=Verb.UNDO,
         body=UndoBody,
         returns=Execution,
         problems=(409,),
@@ -266,7 +250,7 @@ OPERATIONS = (
         path=_BASE + "/{tool_id}/settle",
         summary="Say what a call of unknown outcome really did",
         handler=settle,
-        ability=Ability.DECIDE,
+        verb=Verb.SETTLE,
         body=SettleBody,
         returns=Execution,
         problems=(409,),

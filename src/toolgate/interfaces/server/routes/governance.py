@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolgate.authority import Verb
 from toolgate.errors import NotFoundError
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.kernel.context import Mode
-from toolgate.ports.directory import Ability
 from toolgate.ports.store import GrantQuery
 from toolgate.wire.schemas import (
     ExplainAnswer,
@@ -99,7 +99,7 @@ OPERATIONS = (
         path=_BASE + "/mode",
         summary="Change the mode, for everybody",
         handler=set_mode,
-        ability=Ability.ADMIN,
+        verb=Verb.SET_MODE,
         body=ModeBody,
         returns=ModeAnswer,
         tag="governance",
@@ -143,7 +143,7 @@ OPERATIONS = (
         path=_BASE + "/grants/{grant_id}/revoke",
         summary="Take a remembered answer back",
         handler=revoke,
-        ability=Ability.DECIDE,
+        verb=Verb.REVOKE,
         body=RevokeBody,
         returns=GrantAnswer,
         problems=(409,),

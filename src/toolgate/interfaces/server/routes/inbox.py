@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from toolgate.authority import Verb
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.server.cards import blocks_of, card_of
 from toolgate.interfaces.server.operations import Ask, Operation
@@ -14,7 +15,6 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
 from toolgate.kernel.text.diff import diff_text
 from toolgate.kernel.text.rendering import as_lines, clip
-from toolgate.ports.directory import Ability
 from toolgate.wire.inbox import (
     ArtifactAnswer,
     ArtifactQuery,
@@ -148,7 +148,7 @@ OPERATIONS = (
         path=_BASE + "/approvals/{approval_id}/difference",
         summary="Compare arguments with those that were shown, without deciding",
         handler=difference,
-        ability=Ability.DECIDE,
+        verb=Verb.EDIT,
         body=DifferenceBody,
         returns=DifferenceAnswer,
         tag="inbox",

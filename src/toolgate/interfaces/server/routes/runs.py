@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from toolgate.authority import Verb, is_own
 from toolgate.errors import NotFoundError
 from toolgate.gate import Gate
 from toolgate.interfaces.server import searching, views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.problems import ProblemError, not_found
-from toolgate.interfaces.server.routes.executions import check_force, is_own
 from toolgate.kernel.call import Call
-from toolgate.ports.directory import Ability
 from toolgate.ports.store import CallQuery
 from toolgate.wire.history import RunList, RunListQuery, RunSummary
 from toolgate.wire.schemas import (
@@ -86,13 +85,14 @@ async def _page(ask: Ask, after: str | None, limit: int) -> searching.Found:
 
 async def show(ask: Ask) -> RunAnswer:
     found = await _page(ask, ask.query.after, ask.query.limit)
-    shown = [views.record(call, is_own=is_own(ask, call)) for call in found.calls]
+    shown = [views.record(call, is_own=is_own(ask.who, call)) for call in found.calls]
     return RunAnswer(run_id=ask.params["run_id"], tools=shown, next=found.next)
 
 
 async def undo(ask: Ask) -> UndoRunAnswer:
     run_id, body = ask.params["run_id"], ask.body
-    check_force(ask, body.force)
+    if body.force:
+        ask.by.check(ask.project, Verb.FORCE)
     context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
     try:
         report = await ask.services.gate.undo_run(
@@ -131,7 +131,7 @@ OPERATIONS = (
         path=_BASE + "/undo",
         summary="Undo the calls of a run, last first",
         handler=undo,
-        ability=Ability.DECIDE,
+        verb=Verb.UNDO_RUN,
         body=UndoRunBody,
         returns=UndoRunAnswer,
         tag="runs",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from toolgate.authority import Verb
 from toolgate.interfaces.server import sessions
 from toolgate.interfaces.server.operations import Ask, Operation, response_of
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.tokens import csrf_of, new_token
-from toolgate.ports.directory import Ability, TokenUse
+from toolgate.ports.directory import TokenUse
 from toolgate.wire.schemas import Body, Done
 from toolgate.wire.session import SessionAnswer, TicketAnswer
 
@@ -102,7 +103,7 @@ OPERATIONS = (
         path="/my/projects/{project_id}/tickets",
         summary="Make a ticket for one stream or socket",
         handler=ticket,
-        ability=Ability.READ,
+        verb=Verb.SIGN_IN,
         body=NoBody,
         returns=TicketAnswer,
         status=201,

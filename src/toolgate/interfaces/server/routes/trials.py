@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+from toolgate.authority import Verb
 from toolgate.errors import PolicyError
 from toolgate.gate import Gate
 from toolgate.interfaces.server import searching
@@ -19,7 +20,6 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.ruling import rules_over
 from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.ports.directory import Ability
 from toolgate.ports.store import CallQuery
 from toolgate.wire.policy import (
     GrantPreviewAnswer,
@@ -178,7 +178,7 @@ OPERATIONS = (
         path=_BASE + "/policy/source",
         summary="Show what the policy says, file by file and tool by tool",
         handler=source,
-        ability=Ability.DECIDE,
+        verb=Verb.TRY_POLICY,
         returns=PolicySourceAnswer,
         tag="governance",
     ),
@@ -187,7 +187,7 @@ OPERATIONS = (
         path=_BASE + "/policy/simulate",
         summary="Replay recorded calls under a changed policy",
         handler=simulate,
-        ability=Ability.DECIDE,
+        verb=Verb.TRY_POLICY,
         body=SimulateBody,
         returns=SimulateAnswer,
         tag="governance",
@@ -197,7 +197,7 @@ OPERATIONS = (
         path=_BASE + "/approvals/{approval_id}/grant-preview",
         summary="Say which past calls a grant would have covered",
         handler=preview_grant,
-        ability=Ability.DECIDE,
+        verb=Verb.REMEMBER,
         body=RememberBody,
         returns=GrantPreviewAnswer,
         tag="approvals",

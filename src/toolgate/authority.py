@@ -1,0 +1,193 @@
+"""May this account do this to that, now? Every surface asks here, at the moment it is done.
+
+`RIGHTS` says for each verb which ability it takes and on whose things: the server's surfaces ask for an account. Who
+may answer a question, by its terms, is asked of every answer, the library's too.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from toolgate.errors import NotAllowedError, NotFoundError, UsageError
+from toolgate.kernel.approval import Approval
+from toolgate.kernel.call import Call
+from toolgate.kernel.context import Principal, PrincipalKind
+from toolgate.ports.directory import ABILITIES, Ability
+
+
+class Verb(StrEnum):
+    """Everything that can be done with what the server keeps."""
+
+    READ = "read"
+    STREAM = "stream"
+    ASK = "ask"
+    JOIN = "join"
+    CLAIM = "claim"
+    REPEAT = "repeat"
+    CANCEL = "cancel"
+    UNDO = "undo"
+    UNDO_RUN = "undo a run"
+    FORCE = "undo by force"
+    TALK = "talk to the agent"
+    OVERSEE = "oversee conversations"
+    DECIDE = "decide"
+    EDIT = "edit"
+    RESPOND = "respond"
+    EXTEND = "extend"
+    ESCALATE = "escalate"
+    COMMENT = "comment"
+    REMEMBER = "remember"
+    REVOKE = "revoke"
+    SETTLE = "settle"
+    TRY_POLICY = "try a policy"
+    DISPATCH = "run"
+    REPORT = "report"
+    PROGRESS = "report progress"
+    SET_MODE = "set the mode"
+    CHANGE_POLICY = "change the policy"
+    SIGN_IN = "sign in"
+    MAKE_TOKENS = "make tokens"
+
+
+class Whose(StrEnum):
+    """On whose things a verb may be done."""
+
+    ANYBODYS = "anybody's"
+    OWN = "one's own"
+    OWN_OR_DECIDERS = "one's own; anybody's for who may decide"
+    OWN_OR_RUNNERS = "one's own; anybody's for a runner"
+    GIVEN = "what was given to one"
+
+
+class Right(NamedTuple):
+    """What a verb takes. `condition` is what is asked besides, in words."""
+
+    ability: Ability
+    whose: Whose = Whose.ANYBODYS
+    condition: str = ""
+
+
+_TERMS = "the question's terms: roles, separation, one vote each; never an agent or a runner"
+
+RIGHTS: dict[Verb, Right] = {
+    Verb.READ: Right(Ability.READ, condition="real arguments and results only of one's own; everything else is masked"),
+    Verb.STREAM: Right(Ability.READ, condition="read again before each event"),
+    Verb.ASK: Right(Ability.ASK, condition="the tool's rules; a session that is somebody else's is refused"),
+    Verb.JOIN: Right(Ability.ASK, Whose.OWN, "the same principal and user, tool and arguments"),
+    Verb.CLAIM: Right(Ability.ASK, Whose.OWN, "a call placed at its caller, approved, once"),
+    Verb.REPEAT: Right(Ability.ASK, Whose.OWN, "as a new call"),
+    Verb.CANCEL: Right(Ability.ASK, Whose.OWN_OR_DECIDERS),
+    Verb.UNDO: Right(Ability.ASK, Whose.OWN_OR_DECIDERS, "the tool's rules"),
+    Verb.UNDO_RUN: Right(Ability.DECIDE, condition="the tools' rules"),
+    Verb.FORCE: Right(Ability.ADMIN),
+    Verb.TALK: Right(Ability.ASK, Whose.OWN, "one's own conversations"),
+    Verb.OVERSEE: Right(Ability.ADMIN),
+    Verb.DECIDE: Right(Ability.DECIDE, condition=_TERMS),
+    Verb.EDIT: Right(Ability.DECIDE, condition=f"{_TERMS}, as if the edited call had been asked about"),
+    Verb.RESPOND: Right(Ability.DECIDE, condition=_TERMS),
+    Verb.EXTEND: Right(Ability.DECIDE, condition=_TERMS),
+    Verb.ESCALATE: Right(Ability.DECIDE, condition=f"{_TERMS}; only to whom the policy names"),
+    Verb.COMMENT: Right(Ability.DECIDE, condition="a person"),
+    Verb.REMEMBER: Right(Ability.DECIDE, condition=f"{_TERMS}; who decides alone"),
+    Verb.REVOKE: Right(Ability.DECIDE, condition="a person"),
+    Verb.SETTLE: Right(Ability.DECIDE, condition="a person"),
+    Verb.TRY_POLICY: Right(Ability.DECIDE),
+    Verb.DISPATCH: Right(Ability.RUN, Whose.OWN_OR_RUNNERS, "once; the rules of now; never with `listen=1`"),
+    Verb.REPORT: Right(Ability.RUN, Whose.GIVEN, "with the fence it was given with"),
+    Verb.PROGRESS: Right(Ability.RUN, Whose.GIVEN, "with the fence it was given with"),
+    Verb.SET_MODE: Right(Ability.ADMIN),
+    Verb.CHANGE_POLICY: Right(Ability.ADMIN, condition="on the server's machine"),
+    Verb.SIGN_IN: Right(Ability.READ, Whose.OWN, "sessions and tickets that can do no more than what made them"),
+    Verb.MAKE_TOKENS: Right(Ability.ADMIN, condition="on the server's machine"),
+}
+"""Who may do what."""
+
+
+class Standing(Protocol):
+    """Somebody as they are now: an account, narrowed by what they showed."""
+
+    @property
+    def name(self) -> str: ...
+
+    def abilities_in(self, project: str) -> frozenset[Ability]: ...
+
+    def principal_in(self, project: str) -> Principal: ...
+
+
+def check(verb: Verb, who: Standing, project: str, call: Call | None = None) -> Principal:
+    """Return somebody as a principal of a project, where they may do this there, to this call.
+
+    A stranger to the project gets NotFoundError, as if nothing were there; one who lacks the right NotAllowedError.
+    """
+    right, able = RIGHTS[verb], who.abilities_in(project)
+    if not able:
+        raise NotFoundError("There is nothing of this name or id here.")
+    if right.ability not in able:
+        raise NotAllowedError(f"{who.name} may not {verb} in this project; that takes {_holders(right.ability)}.")
+    principal = who.principal_in(project)
+    if call is not None and not _reaches(right.whose, principal, able, call):
+        raise NotAllowedError(f"This call is somebody else's: {who.name} may {verb} {right.whose} only.")
+    return principal
+
+
+def may(verb: Verb, who: Standing, project: str, call: Call | None = None) -> bool:
+    """Whether `check` would let them."""
+    try:
+        check(verb, who, project, call)
+    except (NotFoundError, NotAllowedError):
+        return False
+    return True
+
+
+def is_own(who: Principal, call: Call) -> bool:
+    """Whether somebody made a call, or it was made for them."""
+    return who.name in (call.context.principal, call.context.user)
+
+
+def check_person(by: Principal, call: Call) -> None:
+    """Raise NotAllowedError for who may say nothing about questions, or about this one: who asked it."""
+    if not by.can_decide:
+        raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
+    if Principal.of(call.context.principal).id == by.id:
+        raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
+
+
+def check_decider(by: Principal, call: Call, approval: Approval) -> None:
+    """Raise NotAllowedError where this principal may not answer this question."""
+    check_person(by, call)
+    user = call.context.user
+    if approval.terms.separation and user is not None and Principal.of(user).id == by.id:
+        raise NotAllowedError(f"{by.name} is who this call is for, and another person must decide.")
+    if not approval.terms.accepts(by.roles, escalated=approval.escalated):
+        wanted = " and ".join("one of " + ", ".join(sorted(roles)) for roles in approval.terms.approvers)
+        raise NotAllowedError(f"{by.name} may not decide this; it takes {wanted}.")
+
+
+def check_escalation(approval: Approval, roles: frozenset[str]) -> None:
+    """Refuse to ask anybody the policy does not name: escalating makes nobody a decider."""
+    named = approval.terms.escalate_to
+    if not named:
+        raise UsageError(
+            f"The policy names nobody to escalate `{approval.tool_name}` to; say so with `approval: escalate: to:`."
+        )
+    if not roles <= named:
+        raise NotAllowedError(
+            f"`{approval.tool_name}` is escalated to {', '.join(sorted(named))}, as its policy says, and nobody else."
+        )
+
+
+def _reaches(whose: Whose, who: Principal, able: frozenset[Ability], call: Call) -> bool:
+    if whose is Whose.ANYBODYS or is_own(who, call):
+        return True
+    if whose is Whose.OWN_OR_DECIDERS:
+        return Ability.DECIDE in able
+    if whose is Whose.OWN_OR_RUNNERS:
+        return who.kind is PrincipalKind.RUNNER
+    return whose is Whose.GIVEN and call.runner == who.name
+
+
+def _holders(ability: Ability) -> str:
+    """Say which accounts have an ability."""
+    kinds = [str(kind) for kind, able in ABILITIES.items() if ability in able]
+    return f"the ability to {ability}, which accounts of kind {' or '.join(kinds)} have unless narrowed"
