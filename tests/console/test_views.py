@@ -141,7 +141,7 @@ async def test_a_grant_is_seen_and_taken_back(scene: Scene) -> None:
     remember = {"uses": 5, "seconds": 3600, "pattern": {"count": {"at_most": 10}, "subject": "any"}}
     await stories.decide(scene, asked, remember=remember)
     grant = page.get_by_role("list", name="Grants").get_by_role("listitem").first
-    await expect(grant).to_contain_text("count at most 10")
+    await expect(grant).to_contain_text("count from 0 to 10")
     await expect(grant).to_contain_text("0 of 5 uses")
     await stories.execute(scene, "notify", {"to": "team@example.com", "subject": "Again", "count": 2})
     await expect(grant).to_contain_text("1 of 5 uses")

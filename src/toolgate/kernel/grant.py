@@ -22,7 +22,8 @@ from toolgate.kernel.text.canonical import canonical
 MAX_USES: Final = 1000
 ANY: Final = "any"
 """The pattern of an argument that may be anything, or be missing."""
-_WORDS: Final = ("is", "like", "at_most")
+_LARGEST: Final = 2.0**63
+_BOUNDS: Final = frozenset({"at_least", "at_most"})
 
 
 class Use(NamedTuple):
@@ -37,8 +38,9 @@ class Remember:
     """How a yes is to be remembered: how often, how long, and for which arguments.
 
     Without a `pattern` only exactly the same arguments count. A pattern names arguments and what they may be:
-    `{"is": value}`, `{"like": "notes/*.md"}` for text, `{"at_most": 100}` for numbers, or `"any"`; what it does not
-    name must be exactly as it was.
+    `{"is": value}`, `{"like": "notes/*.md"}` for text, `{"at_least": 1, "at_most": 100}` for numbers, or `"any"`; what
+    it does not name must be exactly as it was. Without `at_least` numbers begin at 0, or at the one that is approved
+    where that is below.
     """
 
     uses: int = 10
@@ -127,7 +129,13 @@ def _fits(wanted: Any, name: str, arguments: Mapping[str, Any], nonce: str) -> b
         # No way out of a directory: what a pattern means for a path is what it says, segment by segment.
         is_plain = isinstance(value, str) and ".." not in value.split("/")
         return is_plain and _matches(value, wanted["like"])
-    return isinstance(value, int | float) and not isinstance(value, bool) and value <= wanted["at_most"]
+    return _is_number(value) and bool(wanted["at_least"] <= value <= wanted["at_most"])
+
+
+def _is_number(value: Any) -> bool:
+    """Whether this is a number that has a place on the line, and in a row."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= _LARGEST
 
 
 def _matches(value: str, pattern: str) -> bool:
@@ -150,26 +158,39 @@ def make_pattern(
     kept: dict[str, Any] = {name: {"digest": _digest(value, nonce)} for name, value in arguments.items()}
     told: dict[str, Any] = {name: {"is": shown.get(name)} for name in arguments}
     for name, wanted in (pattern or {}).items():
-        kept[name] = _read(name, wanted, nonce)
-        told[name] = {"is": shown.get(name)} if "digest" in kept[name] else wanted
+        kept[name] = _read(name, wanted, arguments.get(name), nonce)
+        told[name] = {"is": shown.get(name)} if "digest" in kept[name] else kept[name]
         if not _fits(kept[name], name, arguments, nonce):
             raise UsageError(f"The pattern for `{name}` does not fit the arguments that are being approved.")
     return kept, told
 
 
-def _read(name: str, wanted: Any, nonce: str) -> Any:
+def _read(name: str, wanted: Any, value: Any, nonce: str) -> Any:
+    """Return what an argument may be, of what a person wrote; `value` is what it is now."""
     if wanted == ANY:
         return ANY
-    word = next(iter(wanted), None) if isinstance(wanted, Mapping) and len(wanted) == 1 else None
-    if word not in _WORDS:
-        raise UsageError(
-            f'The pattern for `{name}` is not understood; write "any", {{"is": ...}}, {{"like": ...}} or '
-            '{"at_most": ...}.'
-        )
-    value = wanted[word]
-    if word == "is":
-        return {"digest": _digest(value, nonce)}
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (isinstance(value, str) and value if word == "like" else is_number):
-        raise UsageError(f"The pattern for `{name}` needs {'text' if word == 'like' else 'a number'} after `{word}`.")
-    return {word: value}
+    words = set(wanted) if isinstance(wanted, Mapping) else set()
+    if words == {"is"}:
+        return {"digest": _digest(wanted["is"], nonce)}
+    if words == {"like"}:
+        if not isinstance(wanted["like"], str) or not wanted["like"]:
+            raise UsageError(f"The pattern for `{name}` needs text after `like`.")
+        return {"like": wanted["like"]}
+    if words and words <= _BOUNDS:
+        return _read_bounds(name, wanted, value)
+    raise UsageError(
+        f'The pattern for `{name}` is not understood; write "any", {{"is": ...}}, {{"like": ...}} or '
+        '{"at_least": ..., "at_most": ...}.'
+    )
+
+
+def _read_bounds(name: str, wanted: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Return both ends, whatever was left out: a number that may be as low as it likes is bounded by nothing."""
+    if "at_most" not in wanted:
+        raise UsageError(f"The pattern for `{name}` has no upper end; write `at_most` beside `at_least`.")
+    lowest = min(0, value) if _is_number(value) else 0
+    bounds = {"at_least": wanted.get("at_least", lowest), "at_most": wanted["at_most"]}
+    for word, bound in bounds.items():
+        if not _is_number(bound):
+            raise UsageError(f"The pattern for `{name}` needs a number after `{word}`.")
+    return bounds

@@ -16,7 +16,7 @@ import { onEvents } from "../store.js";
 function condition(name, wanted) {
   if (wanted === "any") return `${name}: anything`;
   if ("like" in wanted) return `${name} like ${wanted.like}`;
-  if ("at_most" in wanted) return `${name} at most ${wanted.at_most}`;
+  if ("at_most" in wanted) return `${name} from ${wanted.at_least} to ${wanted.at_most}`;
   return `${name} is ${JSON.stringify(wanted.is)}`;
 }
 
