@@ -58,7 +58,11 @@ class Remember:
 
 @record
 class Grant:
-    """`pattern` maps each argument to what it may be; `shown` is the same for people, masked."""
+    """`pattern` maps each argument to what it may be; `shown` is the same for people, masked.
+
+    `escalated` says that the question had been escalated when it was answered. `mark` binds all of it to a key that is
+    not in the database. `invalid_because` is not kept: whoever lists grants is told there why one covers nothing.
+    """
 
     id: str
     project: str
@@ -71,6 +75,7 @@ class Grant:
     nonce: str
     level: str = "quick"
     terms: ApprovalTerms = NO_TERMS
+    escalated: bool = False
     approval_id: str
     granted_by: str
     created_at: datetime
@@ -81,6 +86,13 @@ class Grant:
     revoked_by: str | None = None
     reason: str | None = None
     version: int = 1
+    mark: str | None = None
+    invalid_because: str | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it counts as far as was looked: it is what was given, by somebody who may still give it."""
+        return self.invalid_because is None
 
     @property
     def name(self) -> str:
@@ -107,14 +119,14 @@ class Grant:
         return all(_fits(wanted, name, arguments, self.nonce) for name, wanted in self.pattern.items())
 
     def use(self, call_id: str, now: datetime) -> Grant:
-        """Return this grant with one more use."""
-        return evolve(self, used=(*self.used, Use(call_id, now)), version=self.version + 1)
+        """Return this grant with one more use, to be marked anew."""
+        return evolve(self, used=(*self.used, Use(call_id, now)), version=self.version + 1, mark=None)
 
     def revoke(self, *, by: str, reason: str | None, now: datetime) -> Grant:
-        """Return this grant revoked; one that was revoked before stays as it is."""
+        """Return this grant revoked, to be marked anew; one that was revoked before stays as it is."""
         if self.revoked_at is not None:
             raise DecisionConflictError(f"Grant {self.id} was revoked by {self.revoked_by} already.")
-        return evolve(self, revoked_at=now, revoked_by=by, reason=reason, version=self.version + 1)
+        return evolve(self, revoked_at=now, revoked_by=by, reason=reason, version=self.version + 1, mark=None)
 
 
 def _fits(wanted: Any, name: str, arguments: Mapping[str, Any], nonce: str) -> bool:

@@ -288,7 +288,12 @@ class GrantRecord(Answer):
     max_uses: int
     uses: int
     used: list[UseRecord] = Field(default_factory=list)
-    is_live: bool
+    is_live: bool = Field(description="Whether it can still be used.")
+    is_valid: bool = Field(
+        default=True,
+        description="False where it counts as not there: its mark does not hold, or its giver lost the right.",
+    )
+    invalid_because: str | None = None
     revoked_at: datetime | None = None
     revoked_by: str | None = None
     reason: str | None = None
