@@ -17,7 +17,7 @@ from toolgate.kernel.terms import ApprovalTerms
 from toolgate.ports.store import GrantQuery
 
 RAN: list[Any] = []
-ASKED = {"amount": 5}
+ASKED: dict[str, object] = {"amount": 5}
 LEADS = ApprovalTerms(approvers=(frozenset({"lead"}),))
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
 
@@ -114,6 +114,32 @@ async def test_a_grant_that_was_taken_back_is_not_given_again_by_its_row(open_ga
         revoked = await gate.grants.revoke(grant.id, by="ann")
         await forge(gate, revoked, revoked_at=None, revoked_by=None)
         assert (await gate.call("pay", ASKED, wait=False)).is_pending
+
+
+async def test_a_grant_that_was_taken_back_is_not_given_again_by_an_earlier_row_with_its_mark(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()]) as gate:
+        grant = await granted(gate)
+        assert (await gate.call("pay", ASKED)).success
+        before = await kept(gate)
+        await gate.grants.revoke(grant.id, by="ann")
+        await forge(gate, before)
+        if not gate._driver.store.is_shared:
+            return  # nobody else can write to it
+        assert (await gate.call("pay", ASKED, wait=False)).is_pending
+        assert (await kept(gate)).invalid_because == "its events tell that it was revoked"
+
+
+async def test_another_grant_of_the_same_call_does_not_end_with_it(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()]) as gate:
+        grant = await granted(gate)
+        other = evolve(grant, id="01890000-0000-7000-8000-000000000001", nonce=grant.nonce)
+        other = gate._driver.store.marks.put(other)
+        change = Change(project=other.project, at=other.created_at, grant=other)
+        writing = gate._driver.store.commit(change)
+        if writing is not None:
+            await writing
+        await gate.grants.revoke(grant.id, by="ann")
+        assert (await gate.call("pay", ASKED)).approved_by == other.name
 
 
 async def test_a_grant_that_is_used_up_has_no_more_uses_because_its_row_says_so(open_gate: Open) -> None:

@@ -10,7 +10,7 @@ from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.record import evolve
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import lapse_of
+from toolgate.pipeline.evidence import is_taken_back, lapse_of
 from toolgate.pipeline.people.deciding import Deciding, Foresight
 from toolgate.ports.store import GrantQuery
 
@@ -46,5 +46,8 @@ class Grants:
         return await self._looked_at(revoked)
 
     async def _looked_at(self, grant: Grant) -> Grant:
-        lapse = await lapse_of(self._driver, grant)
+        driver = self._driver
+        lapse = await lapse_of(driver, grant)
+        if lapse is None and grant.is_live(driver.now()) and await is_taken_back(driver.store, grant):
+            lapse = "its events tell that it was revoked"
         return grant if lapse is None else evolve(grant, invalid_because=lapse)

@@ -60,8 +60,9 @@ class Remember:
 class Grant:
     """`pattern` maps each argument to what it may be; `shown` is the same for people, masked.
 
-    `escalated` says that the question had been escalated when it was answered. `mark` binds all of it to a key that is
-    not in the database. `invalid_because` is not kept: whoever lists grants is told there why one covers nothing.
+    `call_id` is the call whose question was answered, `escalated` says that the question had been escalated by then.
+    `mark` binds all of it to a key that is not in the database. `invalid_because` is not kept: whoever lists grants is
+    told there why one covers nothing.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Grant:
     terms: ApprovalTerms = NO_TERMS
     escalated: bool = False
     approval_id: str
+    call_id: str | None = None
     granted_by: str
     created_at: datetime
     expires_at: datetime

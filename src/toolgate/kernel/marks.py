@@ -108,6 +108,7 @@ def _of_grant(grant: Grant) -> tuple[Any, ...]:
         grant.terms.as_json(),
         grant.escalated,
         grant.approval_id,
+        grant.call_id,
         grant.granted_by,
         grant.created_at,
         grant.expires_at,

@@ -42,7 +42,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import BEGUN, is_marked, is_told, lapse_of_giver, refusal_of
+from toolgate.pipeline.evidence import BEGUN, is_marked, is_taken_back, is_told, lapse_of_giver, refusal_of
 from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
@@ -298,8 +298,9 @@ class Pipeline:
             # In this order: only what carries its mark is sure to be made as a grant is.
             if not grant.is_live(now) or not await is_marked(driver.store, grant):
                 continue
-            is_covered = grant.covers(call, arguments, assessment.level, assessment.terms)
-            if is_covered and await lapse_of_giver(driver, grant) is None:
+            if not grant.covers(call, arguments, assessment.level, assessment.terms):
+                continue
+            if await lapse_of_giver(driver, grant) is None and not await is_taken_back(driver.store, grant):
                 return grant
         return None
 

@@ -72,6 +72,7 @@ FORGED_GRANTS: dict[str, dict[str, Any]] = {
     "other terms": {"terms": ApprovalTerms(approvers=(frozenset({"lead"}),))},
     "escalated": {"escalated": True},
     "another question": {"approval_id": "a2"},
+    "another call": {"call_id": "c9"},
     "another giver": {"granted_by": "eve"},
     "another beginning": {"created_at": NOW - timedelta(days=9)},
     "a later end": {"expires_at": NOW + timedelta(days=9)},

@@ -179,7 +179,7 @@ class Deciding:
             if marks.hold(grant):  # what somebody else wrote is not made good
                 revoked = marks.put(revoked)
             data = {"grant_id": grant.id, "tool_name": grant.tool_name, "revoked_by": by.name, "uses": len(grant.used)}
-            event: Draft = ("grant.revoked", None, data, {"reason": shown})
+            event: Draft = ("grant.revoked", grant.call_id, data, {"reason": shown})
             change = Change(project=grant.project, at=now, grant=revoked, grant_expect=grant.version, events=(event,))
             try:
                 await self._driver.commit(change)
@@ -338,6 +338,7 @@ class Deciding:
             terms=approval.terms,
             escalated=approval.escalated,
             approval_id=approval.id,
+            call_id=call.id,
             granted_by=by.name,
             created_at=now,
             expires_at=now + remember.duration,
