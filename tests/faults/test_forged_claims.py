@@ -146,6 +146,18 @@ async def test_a_runner_is_not_given_what_a_changed_grant_allows(database: Path,
             await gate.remote.dispatch(granted.call_id, to="runner:1")
 
 
+async def test_a_runner_is_not_given_what_names_a_grant_that_it_did_not_use(database: Path) -> None:
+    async with open_gate(database, tools=[tool(placement="client")]) as gate:
+        asked = await gate.call("pay", {"sum": 1}, wait=False)
+        await gate.decide(str(asked.approval_id), "approve", by="ann", remember=Remember())
+        (grant,) = await gate.grants.list(GrantQuery())
+        other = await gate.call("pay", {"sum": 2}, wait=False)
+        claim = {"status": Status.EXECUTING, "attempt": 1, "approved_by": grant.name, "approval_id": None, "fence": "f"}
+        await write(gate, other.call_id, claim)
+        with pytest.raises(ConflictError, match="denied now"):
+            await gate.remote.dispatch(other.call_id, to="runner:1")
+
+
 async def test_a_runner_is_not_given_what_somebody_allowed_who_may_not_any_more(database: Path) -> None:
     deciders = {"ann"}
 

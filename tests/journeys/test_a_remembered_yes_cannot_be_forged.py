@@ -71,6 +71,17 @@ async def test_the_mark_of_a_grant_is_renewed_with_every_use_and_when_it_is_take
         assert all(grant.is_valid for grant in (*grants, await kept(gate)))
 
 
+async def test_a_grant_for_long_arguments_is_checked_like_any_other(open_gate: Open) -> None:
+    long: dict[str, object] = {"text": "word " * 40_000}
+    async with open_gate(tools=[tool()]) as gate:
+        approval = await park(gate, "pay", long)
+        await gate.decide(approval.id, "approve", by="ann", remember=Remember())
+        await gate.wait(approval.call_id)
+        assert (await gate.call("pay", long)).approved_by == (await kept(gate)).name
+        await forge(gate, await kept(gate), max_uses=999)
+        assert (await gate.call("pay", long, wait=False)).is_pending
+
+
 FORGERIES: dict[str, dict[str, Any]] = {
     "widened": {"pattern": {"amount": "any"}},
     "shown as something else": {"shown": {"amount": {"is": 1}}},

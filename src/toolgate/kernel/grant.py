@@ -109,12 +109,15 @@ class Grant:
         """Whether it may still be used."""
         return self.revoked_at is None and now < self.expires_at and self.uses_left > 0
 
-    def covers(self, call: Call, arguments: Mapping[str, Any], level: ApprovalLevel, terms: ApprovalTerms) -> bool:
-        """Whether this yes was given for such a call, by an answer as strong as the one that is due."""
+    def is_for(self, call: Call) -> bool:
+        """Whether this yes was given for calls of this tool, as it is defined, by this requester."""
         same = (self.project, self.tool_name, self.definition_hash, self.requester, self.user)
         context = call.context
-        asked = (call.project, call.tool_name, call.definition_hash, context.principal, context.user)
-        if same != asked or level.rank > ApprovalLevel(self.level).rank or not self.terms.covers(terms):
+        return same == (call.project, call.tool_name, call.definition_hash, context.principal, context.user)
+
+    def covers(self, call: Call, arguments: Mapping[str, Any], level: ApprovalLevel, terms: ApprovalTerms) -> bool:
+        """Whether this yes was given for such a call, by an answer as strong as the one that is due."""
+        if not self.is_for(call) or level.rank > ApprovalLevel(self.level).rank or not self.terms.covers(terms):
             return False
         if not set(arguments) <= set(self.pattern):
             return False

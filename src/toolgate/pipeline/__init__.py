@@ -296,7 +296,7 @@ class Pipeline:
         arguments = decode(call.arguments) if found else NOTHING
         for grant in found:
             # In this order: only what carries its mark is sure to be made as a grant is.
-            if not grant.is_live(now) or not await is_marked(driver.store, grant):
+            if not grant.is_live(now) or not grant.is_for(call) or not await is_marked(driver.store, grant):
                 continue
             if not grant.covers(call, arguments, assessment.level, assessment.terms):
                 continue
