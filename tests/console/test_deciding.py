@@ -108,19 +108,25 @@ async def test_respond_remember_and_what_is_hidden(scene: Scene) -> None:
     assert (answered["error_type"], answered["result"]) == ("responded", "Blue.")
 
     # A yes is remembered for what the person says, and no more.
-    first = await scene.ask("notify", {"to": "team@example.org", "subject": "News"})
+    first = await scene.ask("notify", {"to": "team@example.org", "subject": "News", "count": 3})
     await choose(page, "team@example.org")
     await page.get_by_role("button", name="Remember").click()
     await page.get_by_label("At most this many times").fill("2")
     await page.get_by_label("subject", exact=True).select_option("like")
     await page.get_by_label("Pattern for subject").fill("N*")
+    await expect(page.get_by_label("Highest for count")).to_be_hidden()
+    await page.get_by_label("count", exact=True).select_option("between")
+    await expect(page.get_by_label("Lowest for count")).to_have_value("0")
+    await page.get_by_label("Highest for count").fill("10")
     await expect(page.get_by_text("Would have matched 0 of the last")).to_be_visible()
     await page.get_by_role("button", name="Approve and remember").click()
     await scene.call(first, until=["completed"])
     grant = (await scene.send("ann", "GET", "grants"))["grants"][0]
     assert (grant["max_uses"], grant["granted_by"]) == (2, "ann")
     assert grant["pattern"]["subject"] == {"like": "N*"}
-    again = {"tool_name": "notify", "tool_params": {"to": "team@example.org", "subject": "Notes"}, "wait": False}
+    assert grant["pattern"]["count"] == {"at_least": 0, "at_most": 10}
+    params = {"to": "team@example.org", "subject": "Notes", "count": 10}
+    again = {"tool_name": "notify", "tool_params": params, "wait": False}
     assert (await scene.send("bot", "POST", "tools/execute", again))["approval_id"] is None
 
     # What was left out must be shown before a yes is possible.

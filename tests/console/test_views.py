@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from playwright.async_api import Page, Route, expect
@@ -10,6 +11,7 @@ from tests.console import stories
 from tests.console.scene import Scene, check_axe, picture
 from tests.console.stories import HOSTILE
 
+from toolgate import bootstrap
 from toolgate.testing.patience import PATIENCE_S
 
 
@@ -134,6 +136,21 @@ async def test_a_policy_is_read_explained_and_tried(scene: Scene) -> None:
     await expect(viewer.get_by_text("Only people who decide")).to_be_visible()
 
 
+async def test_a_grant_of_somebody_who_lost_the_right_says_so(scene: Scene) -> None:
+    asked = await scene.ask("notify", {"to": "team@example.com", "subject": "Hello"})
+    await scene.send("bob", "POST", f"approvals/{asked}/approve", {"remember": {"uses": 5}})
+    await scene.call(asked, until=["completed"])
+    directory = bootstrap.directory(f"sqlite:///{scene.server.database}")
+    bob = await directory.account("bob")
+    assert bob is not None
+    await directory.put_account(replace(bob, roles={**bob.roles, scene.project: frozenset({"viewer"})}))
+    await directory.close()
+    page = await scene.page("ann", view="#/grants")
+    grant = page.get_by_role("list", name="Grants").get_by_role("listitem").first
+    await expect(grant).to_contain_text("It covers nothing: bob, who gave it, may not decide in this project any more.")
+    await expect(grant.get_by_role("button", name="Revoke")).to_be_visible()
+
+
 async def test_a_grant_is_seen_and_taken_back(scene: Scene) -> None:
     page = await scene.page("ann", view="#/grants")
     await expect(page.get_by_text("No live grants")).to_be_visible()
@@ -141,7 +158,7 @@ async def test_a_grant_is_seen_and_taken_back(scene: Scene) -> None:
     remember = {"uses": 5, "seconds": 3600, "pattern": {"count": {"at_most": 10}, "subject": "any"}}
     await stories.decide(scene, asked, remember=remember)
     grant = page.get_by_role("list", name="Grants").get_by_role("listitem").first
-    await expect(grant).to_contain_text("count at most 10")
+    await expect(grant).to_contain_text("count from 0 to 10")
     await expect(grant).to_contain_text("0 of 5 uses")
     await stories.execute(scene, "notify", {"to": "team@example.com", "subject": "Again", "count": 2})
     await expect(grant).to_contain_text("1 of 5 uses")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import toolgate
-from toolgate import ApprovalTerms, Gate, Policy, Remember, ToolDefinition, ToolOutput
+from toolgate import ApprovalTerms, Gate, Policy, Principal, Remember, ToolDefinition, ToolOutput
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import ConflictError, DecisionConflictError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.record import evolve
+from toolgate.ports.store import GrantQuery
 from toolgate.testing.patience import until
 
 RAN: list[Any] = []
@@ -121,6 +123,56 @@ async def test_what_a_person_or_a_grant_allowed_runs_at_a_runner(database: Path)
         granted = await gate.call("pay", {"sum": 1}, wait=False)
         for made in (asked, granted):
             assert (await gate.remote.dispatch(made.call_id, to="runner:1")).arguments == b'{"sum":1}'
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"max_uses": 999}, {"revoked_at": None, "expires_at": datetime(2999, 1, 1, tzinfo=UTC)}, {"mark": None}],
+    ids=lambda forged: "+".join(forged),
+)
+async def test_a_runner_is_not_given_what_a_changed_grant_allows(database: Path, forged: dict[str, Any]) -> None:
+    async with open_gate(database, tools=[tool(placement="client")]) as gate:
+        asked = await gate.call("pay", {"sum": 1}, wait=False)
+        await gate.decide(str(asked.approval_id), "approve", by="ann", remember=Remember())
+        granted = await gate.call("pay", {"sum": 1}, wait=False)
+        (grant,) = await gate.grants.list(GrantQuery())
+        assert [use.call_id for use in grant.used] == [granted.call_id]
+        altered = evolve(grant, **forged)
+        change = Change(project=grant.project, at=grant.created_at, grant=altered, grant_expect=grant.version)
+        writing = gate._driver.store.commit(change)
+        if writing is not None:
+            await writing
+        with pytest.raises(ConflictError, match="denied now"):
+            await gate.remote.dispatch(granted.call_id, to="runner:1")
+
+
+async def test_a_runner_is_not_given_what_names_a_grant_that_it_did_not_use(database: Path) -> None:
+    async with open_gate(database, tools=[tool(placement="client")]) as gate:
+        asked = await gate.call("pay", {"sum": 1}, wait=False)
+        await gate.decide(str(asked.approval_id), "approve", by="ann", remember=Remember())
+        (grant,) = await gate.grants.list(GrantQuery())
+        other = await gate.call("pay", {"sum": 2}, wait=False)
+        claim = {"status": Status.EXECUTING, "attempt": 1, "approved_by": grant.name, "approval_id": None, "fence": "f"}
+        await write(gate, other.call_id, claim)
+        with pytest.raises(ConflictError, match="denied now"):
+            await gate.remote.dispatch(other.call_id, to="runner:1")
+
+
+async def test_a_runner_is_not_given_what_somebody_allowed_who_may_not_any_more(database: Path) -> None:
+    deciders = {"ann"}
+
+    async def who_decides(_project: str, name: str) -> Principal | None:
+        return Principal(name=name) if name in deciders else None
+
+    async with open_gate(database, tools=[tool(placement="client")]) as gate:
+        gate.host.check_givers(who_decides)
+        asked = await gate.call("pay", {"sum": 1}, wait=False)
+        await gate.decide(str(asked.approval_id), "approve", by="ann", remember=Remember())
+        calls = [await gate.call("pay", {"sum": 1}, wait=False) for _ in range(2)]
+        assert (await gate.remote.dispatch(calls[0].call_id, to="runner:1")).status is Status.EXECUTING
+        deciders.clear()
+        with pytest.raises(ConflictError, match="denied now"):
+            await gate.remote.dispatch(calls[1].call_id, to="runner:1")
 
 
 async def test_a_runner_is_not_given_what_needs_more_people_by_now(database: Path) -> None:

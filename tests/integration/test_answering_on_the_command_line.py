@@ -6,13 +6,14 @@ import fcntl
 import os
 import pty
 import select
+import sqlite3
 import struct
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,19 @@ def test_a_yes_is_remembered_listed_and_revoked(database: Path) -> None:
         assert "revoked by cid" in here("grants", "list", database, "--all").out
         assert here("grants", "revoke", database, grant["id"], "--json").code == 1
         assert here("grants", "revoke", database, "").code == 1
+
+
+def test_a_grant_that_covers_nothing_is_listed_with_the_reason(database: Path) -> None:
+    with holding(database, "bob"):
+        (waiting,) = open_ids(database)
+        assert here("approve", database, waiting, "--by", "bob", "--remember", 3).code == 0
+    (grant,) = here("grants", "list", database, "--json").json["grants"]
+    assert (grant["is_live"], grant["is_valid"], grant["invalid_because"]) == (True, True, None)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE grants SET requester='agent:eve'")
+    (forged,) = here("grants", "list", database, "--json").json["grants"]
+    assert (forged["is_live"], forged["is_valid"]) == (False, False)
+    assert "not valid: it does not carry the mark" in here("grants", "list", database).out
 
 
 def test_a_module_of_tools_that_does_not_import_is_said_so(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,18 @@ async def test_a_wider_pattern_is_a_choice(open_gate: Open) -> None:
         assert (await gate.call("write", {"path": "other/b"}, wait=False)).is_pending
 
 
+async def test_an_upper_bound_lets_nothing_through_below_zero(open_gate: Open) -> None:
+    async with open_gate(tools=[tool()]) as gate:
+        grant = await granted(gate, {"amount": 5}, pattern={"amount": {"at_most": 100}})
+        assert grant.shown == {"amount": {"at_least": 0, "at_most": 100}}
+        for amount in (-1, -1e9, 101):
+            assert (await gate.call("write", {"amount": amount}, wait=False)).is_pending
+        assert (await gate.call("write", {"amount": 0})).success
+        approval = await park(gate, "write", {"amount": -5})
+        with pytest.raises(UsageError, match="no upper end"):
+            await gate.decide(approval.id, "approve", by="ann", remember=Remember(pattern={"amount": {"at_least": -9}}))
+
+
 async def test_a_grant_is_pinned_to_the_definition(open_gate: Open) -> None:
     async with open_gate(tools=[tool()]) as gate:
         await granted(gate, {"path": "a"})

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from toolgate.gate.approvals import said, somebody
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
+from toolgate.kernel.record import evolve
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.evidence import is_taken_back, lapse_of
 from toolgate.pipeline.people.deciding import Deciding, Foresight
 from toolgate.ports.store import GrantQuery
 
@@ -22,8 +24,11 @@ class Grants:
         self._check_open = check_open
 
     async def list(self, query: GrantQuery) -> builtins.list[Grant]:
-        """Return the remembered answers that fit, oldest first, each with its uses."""
-        return await self._driver.store.grants(query)
+        """Return the remembered answers that fit, oldest first, each with its uses.
+
+        Where one counts as not there, whatever its row says, `invalid_because` says why.
+        """
+        return [await self._looked_at(grant) for grant in await self._driver.store.grants(query)]
 
     async def preview(
         self, approval_id: str, remember: Remember, *, by: str | Principal, project: str | None = None
@@ -37,4 +42,12 @@ class Grants:
     ) -> Grant:
         """Take a remembered answer back: nothing starts because of it any more."""
         self._check_open()
-        return await self._deciding.revoke(grant_id, by=somebody(by), reason=reason, project=project)
+        revoked = await self._deciding.revoke(grant_id, by=somebody(by), reason=reason, project=project)
+        return await self._looked_at(revoked)
+
+    async def _looked_at(self, grant: Grant) -> Grant:
+        driver = self._driver
+        lapse = await lapse_of(driver, grant)
+        if lapse is None and grant.is_live(driver.now()) and await is_taken_back(driver.store, grant):
+            lapse = "its events tell that it was revoked"
+        return grant if lapse is None else evolve(grant, invalid_because=lapse)

@@ -18,7 +18,7 @@ from toolgate.kernel.ruling import is_hopeless, level_of
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
-from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.driver import Driver, WhoDecides
 from toolgate.pipeline.people.undoing import Undoing
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
 from toolgate.pipeline.sinks.relay import REQUIRED_S, Relay, Rendering, as_it_is, check_name
@@ -121,6 +121,14 @@ class Host:
         told = dict(report)
         said = {"problem": told.pop("problem", None)}  # words of whatever failed
         self._driver.spawn(self._policies.tell(("sandbox.tested", None, told, said)))
+
+    def check_givers(self, who_decides: WhoDecides) -> None:
+        """Let grants count only while who gave them may: `who_decides(project, name)` is asked at every use.
+
+        It returns who that is now, with their roles, or None where they may not decide there. Without it, who gives a
+        grant is the host's word, and stays so.
+        """
+        self._driver.who_decides = who_decides
 
     def on_change(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Have a function called after every commit, in the thread that made it; returns what ends that."""

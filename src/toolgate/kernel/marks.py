@@ -1,8 +1,8 @@
-"""Keyed marks on questions and people's decisions: who can write to the database, but has no key, cannot make one.
+"""Keyed marks on questions, people's decisions and grants: who can write to the database, but has no key, makes none.
 
 A mark is the id of a key and an HMAC-SHA256 over who may answer which question, what they are shown, and everything a
-yes stands for. Whoever takes a yes, or claims a call, checks it on the approval they have read anyway. The keys are
-given by the store, which does not keep them in the database.
+yes stands for; of a grant, over all that decides whether it covers a call. Whoever takes a yes, or claims a call,
+checks it on the row they have read anyway. The keys are given by the store, which does not keep them in the database.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 
 from toolgate.kernel.approval import Approval, digest_of, shown_digest_of
 from toolgate.kernel.call import Call
+from toolgate.kernel.grant import Grant
 from toolgate.kernel.record import evolve
 
+M = TypeVar("M", Approval, Grant)
 Find = Callable[[str], bytes | None]
 """Returns the mark key with this id, if it is at hand."""
 
 
 class Marks:
-    """Marks decisions with one key, and checks them with any that is at hand."""
+    """Marks approvals and grants with one key, and checks them with any that is at hand."""
 
     def __init__(self, current: str, find: Find) -> None:
         self._current = current
@@ -34,20 +37,20 @@ class Marks:
         key = secrets.token_bytes(32)
         return cls("process", {"process": key}.get)
 
-    def put(self, approval: Approval) -> Approval:
-        """Return an approval with the mark of what it is now."""
+    def put(self, marked: M) -> M:
+        """Return an approval or a grant with the mark of what it is now."""
         key = self._find(self._current)
         assert key is not None
-        return evolve(approval, mark=_mark(self._current, key, approval))
+        return evolve(marked, mark=_mark(self._current, key, marked))
 
-    def hold(self, approval: Approval) -> bool:
-        """Whether who may answer an approval, its votes and its answer are what was marked, by who has the key."""
-        mark = approval.mark
+    def hold(self, marked: Approval | Grant) -> bool:
+        """Whether what an approval or a grant says is what was marked, by who has the key."""
+        mark = marked.mark
         if not isinstance(mark, str) or not mark.isascii():  # somebody else's writing may be anything
             return False
         id = mark.partition(":")[0]
         key = self._find(id)
-        return key is not None and hmac.compare_digest(_mark(id, key, approval), mark)
+        return key is not None and hmac.compare_digest(_mark(id, key, marked), mark)
 
     def refusal(self, call: Call, approval: Approval | None) -> tuple[str, str] | None:
         """Why an approval does not let this very call run, as a code and a reason; None where it does."""
@@ -59,11 +62,16 @@ class Marks:
         return None
 
 
-def _mark(id: str, key: bytes, approval: Approval) -> str:
-    """Bind who said what to which question, and to all that the terms of now are compared with at the claim."""
+def _mark(id: str, key: bytes, marked: Approval | Grant) -> str:
+    covered = _of_grant(marked) if isinstance(marked, Grant) else _of_approval(marked)
+    said = orjson.dumps((id, *covered), option=orjson.OPT_SORT_KEYS)
+    return f"{id}:{hmac.digest(key, said, 'sha256').hex()}"
+
+
+def _of_approval(approval: Approval) -> tuple[Any, ...]:
+    """Who said what to which question, and all that the terms of now are compared with at the claim."""
     terms = approval.terms
-    covered = (
-        id,
+    return (
         approval.id,
         approval.status,
         approval.project,
@@ -81,4 +89,33 @@ def _mark(id: str, key: bytes, approval: Approval) -> str:
         approval.decided_at,
         approval.expires_at,
     )
-    return f"{id}:{hmac.digest(key, orjson.dumps(covered), 'sha256').hex()}"
+
+
+def _of_grant(grant: Grant) -> tuple[Any, ...]:
+    """Who remembered a yes to what, for whom, until when, how often it was used, and what people are shown of it."""
+    return (
+        "grant",  # no approval has such an id, so neither mark does for the other
+        grant.id,
+        grant.project,
+        grant.tool_name,
+        grant.definition_hash,
+        grant.requester,
+        grant.user,
+        grant.pattern,
+        grant.shown,
+        grant.nonce,
+        grant.level,
+        grant.terms.as_json(),
+        grant.escalated,
+        grant.approval_id,
+        grant.call_id,
+        grant.granted_by,
+        grant.created_at,
+        grant.expires_at,
+        grant.max_uses,
+        [(use.call_id, use.at) for use in grant.used],
+        grant.revoked_at,
+        grant.revoked_by,
+        grant.reason,
+        grant.version,
+    )

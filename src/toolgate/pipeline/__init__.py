@@ -42,7 +42,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import BEGUN, is_told, refusal_of
+from toolgate.pipeline.evidence import BEGUN, is_marked, is_taken_back, is_told, lapse_of_giver, refusal_of
 from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
@@ -270,7 +270,7 @@ class Pipeline:
             durability=plan.durability,
             undo=trip.undo,
             reservations=plan.reservations(call, values),
-            grant=grant,
+            grant=None if grant is None else driver.store.marks.put(grant.use(call.id, now)),
             fence=driver.new_id() if is_remote else taker.fence,
             due_at=now + timedelta(seconds=plan.offer_s) if is_remote or taker.fence else None,
             runner=taker.by,
@@ -288,13 +288,19 @@ class Pipeline:
             return await self._standing(call)
 
     async def _covering(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
-        """A remembered yes for a new call, if somebody gave one that covers it."""
+        """A remembered yes for a new call, if somebody gave one that covers it, and may still give it."""
         if call.approval_id is not None or call.undo_of is not None:
             return None
-        query = GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now)
-        arguments = decode(call.arguments)
-        for grant in await self._driver.store.grants(query):
-            if grant.is_live(now) and grant.covers(call, arguments, assessment.level, assessment.terms):
+        driver = self._driver
+        found = await driver.store.grants(GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now))
+        arguments = decode(call.arguments) if found else NOTHING
+        for grant in found:
+            # In this order: only what carries its mark is sure to be made as a grant is.
+            if not grant.is_live(now) or not grant.is_for(call) or not await is_marked(driver.store, grant):
+                continue
+            if not grant.covers(call, arguments, assessment.level, assessment.terms):
+                continue
+            if await lapse_of_giver(driver, grant) is None and not await is_taken_back(driver.store, grant):
                 return grant
         return None
 

@@ -20,7 +20,7 @@ from toolgate.errors import NotFoundError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
+from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT, Principal
 from toolgate.kernel.payload import LARGE, encode, quotable
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
@@ -48,6 +48,8 @@ ENOUGH_MINDERS = 64
 MODE_CHANGED = Hint(SYSTEM_PROJECT, "mode", Status.COMPLETED)
 """The mode is another; whoever hears of it reads it."""
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
+WhoDecides = Callable[[str, str], Awaitable[Principal | None]]
+"""Who somebody of this name is in a project now; None where they may not decide there, or are nobody."""
 _EXECUTING = Status.EXECUTING
 _new = tuple.__new__  # what a named tuple's own constructor does, without its Python frame
 
@@ -78,6 +80,7 @@ class Driver:
     submit: Callable[..., Coroutine[Any, Any, Any]] | None = None
     on_exhausted: Callable[[str], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
+    who_decides: WhoDecides | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
     minders: list[Minder] = field(default_factory=list)
     enough_minders: int = ENOUGH_MINDERS

@@ -1,12 +1,18 @@
 """Whether what a row says may be believed: its yes carries a mark, and the chain has not told that it ran.
 
 A row can be written by whoever can write to the database; a mark takes a key, and an event cannot be taken back.
+A remembered yes is worth no more than the right its giver has now.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
+from toolgate.kernel.event import Event
+from toolgate.kernel.grant import Grant
+from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.ports.store import Store
 
@@ -28,15 +34,55 @@ async def refusal_of(store: Store, call: Call, approval: Approval | None) -> tup
     return await aside(refusal, call, approval) if is_long else refusal(call, approval)
 
 
+async def is_marked(store: Store, grant: Grant) -> bool:
+    """Whether a grant is what somebody gave, whatever was written to its row since."""
+    hold = store.marks.hold
+    return await aside(hold, grant) if is_large(grant.shown) else hold(grant)
+
+
+async def lapse_of_giver(driver: Driver, grant: Grant) -> str | None:
+    """Why who gave a grant may not give it any more; None where they may, or names are the host's word."""
+    if driver.who_decides is None:
+        return None
+    giver = await driver.who_decides(grant.project, grant.granted_by)
+    if giver is None:
+        return f"{grant.granted_by}, who gave it, may not decide in this project any more"
+    if not grant.terms.accepts(giver.roles, escalated=grant.escalated):
+        return f"{grant.granted_by}, who gave it, does not have the roles any more that it takes"
+    return None
+
+
+async def lapse_of(driver: Driver, grant: Grant) -> str | None:
+    """Why a grant counts as not there, whatever its row says; None where it counts for what was claimed with it."""
+    if not await is_marked(driver.store, grant):
+        return "it does not carry the mark of this gate, so nobody is known to have given it"
+    return await lapse_of_giver(driver, grant)
+
+
 async def is_told(store: Store, call: Call, names: frozenset[str]) -> bool:
-    """Whether an event of one of these names tells of the call.
+    """Whether an event of one of these names tells of the call."""
+    return await _tells(store, call.project, call.id, lambda event: event.type in names)
+
+
+async def is_taken_back(store: Store, grant: Grant) -> bool:
+    """Whether an event tells that a grant was revoked: an earlier row of it, mark and all, may have been put back."""
+    return await _tells(
+        store,
+        grant.project,
+        grant.call_id or "",
+        lambda event: event.type == "grant.revoked" and event.data["grant_id"] == grant.id,
+    )
+
+
+async def _tells(store: Store, project: str, call_id: str, is_it: Callable[[Event], bool]) -> bool:
+    """Whether an event that tells of a call is such a one.
 
     Nobody else can write to a store that no other process may use, so there the row is believed.
     """
     after = 0
     while store.is_shared:
-        events = await store.events(call.project, call_id=call.id, after=after, limit=PAGE)
-        if any(event.type in names for event in events):
+        events = await store.events(project, call_id=call_id, after=after, limit=PAGE)
+        if any(map(is_it, events)):
             return True
         if len(events) < PAGE:
             break

@@ -221,7 +221,9 @@ class RememberBody(Body):
     uses: Annotated[int, Field(ge=1, le=1000)] = 10
     seconds: Annotated[float, Field(gt=0, le=30 * 86400)] = 3600.0
     pattern: dict[str, Any] | None = Field(
-        default=None, description='By argument: `"any"`, `{"is": ...}`, `{"like": "a/*.md"}` or `{"at_most": 5}`.'
+        default=None,
+        description='By argument: `"any"`, `{"is": ...}`, `{"like": "a/*.md"}` or `{"at_least": 0, "at_most": 5}`; '
+        "without `at_least` from 0, or from the number being approved where that is below.",
     )
 
 
@@ -286,7 +288,12 @@ class GrantRecord(Answer):
     max_uses: int
     uses: int
     used: list[UseRecord] = Field(default_factory=list)
-    is_live: bool
+    is_live: bool = Field(description="Whether it can still be used.")
+    is_valid: bool = Field(
+        default=True,
+        description="False where it counts as not there: its mark does not hold, or its giver lost the right.",
+    )
+    invalid_because: str | None = None
     revoked_at: datetime | None = None
     revoked_by: str | None = None
     reason: str | None = None

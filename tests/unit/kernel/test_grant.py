@@ -56,6 +56,14 @@ def test_exact_values_are_kept_as_digests_only() -> None:
         ({"size": {"at_most": 100}}, {"size": 101}, False),
         ({"size": {"at_most": 100}}, {"size": "1"}, False),
         ({"size": {"at_most": 100}}, {"size": True}, False),
+        ({"size": {"at_most": 100}}, {"size": 0}, True),
+        ({"size": {"at_most": 100}}, {"size": -1}, False),
+        ({"size": {"at_most": 100}}, {"size": -0.5}, False),
+        ({"size": {"at_least": 10, "at_most": 100}}, {"size": 10}, True),
+        ({"size": {"at_least": 10, "at_most": 100}}, {"size": 9.5}, False),
+        ({"size": {"at_least": -5, "at_most": 100}}, {"size": -5}, True),
+        ({"size": {"at_least": -5, "at_most": 100}}, {"size": -6}, False),
+        ({"size": {"at_most": 2**63}}, {"size": 10**400}, False),
         ({"mode": "any"}, {"mode": ["x"]}, True),
         ({"mode": {"is": "w"}}, {"mode": "w"}, True),
         ({"mode": {"is": "w"}}, {"mode": "a"}, False),
@@ -73,14 +81,40 @@ def test_an_argument_that_may_be_anything_may_be_missing() -> None:
 @pytest.mark.parametrize(
     "pattern",
     [{"path": 7}, {"path": {"matches": "x"}}, {"path": {}}, {"path": {"like": 3}}, {"path": {"like": ""}},
-     {"size": {"at_most": "x"}}, {"size": {"at_most": True}}, {"path": {"is": 1, "like": "x"}}],
+     {"size": {"at_most": "x"}}, {"size": {"at_most": True}}, {"path": {"is": 1, "like": "x"}},
+     {"size": {"at_least": False, "at_most": 20}}, {"size": {"at_least": None, "at_most": 20}},
+     {"size": {"at_most": float("inf")}}, {"size": {"at_most": float("nan")}}, {"size": {"at_most": 10**400}},
+     {"size": {"is": 10, "at_most": 20}}],
 )  # fmt: skip
 def test_a_pattern_that_is_not_understood_is_refused(pattern: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="pattern"):
         grant_for(pattern)
 
 
-@pytest.mark.parametrize("pattern", [{"path": {"like": "other/*"}}, {"size": {"at_most": 5}}, {"new": {"is": 1}}])
+def test_a_lower_end_alone_is_refused() -> None:
+    with pytest.raises(UsageError, match="no upper end; write `at_most` beside"):
+        grant_for({"size": {"at_least": 0}})
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "shown"),
+    [
+        (10, {"at_most": 100}, {"at_least": 0, "at_most": 100}),
+        (-7.5, {"at_most": 100}, {"at_least": -7.5, "at_most": 100}),
+        (-7, {"at_most": -5}, {"at_least": -7, "at_most": -5}),
+        (10, {"at_most": 100, "at_least": 1}, {"at_least": 1, "at_most": 100}),
+    ],
+)
+def test_people_are_shown_both_ends_of_a_bound(value: float, wanted: dict[str, Any], shown: dict[str, Any]) -> None:
+    kept, told = make_pattern({"size": value}, {"size": value}, {"size": wanted}, nonce="n")
+    assert (kept["size"], told["size"]) == (shown, shown)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [{"path": {"like": "other/*"}}, {"size": {"at_most": 5}}, {"new": {"is": 1}}, {"path": {"at_most": 5}},
+     {"size": {"at_least": 11, "at_most": 20}}, {"size": {"at_least": 20, "at_most": 5}}, {"new": {"at_most": 5}}],
+)  # fmt: skip
 def test_a_pattern_must_fit_what_is_approved(pattern: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="does not fit"):
         grant_for(pattern)

@@ -12,6 +12,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import ApprovalTerms
+from toolgate.testing.conformance.store_grants import a_grant
 
 
 def decided() -> Approval:
@@ -55,6 +56,47 @@ FORGED: dict[str, dict[str, Any]] = {
 def test_a_mark_does_not_hold_for_anything_else(change: dict[str, Any]) -> None:
     marks = Marks.fresh()
     assert not marks.hold(evolve(marks.put(decided()), **change))
+
+
+FORGED_GRANTS: dict[str, dict[str, Any]] = {
+    "another grant": {"id": "g2"},
+    "another project": {"project": "q"},
+    "another tool": {"tool_name": "drop"},
+    "another definition": {"definition_hash": "i"},
+    "another requester": {"requester": "agent:eve"},
+    "another user": {"user": "eve"},
+    "a wider pattern": {"pattern": {"path": "any", "text": "any"}},
+    "shown otherwise": {"shown": {}},
+    "another salt": {"nonce": "m"},
+    "another level": {"level": "full"},
+    "other terms": {"terms": ApprovalTerms(approvers=(frozenset({"lead"}),))},
+    "escalated": {"escalated": True},
+    "another question": {"approval_id": "a2"},
+    "another call": {"call_id": "c9"},
+    "another giver": {"granted_by": "eve"},
+    "another beginning": {"created_at": NOW - timedelta(days=9)},
+    "a later end": {"expires_at": NOW + timedelta(days=9)},
+    "more uses": {"max_uses": 4},
+    "fewer used": {"used": ()},
+    "not revoked": {"revoked_at": None},
+    "revoked by another": {"revoked_by": "eve"},
+    "another version": {"version": 1},
+    "no mark": {"mark": None},
+}
+
+
+@pytest.mark.parametrize("change", FORGED_GRANTS.values(), ids=FORGED_GRANTS)
+def test_the_mark_of_a_grant_does_not_hold_for_anything_else(change: dict[str, Any]) -> None:
+    marks = Marks.fresh()
+    grant = marks.put(a_grant().use("c1", NOW).revoke(by="ann", reason=None, now=NOW))
+    assert marks.hold(grant)
+    assert not marks.hold(evolve(grant, **change))
+
+
+def test_using_and_revoking_a_grant_take_its_mark() -> None:
+    grant = Marks.fresh().put(a_grant())
+    assert grant.use("c1", NOW).mark is None
+    assert grant.revoke(by="ann", reason=None, now=NOW).mark is None
 
 
 def test_what_a_yes_does_not_stand_for_may_change() -> None:

@@ -14,7 +14,16 @@ from toolgate.adapters.postgres.upkeep import linked
 from toolgate.adapters.postgres.write import MODE_LOCK, PUT_SETTING
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
 from toolgate.adapters.sql.rows import row_name
-from toolgate.adapters.sql.upkeep import BATCH, ROUNDS, SEALED, UNUSED_YES, Rekeyed, marked_anew
+from toolgate.adapters.sql.upkeep import (
+    BATCH,
+    GRANTS,
+    ROUNDS,
+    SEALED,
+    UNUSED_YES,
+    Rekeyed,
+    grant_marked_anew,
+    marked_anew,
+)
 
 
 def rekey(url: str) -> Rekeyed:
@@ -86,6 +95,10 @@ async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
             detail = marked_anew(row, sealer)
             if detail is not None:
                 await connection.execute("UPDATE approval_requests SET detail=$1::json WHERE id=$2", detail, row[0])
+        for row in await connection.fetch(GRANTS):
+            detail = grant_marked_anew(row, sealer)
+            if detail is not None:
+                await connection.execute("UPDATE grants SET detail=$1::json WHERE id=$2", detail, row[0])
         retired = tuple(id for id in await _keys(connection) if id != sealer.current)
         await connection.execute(PUT_SETTING, "keys", sealer.current)
     return retired

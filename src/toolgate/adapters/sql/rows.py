@@ -439,8 +439,8 @@ GRANT_COLUMNS = (
     "expires_at", "revoked_at", "uses_left", "version", "detail",
 )  # fmt: skip
 _GRANT_DETAIL = (
-    "id", "definition_hash", "user", "pattern", "shown", "nonce", "level", "approval_id", "max_uses", "revoked_by",
-    "reason",
+    "id", "definition_hash", "user", "pattern", "shown", "nonce", "level", "escalated", "approval_id", "call_id",
+    "max_uses", "revoked_by", "reason", "mark",
 )  # fmt: skip
 
 

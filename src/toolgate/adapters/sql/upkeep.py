@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from toolgate.adapters.sealing import Sealer
-from toolgate.adapters.sql.rows import APPROVAL_COLUMNS, approval_of, approval_row
+from toolgate.adapters.sql.rows import (
+    APPROVAL_COLUMNS,
+    GRANT_COLUMNS,
+    approval_of,
+    approval_row,
+    grant_of,
+    grant_row,
+)
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
+from toolgate.kernel.grant import Grant
 
 BATCH = 200
 """How many values are sealed anew in one transaction."""
@@ -32,16 +41,27 @@ UNUSED_YES = (
 """The approvals whose marks will be checked: their calls have not ended."""
 
 
+GRANTS = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
+"""All of them: a use of one that has ended may still wait for its runner."""
+
+
 def marked_anew(row: Sequence[Any], sealer: Sealer) -> str | None:
     """The detail of an approval, selected as APPROVAL_COLUMNS, with its mark under the newest key.
 
     None where it needs none: it has no mark, has that one, or carries one that does not hold, which is not made good.
     """
-    approval, marks = approval_of(row), sealer.marks
-    if not marks.hold(approval) or str(approval.mark).startswith(f"{sealer.current}:"):
-        return None
-    detail: str = approval_row(marks.put(approval))[-1]
-    return detail
+    approval = approval_of(row)
+    return approval_row(sealer.marks.put(approval))[-1] if _is_old(approval, sealer) else None
+
+
+def grant_marked_anew(row: Sequence[Any], sealer: Sealer) -> str | None:
+    """The same of a grant, selected as GRANT_COLUMNS."""
+    grant = grant_of(row)
+    return grant_row(sealer.marks.put(grant))[-1] if _is_old(grant, sealer) else None
+
+
+def _is_old(marked: Approval | Grant, sealer: Sealer) -> bool:
+    return sealer.marks.hold(marked) and not str(marked.mark).startswith(f"{sealer.current}:")
 
 
 class Rekeyed(NamedTuple):

@@ -12,7 +12,16 @@ from pathlib import Path
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
 from toolgate.adapters.sql.rows import row_name
-from toolgate.adapters.sql.upkeep import BATCH, ROUNDS, SEALED, UNUSED_YES, Rekeyed, marked_anew
+from toolgate.adapters.sql.upkeep import (
+    BATCH,
+    GRANTS,
+    ROUNDS,
+    SEALED,
+    UNUSED_YES,
+    Rekeyed,
+    grant_marked_anew,
+    marked_anew,
+)
 from toolgate.adapters.sqlite.file import PUT_KEYS, check_current, connect, keys_of
 from toolgate.errors import StoreError
 
@@ -86,6 +95,10 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
             detail = marked_anew(row, sealer)
             if detail is not None:
                 connection.execute("UPDATE approval_requests SET detail=? WHERE id=?", (detail, row[0]))
+        for row in connection.execute(GRANTS).fetchall():
+            detail = grant_marked_anew(row, sealer)
+            if detail is not None:
+                connection.execute("UPDATE grants SET detail=? WHERE id=?", (detail, row[0]))
         retired = tuple(id for id in keys_of(connection) if id != sealer.current)
         connection.execute(PUT_KEYS, (sealer.current,))
         connection.execute("COMMIT")

@@ -51,7 +51,7 @@ def list_grants(
             grant.granted_by,
             f"{grant.uses}/{grant.max_uses}",
             f"{grant.expires_at:%Y-%m-%d %H:%M}",
-            "live" if grant.is_live else f"revoked by {grant.revoked_by}" if grant.revoked_at else "over",
+            _state(grant),
         )
         for grant in found
     ]
@@ -81,13 +81,22 @@ def revoke(
 
 def _as_json(grant: GrantRecord) -> dict[str, Any]:
     same = ("tool_name", "requester", "user", "granted_by", "created_at", "expires_at", "max_uses", "is_live")
+    more = ("is_valid", "invalid_because", "revoked_by")
     return {
         "id": grant.grant_id,
         "project": grant.project_id,
-        **{name: getattr(grant, name) for name in (*same, "revoked_by")},
+        **{name: getattr(grant, name) for name in (*same, *more)},
         "arguments": grant.pattern,
         "used": [{"call_id": use.tool_id, "at": use.at} for use in grant.used],
     }
+
+
+def _state(grant: GrantRecord) -> str:
+    if grant.revoked_at:
+        return f"revoked by {grant.revoked_by}"
+    if not grant.is_valid:
+        return f"not valid: {grant.invalid_because}"
+    return "live" if grant.is_live else "over"
 
 
 def _pattern(shown: Any) -> str:

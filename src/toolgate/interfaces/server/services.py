@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from toolgate.adapters.runners.client import ClientRunner
@@ -17,7 +18,7 @@ from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.ports.agent import Agent, ResidentAgent
-from toolgate.ports.directory import Directory
+from toolgate.ports.directory import Directory, decider
 
 
 def utc_now() -> datetime:
@@ -45,6 +46,7 @@ class Services:
 
     def __post_init__(self) -> None:
         settings = self.settings
+        self.gate.host.check_givers(partial(decider, self.directory))
         self.hub = Hub(self.gate, self.directory, settings, now=self.now)
         self.foreign = Foreign(self.gate, self.clients)
         self.counts = _shared(settings)

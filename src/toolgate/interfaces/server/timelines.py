@@ -105,6 +105,9 @@ _TELLINGS: dict[str, Callable[[Data], Telling]] = {
     "approval.undelivered": lambda data: Telling("approve", "A channel gave up", None, data.get("error")),
     "approval.expired": lambda data: Telling("approve", "Closed without an answer", None, data.get("reason")),
     "grant.created": lambda data: Telling("approve", "The yes was remembered as a grant", data.get("granted_by")),
+    "grant.revoked": lambda data: Telling(
+        "approve", "The grant was revoked", data.get("revoked_by"), data.get("reason")
+    ),
 }
 """Every event that can be about a call."""
 

@@ -176,9 +176,11 @@ class Deciding:
                 raise NotFoundError(f"There is no grant {grant_id[:64]}.")
             grant, now = found[0], self._driver.now()
             shown = None if reason is None else self._driver.masker.text(reason)
-            revoked = grant.revoke(by=by.name, reason=shown, now=now)
+            revoked, marks = grant.revoke(by=by.name, reason=shown, now=now), self._driver.store.marks
+            if marks.hold(grant):  # what somebody else wrote is not made good
+                revoked = marks.put(revoked)
             data = {"grant_id": grant.id, "tool_name": grant.tool_name, "revoked_by": by.name, "uses": len(grant.used)}
-            event: Draft = ("grant.revoked", None, data, {"reason": shown})
+            event: Draft = ("grant.revoked", grant.call_id, data, {"reason": shown})
             change = Change(project=grant.project, at=now, grant=revoked, grant_expect=grant.version, events=(event,))
             try:
                 await self._driver.commit(change)
@@ -291,7 +293,7 @@ class Deciding:
         """Add the grant that remembers this yes, if it is one person's whole yes."""
         call, approval = change.call, change.approvals[-1]
         assert call is not None
-        grant = self._grant(call, approval, remember, by, change.at)
+        grant = self._driver.store.marks.put(self._grant(call, approval, remember, by, change.at))
         return evolve(change, grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))
 
     async def foresee(self, said: Said, remember: Remember) -> Foresight:
@@ -335,7 +337,9 @@ class Deciding:
             nonce=nonce,
             level=approval.level,
             terms=approval.terms,
+            escalated=approval.escalated,
             approval_id=approval.id,
+            call_id=call.id,
             granted_by=by.name,
             created_at=now,
             expires_at=now + remember.duration,

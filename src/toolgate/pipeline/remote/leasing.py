@@ -20,7 +20,7 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import ENDED, is_told, refusal_of
+from toolgate.pipeline.evidence import ENDED, is_told, lapse_of, refusal_of
 from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import Outcome, decode, interpret
@@ -64,10 +64,12 @@ async def denial_of(driver: Driver, call: Call, plan: Plan, now: datetime) -> st
 
 
 async def _is_granted(driver: Driver, call: Call) -> bool:
-    """Whether the claim of this call used a grant."""
+    """Whether the claim of this call used a grant, which counts still."""
     id = (call.approved_by or "").removeprefix("grant:")
-    found = await driver.store.grants(GrantQuery(id=id, project=call.project))
-    return any(use.call_id == call.id for grant in found for use in grant.used)
+    for grant in await driver.store.grants(GrantQuery(id=id, project=call.project)):
+        if any(use.call_id == call.id for use in grant.used):
+            return await lapse_of(driver, grant) is None
+    return False
 
 
 class Leases:

@@ -39,8 +39,8 @@ def claim(
     """Give one owner the right to run this call once.
 
     `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare` made and that must
-    be durable before the effect. `fence`, `due_at` and `runner` are for a call whose result comes from elsewhere:
-    who may report it, and until when.
+    be durable before the effect. `grant` is the one it starts because of, with this use and its mark. `fence`, `due_at`
+    and `runner` are for a call whose result comes from elsewhere: who may report it, and until when.
     """
     claimed = evolve(  # in one go: every call comes through here
         call,
@@ -67,8 +67,8 @@ def claim(
         undo_expect=UndoState.AVAILABLE if undo is not None and call.undo_of is not None else None,
         undo_stored=call.undo_of is not None,
         reservations=reservations,
-        grant=None if grant is None else grant.use(call.id, now),
-        grant_expect=None if grant is None else grant.version,
+        grant=grant,
+        grant_expect=None if grant is None else grant.version - 1,
         lasting=is_plainly_told(call),
     )
 

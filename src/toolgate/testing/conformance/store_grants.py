@@ -60,11 +60,13 @@ class GrantLaws:
     async def test_a_grant_comes_back_as_it_was_put(self, store: Store) -> None:
         terms = ApprovalTerms(level=ApprovalLevel.FULL, approvers=(frozenset({"lead"}),))
         grant = a_grant(user="ann", level="full", terms=terms, pattern={"n": {"digest": "d"}}, shown={"n": {"is": 1}})
+        grant = store.marks.put(evolve(grant, escalated=True))
         await commit(store, put(grant, None))
         assert await store.grants(GrantQuery(id="g1")) == [grant]
-        used = grant.use("c1", NOON).revoke(by="bob", reason="enough", now=NOON)
+        used = store.marks.put(grant.use("c1", NOON).revoke(by="bob", reason="enough", now=NOON))
         await commit(store, put(used, grant.version))
         assert await store.grants(GrantQuery(id="g1")) == [used]
+        assert store.marks.hold((await store.grants(GrantQuery(id="g1")))[0])
 
     async def test_grants_are_found_by_what_is_asked_for(self, store: Store) -> None:
         later = NOON + timedelta(minutes=1)

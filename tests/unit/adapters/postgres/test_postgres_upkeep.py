@@ -204,7 +204,7 @@ def test_what_people_said_still_counts_under_a_new_key(
     mine = toolgate.ToolDefinition("pay", {}, placement="caller", requires_approval=True)
     with toolgate.open(postgres_url, tools=[mine]) as gate:
         asked = gate.sync.call("pay", {"n": 7}, wait=False)
-        gate.sync.decide(str(asked.approval_id), "approve", by="ann")
+        gate.sync.decide(str(asked.approval_id), "approve", by="ann", remember=toolgate.Remember())
     new, file = sealing.new_key(), tmp_path / "keys"
     file.write_text(f"{new}\n{KEY}\n")
     file.chmod(0o600)
@@ -213,6 +213,9 @@ def test_what_people_said_still_counts_under_a_new_key(
     monkeypatch.setenv("TOOLGATE_KEY", new)
     with toolgate.open(postgres_url, tools=[mine]) as gate:
         assert gate.sync.run_here(asked.call_id, lambda given: given["n"]).data == 7
+        (grant,) = gate.sync.grants.list(toolgate.GrantQuery())
+        assert gate.sync.call("pay", {"n": 7}, wait=False).approved_by == grant.name
+        assert grant.is_valid
 
 
 def test_a_server_without_the_key_does_not_open_the_database(

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import toolgate
-from toolgate import ApprovalTerms, Policy, ToolDefinition
+from toolgate import ApprovalTerms, Policy, Remember, ToolDefinition, ToolOutput
 from toolgate.adapters import sealing
 from toolgate.adapters.sqlite import rekey as module
 from toolgate.adapters.sqlite.rekey import rekey
 from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
-from toolgate.ports.store import CallQuery
+from toolgate.ports.store import CallQuery, GrantQuery
 from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert
 
 
@@ -85,6 +85,29 @@ async def test_what_people_said_still_counts_under_the_new_key(database: Path) -
         results = [await gate.run_here(one.call_id, lambda given: given["n"]) for one in (decided, voted, forged)]
         assert [one.data for one in results] == [0, 1, None]
         assert results[2].error_code == "approval_unmarked"
+
+
+async def test_what_people_had_remembered_still_counts_under_the_new_key(database: Path) -> None:
+    url, pay = (
+        f"sqlite:///{database}",
+        ToolDefinition("pay", {}, lambda _given: ToolOutput.ok(), requires_approval=True),
+    )
+    async with toolgate.open(url, tools=[pay]) as gate:
+        for n in range(2):
+            asked = await gate.call("pay", {"n": n}, wait=False)
+            await gate.decide(str(asked.approval_id), "approve", by="ann", remember=Remember())
+            assert (await gate.wait(asked.call_id)).success
+        kept, forged = await gate.grants.list(GrantQuery())
+    with closing(sqlite3.connect(database)) as connection, connection:
+        forge = "UPDATE grants SET granted_by='eve' WHERE id=?"
+        assert connection.execute(forge, (forged.id.replace("-", ""),)).rowcount == 1
+    rotate(database)
+    assert len(rekey(database).retired) == 1
+    keep_newest(database)
+    async with toolgate.open(url, tools=[pay]) as gate:
+        assert (await gate.call("pay", {"n": 0})).approved_by == kept.name
+        assert (await gate.call("pay", {"n": 1}, wait=False)).is_pending
+        assert [grant.is_valid for grant in await gate.grants.list(GrantQuery())] == [True, False]
 
 
 async def test_an_old_key_that_is_thrown_away_too_early_is_missed_before_anything_changes(database: Path) -> None:

@@ -80,7 +80,7 @@ async def test_a_timeline_knows_whether_a_call_can_be_undone(house: House) -> No
 
 
 def test_every_event_about_a_call_can_be_told() -> None:
-    about_calls = {name for name in EVENTS if name.startswith(("tool.", "approval."))} | {"grant.created"}
+    about_calls = {name for name in EVENTS if name.startswith(("tool.", "approval.", "grant."))}
     assert set(timelines._TELLINGS) == about_calls
 
 
@@ -106,6 +106,7 @@ def test_every_event_about_a_call_can_be_told() -> None:
         ("approval.undelivered", {}, "A channel gave up"),
         ("approval.expired", {}, "Closed without an answer"),
         ("grant.created", {}, "The yes was remembered as a grant"),
+        ("grant.revoked", {}, "The grant was revoked"),
     ],
 )
 def test_each_event_is_told_in_a_sentence(event: str, data: dict[str, Any], said: str) -> None:

@@ -161,7 +161,7 @@ async def test_a_grant_is_tried_before_it_is_given(house: House) -> None:
     answer = await ann.post(f"{P}/approvals/{approval}/grant-preview", json=wanted)
     seen = answer.json()
     assert (seen["matched"], seen["asked"], seen["looked_at"]) == (2, 2, 2)
-    assert seen["pattern"]["amount"] == {"at_most": 100}
+    assert seen["pattern"]["amount"] == {"at_least": 0, "at_most": 100}
     assert SECRET not in answer.text
     assert (await ann.post(f"{P}/approvals/{approval}/grant-preview", json={})).json()["matched"] == 0
     assert (await bot.post(f"{P}/approvals/{approval}/grant-preview", json={})).status_code == 403

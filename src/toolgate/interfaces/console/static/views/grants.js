@@ -10,22 +10,26 @@ import { onEvents } from "../store.js";
 
 /** @typedef {{ grant_id: string, tool_name: string, requester: string, user: string | null, pattern: Record<string, any>,
  *   level: string, approval_id: string, granted_by: string, created_at: string, expires_at: string, max_uses: number,
- *   uses: number, is_live: boolean, revoked_at: string | null, revoked_by: string | null, reason: string | null }} Grant */
+ *   uses: number, is_live: boolean, is_valid: boolean, invalid_because: string | null, revoked_at: string | null, revoked_by: string | null, reason: string | null }} Grant */
 
 /** What a grant allows of one argument, in words. @param {string} name @param {any} wanted */
 function condition(name, wanted) {
   if (wanted === "any") return `${name}: anything`;
   if ("like" in wanted) return `${name} like ${wanted.like}`;
-  if ("at_most" in wanted) return `${name} at most ${wanted.at_most}`;
+  if ("at_most" in wanted) return `${name} from ${wanted.at_least} to ${wanted.at_most}`;
   return `${name} is ${JSON.stringify(wanted.is)}`;
 }
 
 /** @param {Grant} one */
 function stateOf(one) {
   if (one.revoked_at) return h("span", { class: "status rejected" }, "revoked");
+  if (!one.is_valid) return h("span", { class: "status rejected" }, "not valid");
   if (one.is_live) return h("span", { class: "status approved" }, "live");
   return h("span", { class: "status" }, one.uses >= one.max_uses ? "used up" : "expired");
 }
+
+/** Whether there is something to take back: who lost the right to give a grant may get it again. @param {Grant} one */
+const isOpen = (one) => one.is_live || (!one.is_valid && !one.revoked_at);
 
 /** @param {Grant} grant @param {() => void} after */
 function revoke(grant, after) {
@@ -64,12 +68,13 @@ export function view() {
         h("div", null, h("h2", null, said(fixed.tool_name), " ", () => stateOf(shown.value)),
           h("p", { class: "soft" }, "for ", said(fixed.requester), fixed.user && fixed.user !== fixed.requester ? [" acting for ", said(fixed.user)] : null)),
         h("div", { class: "actions" }, h("button", { class: "quiet", onclick: openCall }, "The call"),
-          may("decide") ? h("button", { class: "danger", hidden: () => !shown.value.is_live, onclick: () => revoke(grant.peek(), again) }, "Revoke") : null)),
+          may("decide") ? h("button", { class: "danger", hidden: () => !isOpen(shown.value), onclick: () => revoke(grant.peek(), again) }, "Revoke") : null)),
       h("ul", { class: "plain-list" }, Object.entries(fixed.pattern).map(([name, wanted]) => h("li", null, h("code", null, said(visible(condition(name, wanted))))))),
       h("p", { class: "uses" },
         h("progress", { max: fixed.max_uses, value: () => shown.value.uses, "aria-label": "Uses" }),
         h("span", null, () => `${shown.value.uses} of ${fixed.max_uses} uses`),
         h("span", { class: "soft" }, () => (shown.value.is_live ? countdown(fixed.expires_at) : null))),
+      () => (shown.value.is_valid ? null : h("p", { class: "notice bad" }, "It covers nothing: ", said(shown.value.invalid_because ?? ""), ".")),
       h("p", { class: "faint" }, "given by ", said(fixed.granted_by), " ", ago(fixed.created_at),
         () => (shown.value.revoked_by ? [" · revoked by ", said(shown.value.revoked_by), shown.value.reason ? [": ", said(shown.value.reason)] : null] : null)));
   });

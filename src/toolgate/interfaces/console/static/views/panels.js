@@ -186,21 +186,26 @@ function remember(id, review, around) {
   const found = signal("");
   const examples = signal(/** @type {string[]} */ ([]));
   const rows = given.map(([name, value], at) => {
-    const kind = h("select", { id: `pattern-${at}`, onchange: () => { words.hidden = !["like", "at_most"].includes(kind.value); soon(); } },
+    const kind = h("select", { id: `pattern-${at}`, onchange: () => { words.hidden = kind.value !== "like"; bounds.hidden = kind.value !== "between"; soon(); } },
       h("option", { value: "exact" }, "exactly this"),
       typeof value === "string" ? h("option", { value: "like" }, "like…") : null,
-      typeof value === "number" ? h("option", { value: "at_most" }, "at most…") : null,
+      typeof value === "number" ? h("option", { value: "between" }, "between…") : null,
       h("option", { value: "any" }, "anything"));
     const words = h("input", { "aria-label": `Pattern for ${visible(name)}`, value: String(value), hidden: true, oninput: () => soon() });
-    return { name, kind, words, node: h("div", { class: "pattern" }, h("label", { for: `pattern-${at}` }, h("code", null, visible(name))), kind, words) };
+    /** @param {string} label @param {number} end */
+    const bound = (label, end) => h("input", { type: "number", step: "any", "aria-label": `${label} for ${visible(name)}`, value: String(end), oninput: () => soon() });
+    const lowest = bound("Lowest", Math.min(0, Number(value)));
+    const highest = bound("Highest", Number(value));
+    const bounds = h("span", { class: "bounds", hidden: true }, lowest, " and ", highest);
+    return { name, kind, words, lowest, highest, node: h("div", { class: "pattern" }, h("label", { for: `pattern-${at}` }, h("code", null, visible(name))), kind, words, bounds) };
   });
   const wanted = () => {
     /** @type {Record<string, any>} */
     const pattern = {};
-    for (const { name, kind, words } of rows) {
+    for (const { name, kind, words, lowest, highest } of rows) {
       if (kind.value === "any") pattern[name] = "any";
       else if (kind.value === "like") pattern[name] = { like: words.value };
-      else if (kind.value === "at_most") pattern[name] = { at_most: Number(words.value) };
+      else if (kind.value === "between") pattern[name] = { at_least: Number(lowest.value), at_most: Number(highest.value) };
     }
     return { uses: Number(uses.value), seconds: Number(seconds.value), pattern: Object.keys(pattern).length ? pattern : null };
   };
