@@ -13,7 +13,7 @@ from toolgate.errors import NotAllowedError, NotFoundError, UsageError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Principal, PrincipalKind
-from toolgate.ports.directory import ABILITIES, Ability
+from toolgate.ports.directory import ABILITIES, Ability, Directory
 
 
 class Verb(StrEnum):
@@ -138,6 +138,12 @@ def may(verb: Verb, who: Standing, project: str, call: Call | None = None) -> bo
     except (NotFoundError, NotAllowedError):
         return False
     return True
+
+
+async def decider(directory: Directory, project: str, name: str) -> Principal | None:
+    """Return who an account is in a project now, if it is there and may decide."""
+    account = await directory.account(name)
+    return account.principal_in(project) if account is not None and may(Verb.DECIDE, account, project) else None
 
 
 def is_own(who: Principal, call: Call) -> bool:

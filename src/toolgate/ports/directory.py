@@ -144,11 +144,3 @@ class Directory(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-async def decider(directory: Directory, project: str, name: str) -> Principal | None:
-    """Return who an account is in a project now, if it is there and may decide."""
-    account = await directory.account(name)
-    if account is None or Ability.DECIDE not in account.abilities_in(project):
-        return None
-    return account.principal_in(project)

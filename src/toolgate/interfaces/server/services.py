@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from toolgate.adapters.runners.client import ClientRunner
+from toolgate.authority import decider
 from toolgate.gate import Gate
 from toolgate.interfaces.server.chains import Chains
 from toolgate.interfaces.server.foreign import Foreign
@@ -18,7 +19,7 @@ from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.ports.agent import Agent, ResidentAgent
-from toolgate.ports.directory import Directory, decider
+from toolgate.ports.directory import Directory
 
 
 def utc_now() -> datetime:
