@@ -21,7 +21,7 @@ from toolgate.interfaces.server import deciding, sessions
 from toolgate.interfaces.server.cards import blocks_of, card_of
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.identity import Caller
-from toolgate.interfaces.server.problems import ProblemError, not_found, problem_of
+from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.interfaces.server.tokens import csrf_of, is_csrf_of
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
@@ -180,9 +180,7 @@ class Plain:
         self, request: Request, template: str, caller: Caller, project: str, *, status: int = 200, **values: Any
     ) -> Response:
         assert caller.session is not None
-        able = caller.abilities_in(project)
-        if not able:
-            raise not_found()
+        caller.check(project, Verb.READ)
         return self._pages.page(
             request,
             template,
