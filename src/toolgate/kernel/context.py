@@ -91,7 +91,9 @@ class Caller(NamedTuple):
 class Context:
     """Who asks, on whose behalf and where. `host` is the caller's own object, or a Caller, kept in process only.
 
-    A call made by a handler names the call it was made in (`parent_call_id`) and how deep it is (`depth`).
+    A call made by a handler names the call it was made in (`parent_call_id`) and how deep it is (`depth`). `claimed`
+    says that session, run and times are the caller's own word: what is limited for each of them is limited for the
+    caller.
     """
 
     principal: str = "agent:local"
@@ -107,6 +109,7 @@ class Context:
     parent_call_id: str | None = None
     workspace_verified: bool = False
     depth: int = 0
+    claimed: bool = False
     host: Any = field(default=None, compare=False, repr=False)
 
 

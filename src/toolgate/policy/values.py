@@ -50,6 +50,8 @@ Per = Literal["project", "principal", "user", "session", "run"]
 def whose(call: Call, per: Per) -> str:
     """Return who shares a rate or budget with this call, within its project."""
     context = call.context
+    if context.claimed and per in ("session", "run"):
+        return f"{per} of {context.principal}"  # who may name another one for each call shares one for all
     who = {
         "project": "",
         "principal": context.principal,

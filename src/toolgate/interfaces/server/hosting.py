@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolgate.authority import Verb, may
@@ -35,6 +36,7 @@ class ChatHost:
         account = await self._services.directory.account(run.account)
         if account is None or not may(Verb.ASK, account, run.project):
             return None
-        return Caller(account).context(
+        context = Caller(account).context(
             run.project, session_id=run.conversation_id, run_id=run.id, behavior=run.context.behavior
         )
+        return replace(context, claimed=False)  # the server's own ids

@@ -57,7 +57,10 @@ class Caller:
             raise problem_of(error) from None
 
     def context(self, project: str, *, session_id: str | None, run_id: str | None, behavior: str | None) -> Context:
-        """Who asks for a call. What a person's client asks is asked by an agent of that person, who may then decide."""
+        """Who asks for a call. What a person's client asks is asked by an agent of that person, who may then decide.
+
+        What an agent says of itself is its claim.
+        """
         account = self.account
         is_human = account.kind in (PrincipalKind.PERSON, PrincipalKind.ADMIN)
         return Context(
@@ -68,6 +71,7 @@ class Caller:
             session_id=session_id,
             run_id=run_id,
             behavior=behavior,
+            claimed=account.kind is PrincipalKind.AGENT,
         )
 
 

@@ -28,10 +28,14 @@ DISPATCH_GRACE_S = 5.0
 
 
 def timeout_s(call: Call, tool: ToolDefinition, stance: Stance, level: ApprovalLevel) -> float:
-    """How long a person may take: the call's own word, the tool's, the policy's, or the level's."""
+    """How long a person may take: the call's own word, the tool's, the policy's, or the level's.
+
+    Where the call's word is only its caller's claim, it may shorten that, not lengthen it.
+    """
     policy_s = stance.approval_timeout_s if stance.terms.timeout_s is None else stance.terms.timeout_s
-    said = (call.approval_timeout_s, tool.approval_timeout_seconds, policy_s)
-    return next((seconds for seconds in said if seconds is not None), LEVEL_TIMEOUT_S[level])
+    own, said = call.approval_timeout_s, (tool.approval_timeout_seconds, policy_s)
+    allowed = next((seconds for seconds in said if seconds is not None), LEVEL_TIMEOUT_S[level])
+    return allowed if own is None else min(own, allowed) if call.context.claimed else own
 
 
 def ask(
