@@ -12,6 +12,7 @@ from toolgate.gate import Gate
 from toolgate.interfaces.server.chains import Chains
 from toolgate.interfaces.server.foreign import Foreign
 from toolgate.interfaces.server.hub import Hub
+from toolgate.interfaces.server.idempotency import Repeats
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
@@ -40,6 +41,7 @@ class Services:
     authenticator: Authenticator = field(init=False)
     requests: Limit = field(init=False)
     served: Served = field(init=False)
+    repeats: Repeats = field(init=False)
     counts: Any = None
     """Where servers count requests together, if they do."""
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
@@ -51,6 +53,7 @@ class Services:
         self.foreign = Foreign(self.gate, self.clients)
         self.counts = _shared(settings)
         self.served = _served(self.counts)
+        self.repeats = Repeats(now=self.now, wait_s=settings.wait_limit_s)
         limit = _limits(self.counts)
         self.requests = limit("requests", settings.requests_per_second, settings.request_burst)
         self.authenticator = Authenticator(
