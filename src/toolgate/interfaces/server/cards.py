@@ -13,7 +13,7 @@ from toolgate.gate import Gate
 from toolgate.gate.drawing import draw
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.frames import Frame, event_frame, sse
-from toolgate.interfaces.server.friction import needs_preview, needs_reason
+from toolgate.interfaces.server.friction import needs_preview
 from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.event import Event
@@ -55,7 +55,7 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         undoable=approval.undoable,
         undo_ttl_s=approval.undo_ttl_s,
         requires_reason=approval.requires_reason,
-        needs_reason=needs_reason(approval),
+        needs_reason=approval.needs_reason,
         approve_label=_safe(shown.approve_label),
         reject_label=_safe(shown.reject_label),
         quorum=approval.terms.quorum,

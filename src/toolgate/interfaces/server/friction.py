@@ -26,11 +26,6 @@ OWN_CLIENT: Final = "own_client"
 """The allowance of a person's plain client, as documents 000 and 004 have it, for that person's own calls."""
 
 
-def needs_reason(asked: Approval) -> bool:
-    """Whether a yes to this question needs a written reason."""
-    return asked.level == ApprovalLevel.FULL or asked.risk == RiskLevel.HIGH.value
-
-
 def needs_preview(asked: Approval) -> bool:
     """Whether who says yes to this question must have been served all of its preview."""
     return asked.risk == RiskLevel.HIGH.value and asked.preview is not None
@@ -69,7 +64,7 @@ async def _check_alone(services: Services, reply: Reply, asked: Approval) -> Non
 
 
 async def _lack(services: Services, reply: Reply, asked: Approval) -> ProblemError | None:
-    if needs_reason(asked) and not (reply.reason or "").strip():
+    if asked.needs_reason and not (reply.reason or "").strip():
         why = "the risk is HIGH" if asked.risk == RiskLevel.HIGH.value else "it is asked at level full"
         return ProblemError(
             400, "reason_needed", f"Approving `{asked.tool_name}` needs a `reason`: {why}. Say why it may run."

@@ -76,7 +76,8 @@ async def test_keys_of_different_accounts_have_nothing_to_do_with_each_other(hou
 @pytest.mark.parametrize("key", ["", "a" * 201, "caf\u00e9", "a\tb"])
 async def test_a_key_that_cannot_be_one_is_refused_and_nothing_is_done(house: House, key: str) -> None:
     path = f"{P}/approvals/{await ask(house)}/approve"
-    refused = await house.client("ann").post(path, headers={"Idempotency-Key": key.encode("latin-1")})  # type: ignore[dict-item]
+    headers = {b"Idempotency-Key": key.encode("latin-1")}
+    refused = await house.client("ann").post(path, headers=headers)
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_key")
     assert len(await house.gate.pending(project="demo")) == 1
 
