@@ -36,6 +36,8 @@ default: by_risk
 tools:
   drop_table:
     approval: {escalate: {after: 5m, to: [lead, finance]}}
+  publish:
+    approval: {level: full}
 """
 PEOPLE = {"ann": "person", "bob": "person", "root": "admin", "bot": "agent", "runner": "runner"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 from tests.console.scene import Scene
 from tests.console.workplace import AFTER
 
@@ -156,6 +156,46 @@ async def test_what_is_very_long_is_shown_piece_by_piece_to_its_end_before_a_yes
         await page.get_by_role("button", name=re.compile("Show (more|everything)")).click()
         await expect(page.get_by_text(left, exact=True)).to_be_hidden()
     await expect(page.locator(".code").first).to_contain_text("the very last word")
+    await page.locator("#approve").click()
+    await scene.call(asked, until=["completed"])
+
+
+async def test_a_server_that_does_not_know_what_was_shown_has_it_shown_again(scene: Scene) -> None:
+    asked = await scene.ask("migrate", {"rows": 3000})
+    early = await scene.client("ann").post(
+        f"/my/projects/{scene.project}/approvals/{asked}/approve", json={"reason": "unseen"}
+    )
+    assert (early.status_code, early.json()["code"]) == (409, "not_shown")
+    page = await scene.page()
+    scene.tolerated = ("409",)
+    forgets = [True]
+
+    async def answer(route: Route) -> None:
+        told = {"code": "not_shown", "detail": "This server has not shown it.", "status": 409}
+        await (route.fulfill(status=409, json=told) if forgets.pop() else route.continue_())
+
+    await page.route("**/approve", answer)
+    for attempt in range(2):
+        if attempt == 0:
+            await page.get_by_role("button", name="Open it to decide").click()
+            await page.get_by_label("Reason").fill("The copy is checked")
+        await expect(page.get_by_text("Show what is hidden")).to_be_visible()
+        await expect(page.locator("#approve")).to_be_disabled()
+        await page.get_by_role("button", name=re.compile("Show (more|everything)")).click()
+        await expect(page.locator(".diff")).to_contain_text("row 2999")
+        await page.locator("#approve").click()
+        if attempt == 0:
+            await expect(page.locator(".toast.bad")).to_contain_text("has not shown it")
+            forgets.append(False)
+    await scene.call(asked, until=["completed"])
+
+
+async def test_level_full_takes_a_reason_at_medium_risk_too(scene: Scene) -> None:
+    asked = await scene.ask("publish", {"name": "front page"})
+    page = await scene.page()
+    await expect(page.get_by_text("Give a reason: it is asked at level full")).to_be_visible()
+    await expect(page.locator("#approve")).to_be_disabled()
+    await page.get_by_label("Reason").fill("It was proofread")
     await page.locator("#approve").click()
     await scene.call(asked, until=["completed"])
 

@@ -77,6 +77,22 @@ async def drop_table(name: str, cascade: bool = False) -> str:
     return f"{name} {cascade}"
 
 
+def _migration(given: toolgate.ToolInput) -> Prepared:
+    return Prepared(preview={"diff": "\n".join(f"+row {number}" for number in range(given.payload["rows"]))})
+
+
+@toolgate.tool(risk_level="high", effects="irreversible", prepare=_migration)
+async def migrate(rows: int) -> int:
+    """Rewrite the rows of a table."""
+    return rows
+
+
+@toolgate.tool(risk_level="medium", effects="irreversible")
+async def publish(name: str) -> str:
+    """Publish a page."""
+    return name
+
+
 @toolgate.tool(risk_level="low", effects="read")
 async def look_up(key: str) -> dict[str, str]:
     """Look something up in the handbook."""
@@ -89,7 +105,7 @@ async def keep(key: str, value: str) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok({"kept": key}, undo_metadata={"key": key, "was": value})
 
 
-TOOLS = [edit, note, notify, drop_table, look_up, keep]
+TOOLS = [edit, note, notify, drop_table, migrate, publish, look_up, keep]
 
 AFTER = BEFORE.replace("RETRIES = 3", "RETRIES = 5").replace(
     'with open(path, "w") as file:\n        json.dump(value, file)',

@@ -19,7 +19,7 @@ from toolgate.interfaces.cli import token
 from toolgate.testing.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
-POLICY = "version: 1\ndefault: by_risk\n"
+POLICY = "version: 1\ndefault: by_risk\nsingle_person: true\n"
 P = "/my/projects/demo"
 
 

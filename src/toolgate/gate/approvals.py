@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolgate.errors import NotFoundError, UsageError
@@ -62,6 +63,13 @@ class Approvals:
         self._check_open()
         return await self._parked.answer(approval_id, project)
 
+    async def check(
+        self, approval_id: str, *, by: str | Principal, digest: str | None = None, project: str | None = None
+    ) -> None:
+        """Raise what an answer by this person would be refused with; nothing is decided."""
+        self._check_open()
+        await self._deciding.check(said(approval_id, by, None, digest, project))
+
     async def edit(
         self,
         approval_id: str,
@@ -72,10 +80,11 @@ class Approvals:
         digest: str | None = None,
         project: str | None = None,
         remember: Remember | None = None,
+        allowances: tuple[str, ...] = (),
     ) -> Result:
         """Approve a call with other arguments: checked like those of a new call, and the difference is kept."""
         self._check_open()
-        words = said(approval_id, by, reason, digest, project)
+        words = replace(said(approval_id, by, reason, digest, project), allowances=allowances)
         return await self._deciding.edit(words, arguments, remember=remember)
 
     async def respond(

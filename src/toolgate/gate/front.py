@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolgate.errors import GateClosedError, UsageError
@@ -257,11 +258,13 @@ class Gate:
         digest: str | None = None,
         project: str | None = None,
         remember: Remember | None = None,
+        allowances: tuple[str, ...] = (),
     ) -> Result:
         """Answer an approval: "approve" or "deny"; "reject" is another word for that. The first answer is final; where
         several people must approve, each has one vote and the first "deny" ends it. `remember` makes a grant of a yes.
 
-        Returns where the call stands after the decision is durable; it does not wait for execution.
+        Returns where the call stands after the decision is durable; it does not wait for execution. `allowances` name
+        what the host excuses a yes from, such as the reason at level full; the decision's event has them.
         """
         self._check_open()
         try:
@@ -270,7 +273,7 @@ class Gate:
             raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
         if remember is not None and not approve_it:
             raise UsageError("Only an approval can be remembered.")
-        words = said(approval_id, by, reason, digest, project)
+        words = replace(said(approval_id, by, reason, digest, project), allowances=allowances)
         return await self._deciding.decide(words, approve_it=approve_it, remember=remember)
 
     async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:

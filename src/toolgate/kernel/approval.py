@@ -94,6 +94,11 @@ class Approval:
         return self.status is ApprovalStatus.PENDING
 
     @property
+    def needs_reason(self) -> bool:
+        """Whether a server takes a yes only with a reason: at level full, and where the risk is high."""
+        return self.level == ApprovalLevel.FULL or self.risk == "high"
+
+    @property
     def due_at(self) -> datetime:
         """When time next has something to do: escalate, warn or expire."""
         return min(at for at in (self.escalate_at, self.warn_at, self.expires_at) if at is not None)

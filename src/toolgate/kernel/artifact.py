@@ -281,6 +281,14 @@ def _json(name: str, title: str, value: Any) -> Block:
     return Block(title, shown.text, Style.CODE, shown.warnings, name=name)
 
 
+def preview_parts(preview: Any) -> tuple[str, ...]:
+    """Return the names of the parts a preview is shown in, in order."""
+    if preview is None:
+        return ()
+    is_told = isinstance(preview, Mapping) and isinstance(preview.get("diff"), str) and len(preview) > 1
+    return ("change", "about") if is_told else ("change",)
+
+
 def _preview(preview: Any) -> list[Block]:
     title = "What it would change"
     if preview is None:

@@ -148,9 +148,13 @@ class Stance:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(Stance):
-    """An immutable set of rules, the same for every tool. `revision` names its exact content."""
+    """An immutable set of rules, the same for every tool. `revision` names its exact content.
+
+    `single_person`: at level full, the only person who can decide may decide their own calls.
+    """
 
     revision: str = "built-in"
+    single_person: bool = False
 
     def stance(self, _tool: ToolDefinition) -> Stance:
         """Return what this policy says about a tool; asked once per tool, not once per call."""

@@ -281,6 +281,7 @@ def compile_policy(documents: Iterable[Document], surroundings: Surroundings) ->
         documents=ordered,
         surroundings=surroundings,
         default=max(defaults, key=_DEFAULTS.index, default=Default.BY_RISK),
+        single_person=bool(_all_agree(document.single_person for document in ordered)),
         revision=hashlib.sha256(canonical(content)).hexdigest()[:32],
         commands={name: command for document in ordered for name, command in document.commands.items()},
     )

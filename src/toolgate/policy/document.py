@@ -39,6 +39,11 @@ class Settings(Spec):
     default: Literal["deny", "ask", "by_risk"] | None = Field(
         default=None, description="What happens where no rule speaks; `by_risk` where no layer says otherwise."
     )
+    single_person: bool | None = Field(
+        default=None,
+        description="At level full, the only person of a project who can decide may decide their own calls; the record "
+        "says so. Not where no layer says it, or one says `false`.",
+    )
     protected: list[Name] = Field(
         default=[],
         description="Path patterns no file tool touches, whatever else allows it, in any letter case, also absent. "
@@ -91,6 +96,7 @@ class Document:
     text: str = ""
     includes: tuple[str, ...] = ()
     default: Default | None = None
+    single_person: bool | None = None
     protected: tuple[str, ...] = ()
     hosts: HostRules | None = None
     hosts_share: Share | None = None
@@ -142,6 +148,7 @@ class _Assembly:
             content=content,
             includes=tuple(settings.include),
             default=None if settings.default is None else Default(settings.default),
+            single_person=settings.single_person,
             protected=tuple(self._patterns()),
             hosts=None if settings.hosts is None else hosts.rules_of(settings.hosts),
             hosts_share=share,

@@ -35,7 +35,8 @@ class Card(Answer):
     must_expand: bool = False
     undoable: bool
     undo_ttl_s: float | None = None
-    requires_reason: bool
+    requires_reason: bool = Field(description="A no needs a reason.")
+    needs_reason: bool = Field(default=False, description="A yes needs a reason.")
     approve_label: str
     reject_label: str
     quorum: int = 1

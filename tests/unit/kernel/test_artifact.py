@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from toolgate.errors import NotFoundError, UsageError
-from toolgate.kernel.artifact import CLAIM, ApprovalArtifact, Block, Style, artifact_of, deed_of, summary_of
+from toolgate.kernel.artifact import (
+    CLAIM,
+    ApprovalArtifact,
+    Block,
+    Style,
+    artifact_of,
+    deed_of,
+    preview_parts,
+    summary_of,
+)
 from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
 from toolgate.kernel.text.rendering import BUDGET, clip_entries, clip_field, cut_piece
 from toolgate.testing.conformance.rows import an_approval
@@ -245,3 +254,11 @@ def test_a_list_of_a_card_says_how_many_more_there_are() -> None:
     assert clip_entries(["one"]) == ["one"]
     assert clip_entries(["one"] * (BUDGET.entries + 3))[-1] == "⟦… 3 more hidden …⟧"
     assert "characters hidden" in clip_field("x" * (BUDGET.field + 1))
+
+
+@pytest.mark.parametrize(
+    "preview", [None, "+a", {"diff": "+a"}, {"diff": "+a", "path": "b"}, {"rows": 3}, {"diff": 3, "path": "b"}, [1]]
+)
+def test_the_parts_of_a_preview_have_the_names_of_its_blocks(preview: Any) -> None:
+    names = tuple(block.name for block in an_artifact(preview=preview).blocks(full=True))
+    assert tuple(name for name in names if name in ("change", "about")) == preview_parts(preview)

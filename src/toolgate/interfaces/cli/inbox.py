@@ -256,7 +256,7 @@ def _ansi(line: str) -> Text:
     return Text.from_ansi(line, overflow="fold")
 
 
-def answer(backend: Backend, choice: Choice, approval: Approval, *, words: str) -> str:
+def answer(backend: Backend, choice: Choice, approval: Approval, *, words: str, reason: str | None = None) -> str:
     """Do what the person wants and return what to tell them."""
     from toolgate.ports.channel import Decision
 
@@ -270,6 +270,6 @@ def answer(backend: Backend, choice: Choice, approval: Approval, *, words: str) 
     if choice is Choice.RESPOND:
         return f"The call is {backend.respond(approval, words, digest=seen).status}."
     if choice is Choice.EDIT:
-        return f"The call is {backend.edit(approval, words, digest=seen).status}."
+        return f"The call is {backend.edit(approval, words, reason=reason, digest=seen).status}."
     decision = Decision.APPROVE if choice is Choice.APPROVE else Decision.DENY
     return f"The call is {backend.decide(approval, decision, reason=words or None, digest=seen).status}."

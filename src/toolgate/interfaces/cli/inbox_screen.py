@@ -64,10 +64,12 @@ def _do(backend: Backend, choice: Choice, state: Inbox) -> None:
     assert approval is not None
     try:
         words = edited(approval.arguments) if choice is Choice.EDIT else _words(choice)
-        if words is None:
+        asks_why = choice is Choice.EDIT and words is not None and approval.needs_reason
+        reason = _words(Choice.APPROVE) if asks_why else ""
+        if words is None or reason is None:
             state.tell("Nothing was done.", leave=False)
             return
-        said = answer(backend, choice, approval, words=words)
+        said = answer(backend, choice, approval, words=words, reason=reason or None)
     except ToolgateError as error:
         state.tell(printable(str(error)), leave=False)
     else:

@@ -111,7 +111,8 @@ class Approvals(Part):
         return await self._change(approval_id, "comment", {"text": text})
 
     async def _decide(self, approval_id: str, verb: str, body: dict[str, Any]) -> DecisionAnswer:
-        return await self._connection.ask(DecisionAnswer, "POST", self._path("approvals", approval_id, verb), body=body)
+        path = self._path("approvals", approval_id, verb)
+        return await self._connection.ask(DecisionAnswer, "POST", path, body=body, repeats=True)
 
     async def _change(self, approval_id: str, verb: str, body: dict[str, Any]) -> ApprovalRecord:
         path = self._path("approvals", approval_id, verb)

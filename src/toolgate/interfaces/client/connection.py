@@ -7,10 +7,11 @@ not decompressed, and none is read beyond its limit: what listens there may be a
 from __future__ import annotations
 
 import asyncio
+import secrets
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -50,7 +51,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent. `headers` replace the token."""
+    """What is sent. `headers` replace the token; `key` tells the server which requests are one and the same."""
 
     method: str
     path: str
@@ -58,6 +59,7 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] | None = None
     wait_s: float = 0.0
+    key: str | None = None
 
 
 class Reply(NamedTuple):
@@ -128,6 +130,8 @@ class Connection:
 
     async def send(self, request: Request, *, repeats: bool = False, retry_s: float | None = None) -> Reply:
         """Send a request until it is answered, cannot be or must not be repeated."""
+        if request.method == "POST" and request.key is None:
+            request = replace(request, key=secrets.token_urlsafe(18))
         now = asyncio.get_running_loop().time
         until = now() + (self.options.retry_s if retry_s is None else retry_s)
         waits = delays()
@@ -146,6 +150,8 @@ class Connection:
         headers = {"Accept": "application/json", **(self._sign if request.headers is None else request.headers)}
         if request.content is not None:
             headers["Content-Type"] = "application/json"
+        if request.key is not None:
+            headers["Idempotency-Key"] = request.key
         try:
             async with (
                 asyncio.timeout(2 * longest_s),  # what trickles is given up, too

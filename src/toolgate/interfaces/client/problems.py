@@ -128,10 +128,12 @@ def _foreign(status: int, url: str) -> ServerError:
 
 
 def _of_problem(status: int, code: str, text: str, told: dict[str, Any], retry_s: float | None) -> ToolgateError:
+    if status == 409 and code == "in_progress":
+        return ServerBusyError(text, status=status, problem=code, retry_after_s=retry_s)
     if status == 409:
-        kind = _CONFLICTS.get(code)
-        if kind is None:
-            return errors.ToolUndoError(text) if code == errors.ToolUndoError.code else ConflictError(text)
+        if code == errors.ToolUndoError.code:
+            return errors.ToolUndoError(text)
+        kind = _CONFLICTS.get(code, ConflictError)
         decided, where = told.get("decided"), told.get("tool_status")
         return kind(
             text,
@@ -147,6 +149,7 @@ def _of_problem(status: int, code: str, text: str, told: dict[str, Any], retry_s
         403: errors.NotAllowedError,
         404: errors.NotFoundError,
         413: errors.UsageError,
+        422: errors.UsageError,
     }
     if status in plain_kinds:
         return plain_kinds[status](text)

@@ -1,7 +1,7 @@
 """Pages that need no script: the questions of a project, one question in full with its answers, and the brake.
 
 A form proves that it is ours by a field with the session's CSRF value. The same holds here as in the console: what is
-hidden must be shown before a yes, and at HIGH a yes needs a reason.
+hidden must be shown before a yes; what else a yes takes, the server asks on every surface.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolgate.errors import ToolgateError
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.console.pages import Pages, form_of, going_to
 from toolgate.interfaces.server import deciding, sessions
-from toolgate.interfaces.server.cards import blocks_of, card_of
+from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError, problem_of
@@ -140,7 +140,7 @@ class Plain:
         )
         match form.get("answer"):
             case "approve":
-                _check_seen(await draw(card_of, approval), form, reason)
+                _check_seen(await draw(card_of, approval), form)
                 await deciding.decide(self._services, reply, Decision.APPROVE)
             case "reject":
                 await deciding.decide(self._services, reply, Decision.DENY)
@@ -162,6 +162,7 @@ class Plain:
         status: int = 200,
     ) -> Response:
         card, blocks = await draw(_opened, approval, full)
+        await note_served(self._services, caller, approval, blocks)
         return self._page(
             request,
             "plain_question.html",
@@ -199,9 +200,7 @@ def _opened(approval: Approval, full: bool) -> tuple[Card, list[BlockRecord]]:
     return card_of(approval, artifact), blocks_of(artifact, full=full)
 
 
-def _check_seen(card: Card, form: Form, reason: str | None) -> None:
-    """Refuse a yes to what was not wholly shown, and one without a reason at HIGH."""
+def _check_seen(card: Card, form: Form) -> None:
+    """Refuse a yes to what was not wholly shown."""
     if card.must_expand and form.get("full") != "1":
         raise ProblemError(409, "not_shown", "A part was hidden; show everything before you approve.")
-    if card.risk_level == "HIGH" and reason is None:
-        raise ProblemError(400, "reason_needed", "The risk is HIGH: give a reason to approve.")

@@ -76,6 +76,9 @@ description: An agent that prepares a release, with you approving what matters.
 include: [toolgate.commands.yaml]
 default: ask
 
+# You are alone here: what is asked at level full, you may approve yourself, and the record says so.
+single_person: true
+
 # The checklist is on this machine, which is refused unless it is named.
 hosts:
   schemes: [http]

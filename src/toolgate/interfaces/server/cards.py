@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -12,12 +13,17 @@ from toolgate.gate import Gate
 from toolgate.gate.drawing import draw
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.frames import Frame, event_frame, sse
+from toolgate.interfaces.server.friction import needs_preview
 from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
 from toolgate.kernel.event import Event
 from toolgate.kernel.text.rendering import clip_entries, clip_field, few, reveal
 from toolgate.wire.inbox import BlockRecord, Card
 from toolgate.wire.schemas import NoteRecord
+
+if TYPE_CHECKING:
+    from toolgate.interfaces.server.identity import Caller
+    from toolgate.interfaces.server.services import Services
 
 CARD = "inbox.card"
 
@@ -49,6 +55,7 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         undoable=approval.undoable,
         undo_ttl_s=approval.undo_ttl_s,
         requires_reason=approval.requires_reason,
+        needs_reason=approval.needs_reason,
         approve_label=_safe(shown.approve_label),
         reject_label=_safe(shown.reject_label),
         quorum=approval.terms.quorum,
@@ -79,6 +86,13 @@ def blocks_of(artifact: ApprovalArtifact, *, full: bool) -> list[BlockRecord]:
         )
         for block in artifact.blocks(full=full)
     ]
+
+
+async def note_served(services: Services, caller: Caller, approval: Approval, blocks: Iterable[BlockRecord]) -> None:
+    """Remember which parts of a question went to somebody with nothing left out."""
+    if needs_preview(approval):
+        whole = [block.name for block in blocks if not block.hidden]
+        await services.served.note(caller.account.name, approval.id, whole)
 
 
 def card_sse(approval: Approval) -> bytes:

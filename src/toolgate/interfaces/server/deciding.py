@@ -1,7 +1,6 @@
-"""People's answers over the wire, by REST and WebSocket alike: one place says who may approve their own.
+"""People's answers over the wire, by REST, WebSocket and the pages without script alike.
 
-At level full another person decides where the project has one. Where it has none, the person a call is for may,
-and the record says that nobody else could.
+What a yes takes besides the right to give it is in `friction`; who may decide at all, the gate says.
 """
 
 from __future__ import annotations
@@ -10,24 +9,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolgate.authority import Verb, may
-from toolgate.errors import ConflictError, NotAllowedError, UsageError
-from toolgate.interfaces.server import views
+from toolgate.errors import ConflictError, NotAllowedError
+from toolgate.interfaces.server import friction, views
 from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.interfaces.server.services import Services
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
-from toolgate.kernel.terms import ApprovalLevel
 from toolgate.ports.channel import Decision
-
-ALONE = "approved without a reason by the only person of the project who can approve"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Who answers which question of a project, and what they saw."""
+    """Who answers which question of a project, and what they saw.
+
+    `is_plain`: said with the bare words of documents 000 and 004. `allowances` name what a yes was excused from.
+    """
 
     project: str
     approval_id: str
@@ -35,6 +33,8 @@ class Reply:
     reason: str | None = None
     digest: str | None = None
     remember: Remember | None = None
+    is_plain: bool = False
+    allowances: tuple[str, ...] = ()
 
 
 async def decide(services: Services, reply: Reply, decision: Decision) -> Result:
@@ -49,6 +49,7 @@ async def decide(services: Services, reply: Reply, decision: Decision) -> Result
             digest=given.digest,
             project=given.project,
             remember=given.remember,
+            allowances=given.allowances,
         )
 
     return await (_approve(services, reply, say) if decision is Decision.APPROVE else answer(services, reply, say))
@@ -66,6 +67,7 @@ async def edit(services: Services, reply: Reply, arguments: Mapping[str, Any]) -
             digest=given.digest,
             project=given.project,
             remember=given.remember,
+            allowances=given.allowances,
         )
 
     return await _approve(services, reply, say)
@@ -80,33 +82,16 @@ async def answer(services: Services, reply: Reply, say: Callable[[Reply], Awaita
 
 
 async def _approve(services: Services, reply: Reply, say: Callable[[Reply], Awaitable[Result]]) -> Result:
-    if (reply.reason or "").strip():
-        await _leave_to_others(services, reply)
-        result: Result = await answer(services, reply, say)
-        return result
+    async def check(given: Reply) -> None:
+        await services.gate.approvals.check(given.approval_id, by=given.by, digest=given.digest, project=given.project)
+
     try:
-        said: Result = await answer(services, reply, say)
-    except UsageError:
-        # Only one's own call at level full needs a reason for a yes.
-        if not await _leave_to_others(services, reply):
-            raise
-        alone: Result = await answer(services, replace(reply, reason=ALONE), say)
-        return alone
-    return said
-
-
-async def _leave_to_others(services: Services, reply: Reply) -> bool:
-    """Whether this is the person's own call at level full; refused where somebody else could approve it."""
-    asked = await services.gate.approvals.get(reply.approval_id, project=reply.project)
-    is_own = asked.user is not None and Principal.of(asked.user).id == reply.by.id
-    if not is_own or asked.level != ApprovalLevel.FULL:
-        return False
-    for account in await services.directory.accounts(project=reply.project):
-        other = account.principal_in(reply.project)
-        able = may(Verb.DECIDE, account, reply.project)
-        if able and other.id != reply.by.id and asked.terms.accepts(other.roles, escalated=asked.escalated):
-            raise NotAllowedError(f"{reply.by.name} is who this call is for; at level full another person decides.")
-    return True
+        allowances = await friction.allowances_of(services, reply)
+    except (ProblemError, NotAllowedError):
+        await answer(services, reply, check)  # who may not decide it at all, or comes late, hears that first
+        raise
+    result: Result = await answer(services, replace(reply, allowances=allowances), say)
+    return result
 
 
 async def conflict(services: Services, reply: Reply, error: ConflictError) -> ProblemError:
@@ -118,10 +103,11 @@ async def conflict(services: Services, reply: Reply, error: ConflictError) -> Pr
 
 
 def outcome(approval: Approval) -> dict[str, Any]:
-    """What was decided, by whom and when."""
+    """What was decided, by whom and when; `votes` are who has said yes so far."""
     return {
         "status": views.APPROVAL_STATUS[approval.status],
         "decided_by": approval.decided_by,
         "decided_at": None if approval.decided_at is None else approval.decided_at.isoformat(),
         "reason": approval.reason,
+        "votes": [vote.by for vote in approval.votes],
     }

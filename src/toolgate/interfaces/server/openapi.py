@@ -8,6 +8,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from toolgate import __version__
+from toolgate.interfaces.server.idempotency import MOST_CHARACTERS
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.problems import MEDIA_TYPE
 from toolgate.wire.schemas import Problem
@@ -21,6 +22,7 @@ _PROBLEMS = {
     409: "Somebody else got there first; the answer says what stands.",
     413: "The body is too large.",
     421: "The server does not answer to this host name.",
+    422: "The `Idempotency-Key` was used for another request.",
     429: "Too many requests.",
     500: "The server failed.",
     501: "Not configured on this server.",
@@ -71,6 +73,8 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     }
     parameters = [_path_parameter(name) for name in re.findall(r"\{(\w+)\}", one.path)]
     parameters += _query_parameters(one, schemas)
+    if _takes_key(one):
+        parameters.append(_KEY)
     if parameters:
         described["parameters"] = parameters
     if one.body is not None:
@@ -84,6 +88,19 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     else:
         described["x-toolgate-ability"] = one.ability
     return described
+
+
+def _takes_key(one: Operation) -> bool:
+    return one.method == "POST" and one.ability is not None and one.stream is None
+
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A key of your own: the same request with the same key is answered alike, and carried out once.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS},
+}
 
 
 def _name(one: Operation) -> str:
@@ -141,6 +158,8 @@ def _usual(one: Operation) -> set[int]:
         found |= {400, 413}
     if one.query is not None:
         found.add(400)
+    if _takes_key(one):
+        found |= {400, 409, 422}
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -19,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from toolgate.authority import RIGHTS, Verb
 from toolgate.errors import ToolgateError, ToolInputError
+from toolgate.interfaces.server.idempotency import fingerprint_of, key_of
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
 from toolgate.interfaces.server.shield import secured
@@ -52,6 +54,8 @@ class Ask:
     principal: Principal | None = None
     body: Any = None
     query: Any = None
+    body_digest: bytes = b""
+    """Of the body as it was sent, where the request has an `Idempotency-Key`."""
 
     @property
     def project(self) -> str:
@@ -143,10 +147,10 @@ class Endpoint:
                 await operation.stream(await self._admit(scope), receive, send)
                 return
             ask = await self._admit(scope)
+            key = key_of(ask.headers) if operation.method == "POST" and ask.caller is not None else None
             if operation.body is not None:
-                ask.body = await self._body(ask, receive)
-            assert operation.handler is not None
-            response = response_of(operation.status, await operation.handler(ask))
+                ask.body = await self._body(ask, receive, is_keyed=key is not None)
+            response = await (self._handled(ask) if key is None else self._once(ask, key))
         except ProblemError as error:
             response = error.response()
         except ToolgateError as error:
@@ -155,6 +159,24 @@ class Endpoint:
             response = unexpected(error, f"{operation.method} {operation.path}").response()
         self._count(response.status_code, perf_counter() - began)
         await reply(response, send)
+
+    async def _handled(self, ask: Ask) -> Response:
+        assert self.operation.handler is not None
+        return response_of(self.operation.status, await self.operation.handler(ask))
+
+    async def _once(self, ask: Ask, key: str) -> Response:
+        """Answer a request with a key: a refusal is an answer like any other, and is given again too."""
+
+        async def run() -> Response:
+            try:
+                return await self._handled(ask)
+            except ProblemError as error:
+                return error.response()
+            except ToolgateError as error:
+                return problem_of(error).response()
+
+        fingerprint = fingerprint_of(ask, makes_credentials=self.operation.tag == "session")
+        return await self._services.repeats.once(ask.by.account.name, key, fingerprint, run)
 
     async def _admit(self, scope: Scope) -> Ask:
         """Find out who asks, whether they may and what for; everything is refused before the body is read."""
@@ -179,10 +201,12 @@ class Endpoint:
                 ask.query = _validated(operation.query, query)
         return ask
 
-    async def _body(self, ask: Ask, receive: Receive) -> Any:
+    async def _body(self, ask: Ask, receive: Receive, *, is_keyed: bool) -> Any:
         assert self.operation.body is not None
         limit = self._services.settings.max_body_bytes
         raw = await read_body(ask.headers, receive, limit)
+        if is_keyed:
+            ask.body_digest = hashlib.sha256(raw).digest()
         if not raw.strip():
             raw = b"{}"  # a body whose fields all have defaults may be left out
         try:

@@ -39,6 +39,7 @@ _TITLES = {
     409: "Conflict",
     413: "Too large",
     421: "Wrong host",
+    422: "Another request",
     429: "Too many requests",
     500: "Server error",
     501: "Not configured",

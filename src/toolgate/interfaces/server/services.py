@@ -14,9 +14,11 @@ from toolgate.gate import Gate
 from toolgate.interfaces.server.chains import Chains
 from toolgate.interfaces.server.foreign import Foreign
 from toolgate.interfaces.server.hub import Hub
+from toolgate.interfaces.server.idempotency import Repeats
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
+from toolgate.interfaces.server.served import Served, ServedHere
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.ports.agent import Agent, ResidentAgent
 from toolgate.ports.directory import Directory
@@ -40,6 +42,8 @@ class Services:
     foreign: Foreign = field(init=False)
     authenticator: Authenticator = field(init=False)
     requests: Limit = field(init=False)
+    served: Served = field(init=False)
+    repeats: Repeats = field(init=False)
     counts: Any = None
     """Where servers count requests together, if they do."""
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
@@ -51,6 +55,8 @@ class Services:
         self.hub = Hub(self.gate, self.directory, settings, now=self.now)
         self.foreign = Foreign(self.gate, self.clients)
         self.counts = _shared(settings)
+        self.served = _served(self.counts)
+        self.repeats = Repeats(now=self.now, wait_s=settings.wait_limit_s)
         limit = _limits(self.counts)
         self.requests = limit("requests", settings.requests_per_second, settings.request_burst)
         self.authenticator = Authenticator(
@@ -85,6 +91,14 @@ def _limits(storage: Any) -> Callable[[str, float, int], Limit]:
     from toolgate.interfaces.server.shared_limits import SharedBuckets
 
     return lambda name, per_second, burst: SharedBuckets(name, storage, per_second, burst)
+
+
+def _served(storage: Any) -> Served:
+    if storage is None:
+        return ServedHere()
+    from toolgate.interfaces.server.shared_served import SharedServed
+
+    return SharedServed(storage)
 
 
 def _jwt(settings: ServerSettings) -> JwtReader | None:

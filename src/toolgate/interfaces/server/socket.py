@@ -180,7 +180,12 @@ class Line:
         try:
             who = self.caller.check(asked.project, Verb.DECIDE)
             reply = Reply(
-                project=asked.project, approval_id=asked.id, by=who, reason=message.reason, digest=message.digest
+                project=asked.project,
+                approval_id=asked.id,
+                by=who,
+                reason=message.reason,
+                digest=message.digest,
+                is_plain=True,
             )
             result = await decide(self._services, reply, Decision(message.decision))
         except ToolgateError as error:

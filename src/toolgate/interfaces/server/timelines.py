@@ -58,7 +58,14 @@ def _requested(data: Data) -> Telling:
 def _decided(data: Data) -> Telling:
     yes = data.get("decision") == "approved"
     said = "Approved" if yes else "Answered instead of run" if data.get("response") is not None else "Rejected"
-    return Telling("approve", said, data.get("decided_by"), data.get("reason"))
+    excused = "".join(words for name, words in _ALLOWED.items() if name in (data.get("allowances") or ()))
+    return Telling("approve", said + excused, data.get("decided_by"), data.get("reason"))
+
+
+_ALLOWED = {
+    "single_person": ", by the only person who can decide",
+    "own_client": ", from their own client, without what a yes takes elsewhere",
+}
 
 
 def _progress(data: Data) -> Telling:

@@ -63,13 +63,17 @@ class Foresight(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Who answers which approval, and what they saw: the id, in its project, and the digest they were shown."""
+    """Who answers which approval, and what they saw: the id, in its project, and the digest they were shown.
+
+    `allowances` name what the host excused a yes from; its event has them, and no reason is asked for with them.
+    """
 
     approval_id: str
     by: Principal
     reason: str | None = None
     digest: str | None = None
     project: str | None = None
+    allowances: tuple[str, ...] = ()
 
 
 class Deciding:
@@ -91,7 +95,15 @@ class Deciding:
             now = self._driver.now()
             marks, by = self._driver.store.marks, said.by.name
             decide = partial(
-                steps.decide, call, approval, approve=approve_it, by=by, reason=reason, now=now, marks=marks
+                steps.decide,
+                call,
+                approval,
+                approve=approve_it,
+                by=by,
+                reason=reason,
+                now=now,
+                marks=marks,
+                allowances=said.allowances,
             )
             change = await aside(decide) if shows_much(approval) else decide()
             if remember is not None:
@@ -109,7 +121,7 @@ class Deciding:
         while True:
             call, approval = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=True)
-            change = await self._edited(call, approval, arguments, said.by, reason)
+            change = await self._edited(call, approval, arguments, said, reason)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
@@ -199,6 +211,10 @@ class Deciding:
             if await self._try(change) is not None:
                 return change.approvals[-1]
 
+    async def check(self, said: Said) -> None:
+        """Raise what an answer by this person would be refused with; nothing is decided."""
+        await self._answerable(said)
+
     async def _answerable(self, said: Said) -> tuple[Call, Approval]:
         """Return a call and its question, if this person may answer it now."""
         call, approval = await self._asked(said)
@@ -220,14 +236,13 @@ class Deciding:
         if not given and not approve_it and approval.requires_reason:
             raise UsageError(f"Rejecting `{approval.tool_name}` needs a reason; give one.")
         is_own = call.context.user is not None and Principal.of(call.context.user).id == said.by.id
-        if not given and approve_it and is_own and approval.level == ApprovalLevel.FULL:
+        is_excused = bool(given or said.allowances)
+        if not is_excused and approve_it and is_own and approval.level == ApprovalLevel.FULL:
             raise UsageError(f"Approving your own `{approval.tool_name}` at level full needs a reason; give one.")
         return None if said.reason is None else self._driver.masker_of(call).text(said.reason)
 
-    async def _edited(
-        self, call: Call, approval: Approval, arguments: Given, by: Principal, reason: str | None
-    ) -> Change:
-        driver = self._driver
+    async def _edited(self, call: Call, approval: Approval, arguments: Given, said: Said, reason: str | None) -> Change:
+        driver, by = self._driver, said.by
         if call.undo_of is not None:
             raise UsageError("An undo has no arguments to edit; approve or reject it.")
         is_long = len(call.arguments) > LARGE or is_large(arguments)
@@ -236,7 +251,18 @@ class Deciding:
         check_decider(by, call, revised[1])
         shown = evolve(revised[1], edited_from=approval.id, difference=changed)
         now, marks = driver.now(), driver.store.marks
-        edit = partial(steps.edit, call, approval, revised[0], shown, by=by.name, reason=reason, now=now, marks=marks)
+        edit = partial(
+            steps.edit,
+            call,
+            approval,
+            revised[0],
+            shown,
+            by=by.name,
+            reason=reason,
+            now=now,
+            marks=marks,
+            allowances=said.allowances,
+        )
         return await aside(edit) if is_long or shows_much(approval) or shows_much(shown) else edit()
 
     def _meant(self, call: Call, arguments: Given) -> tuple[Mapping[str, Any], dict[str, Any]]:

@@ -157,11 +157,20 @@ def _question(call: Call) -> str:
 
 
 def decide(
-    call: Call, approval: Approval, *, approve: bool, by: str, reason: str | None, now: datetime, marks: Marks
+    call: Call,
+    approval: Approval,
+    *,
+    approve: bool,
+    by: str,
+    reason: str | None,
+    now: datetime,
+    marks: Marks,
+    allowances: tuple[str, ...] = (),
 ) -> Change:
     """Record a person's answer; raise DecisionConflictError where it comes second or too late.
 
-    A yes counts as one of the votes the terms ask for; the last of them decides. One no ends it.
+    A yes counts as one of the votes the terms ask for; the last of them decides. One no ends it. `allowances` name what
+    a yes was excused from, for its event.
     """
     approval.check_open(at=now)
     if not approve:
@@ -169,12 +178,12 @@ def decide(
     check_marked(approval, marks)
     voted = evolve(approval, votes=(*approval.votes, Note(by, now, reason)))
     if len(voted.votes) < approval.terms.quorum:
-        return _vote(call, marks.put(voted), now=now)
+        return _vote(call, marks.put(voted), now=now, allowances=allowances)
     closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason))
     due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
     approvers = ", ".join(dict.fromkeys(vote.by for vote in closed.votes))
     decided = evolve(call.to(Status.APPROVED), approved_by=approvers, approved_at=now, due_at=due)
-    return _step(decided, call.version, closed, now, (_decided(closed),))
+    return _step(decided, call.version, closed, now, (_decided(closed, allowances),))
 
 
 def check_marked(approval: Approval, marks: Marks) -> None:
@@ -186,9 +195,16 @@ def check_marked(approval: Approval, marks: Marks) -> None:
         )
 
 
-def _vote(call: Call, voted: Approval, *, now: datetime) -> Change:
+def _vote(call: Call, voted: Approval, *, now: datetime, allowances: tuple[str, ...]) -> Change:
     vote = voted.votes[-1]
-    data = {"voted_by": vote.by, "votes": len(voted.votes), "quorum": voted.terms.quorum, "mark": voted.mark}
+    data: dict[str, Any] = {
+        "voted_by": vote.by,
+        "votes": len(voted.votes),
+        "quorum": voted.terms.quorum,
+        "mark": voted.mark,
+    }
+    if allowances:
+        data["allowances"] = list(allowances)
     event = tell_approval(voted, "approval.voted", data, {"reason": vote.text})
     return _step(call.stay(), call.version, voted, now, (event,))
 
@@ -226,14 +242,16 @@ def respond(
     return _step(ended, call.version, closed, now, events)
 
 
-def _decided(closed: Approval, **more: Any) -> Draft:
-    data = {
+def _decided(closed: Approval, allowances: tuple[str, ...] = (), **more: Any) -> Draft:
+    data: dict[str, Any] = {
         "decision": closed.status.value,
         "decided_by": closed.decided_by,
         "digest": closed.digest,
         "votes": [vote.by for vote in closed.votes],
         "mark": closed.mark,
     }
+    if allowances:
+        data["allowances"] = list(allowances)
     return tell_approval(closed, "approval.decided", data, {"reason": closed.reason, **more})
 
 
@@ -247,6 +265,7 @@ def edit(
     reason: str | None,
     now: datetime,
     marks: Marks,
+    allowances: tuple[str, ...] = (),
 ) -> Change:
     """Let another question, about the arguments a person changed, take the place of this one, and answer it yes.
 
@@ -256,7 +275,7 @@ def edit(
     fresh = marks.put(fresh)
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
-    answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks)
+    answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks, allowances=allowances)
     told = {"edited_by": by, "superseded_by": fresh.id}
     said = {"difference": fresh.difference, "reason": reason}
     events = (

@@ -163,7 +163,7 @@ async def test_a_call_is_tried_again_under_the_same_id() -> None:
 @pytest.mark.parametrize(
     ("method", "given"),
     [
-        ("approvals.approve", ["a"]), ("approvals.comment", ["a", "words"]), ("send", ["hello"]), ("undo", ["c"]),
+        ("approvals.comment", ["a", "words"]), ("send", ["hello"]), ("undo", ["c"]),
         ("set_mode", ["LOCKDOWN"]), ("undo_run", ["r"]),
     ],
 )  # fmt: skip
@@ -172,6 +172,28 @@ async def test_what_might_do_harm_twice_is_not_repeated(answer: bytes, method: s
         with pytest.raises(ServerError):
             await attrgetter(method)(ann)(*given)
         assert len(server.asked) == 1
+
+
+async def test_a_decision_whose_answer_was_lost_is_sent_again_under_the_same_key() -> None:
+    done = {"approval_id": "a", "status": "approved", "tool_id": "c", "tool_status": "approved"}
+    busy = problem(409, "in_progress", "Still.", "Retry-After: 0")
+    answers = in_turn(b"", busy, problem(503, "store_unavailable"), reply(200, json.dumps(done).encode()))
+    async with listening(answers) as server, client(server.url, retry_s=30) as ann:
+        assert (await ann.approvals.approve("a", "fine")).status == "approved"
+        assert (await ann.approvals.approve("a", "fine")).status == "approved"
+    keys = [asked.headers["idempotency-key"] for asked in server.asked]
+    assert (len(keys), len(set(keys)), keys[0]) == (5, 2, keys[3])
+
+
+async def test_a_conflict_of_any_kind_says_what_was_decided() -> None:
+    decided = {"status": "approved", "decided_by": "ann", "decided_at": "2026-01-01T00:00:00+00:00", "reason": None}
+    answers = in_turn(problem(409, "not_shown", "Open it.", decided=decided), problem(422, "key_reused", "Another."))
+    async with listening(answers) as server, client(server.url, retry_s=30) as ann:
+        with pytest.raises(errors.ConflictError, match="Open it") as caught:
+            await ann.approvals.approve("a")
+        assert caught.value.decided == decided
+        with pytest.raises(errors.UsageError, match="Another"):
+            await ann.approvals.approve("a")
 
 
 async def test_what_was_never_sent_is_always_tried_again() -> None:

@@ -61,7 +61,8 @@ async def test_a_person_decides_as_document_000_says(house: House, decision: str
         await ann.say(type="approval.decide", request_id=asked["approval_id"], decision="approve")
         late = await ann.next("error")
         assert (late["status"], late["request_id"]) == (409, asked["approval_id"])
-        assert late["decided"]["status"] == status
+        assert (late["decided"]["status"], late["decided"]["decided_by"]) == (status, "ann")
+        assert {"decided_at", "reason", "votes"} <= late["decided"].keys()
 
 
 async def test_open_questions_are_told_to_who_subscribes_late(house: House) -> None:

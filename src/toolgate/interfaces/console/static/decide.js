@@ -59,6 +59,13 @@ export class Review {
     }
   }
 
+  /** The server does not know that all of it was shown, because it was started again or is another one: show it anew. */
+  forget() {
+    this.pieces.clear();
+    this.isFull.value = false;
+    this.artifact.value = null;
+  }
+
   /** The same with the pieces in it that were fetched. @param {Artifact} artifact @returns {Artifact} */
   opened(artifact) {
     const blocks = artifact.blocks.map((block) => {
@@ -149,7 +156,8 @@ export function obstacles(card) {
 }
 
 /**
- * What a person must still do before a yes: see everything, and at HIGH open the change and give a reason.
+ * What a person must still do before a yes: see everything, at HIGH open the change, and give a reason where one is due.
+ * The server asks for the same.
  * @param {Card} card @param {Review} review @returns {{ step: "wait" | "expand" | "open" | "reason" | "no", says: string }[]}
  */
 export function missing(card, review) {
@@ -159,9 +167,10 @@ export function missing(card, review) {
   if (!artifact) found.push({ step: "wait", says: "What would run is being fetched." });
   else if (artifact.card.digest !== card.digest) found.push({ step: "wait", says: "It has changed; look again." });
   if (card.must_expand && !review.isFull.value) found.push({ step: "expand", says: "Show what is hidden." });
-  if (card.risk_level === "HIGH") {
-    if (!review.isOpened.value) found.push({ step: "open", says: "Open what it would change." });
-    if (!review.reason.value.trim()) found.push({ step: "reason", says: "Give a reason: the risk is HIGH." });
+  if (card.risk_level === "HIGH" && !review.isOpened.value) found.push({ step: "open", says: "Open what it would change." });
+  if (card.needs_reason && !review.reason.value.trim()) {
+    const why = card.risk_level === "HIGH" ? "the risk is HIGH" : "it is asked at level full";
+    found.push({ step: "reason", says: `Give a reason: ${why}.` });
   }
   return found;
 }
@@ -209,6 +218,7 @@ const DONE = { approve: "Approved", reject: "Rejected", edit: "Approved with you
 /** Somebody was first, or what was shown is not what is asked: fetch it again and say what differs.
  * @param {Card} shown @param {Review} review @param {Problem} problem */
 async function conflict(shown, review, problem) {
+  if (problem.code === "not_shown") review.forget();
   await review.load();
   const fresh = cards.peek().get(shown.approval_id);
   review.changes.value = fresh ? differences(shown, fresh) : [];

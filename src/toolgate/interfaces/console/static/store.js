@@ -12,7 +12,7 @@ import { computed, onCleanup, signal } from "./core.js";
  *   risk_level: "LOW" | "MEDIUM" | "HIGH", level: string, summary: string, message: string, digest: string,
  *   group: string, requester: string, user: string | null, run_id: string | null, session_id: string | null,
  *   reasons: string[], confidence: number | null, factors: string[], warnings: string[], must_expand: boolean,
- *   undoable: boolean, undo_ttl_s: number | null, requires_reason: boolean, approve_label: string,
+ *   undoable: boolean, undo_ttl_s: number | null, requires_reason: boolean, needs_reason: boolean, approve_label: string,
  *   reject_label: string, quorum: number, approvers: string[][], escalates_to: string[], escalated_to: string[], votes: Note[],
  *   comments: Note[], edited_from: string | null, created_at: string, expires_at: string,
  *   decided_by: string | null, decided_at: string | null, reason: string | null,

@@ -7,10 +7,11 @@ from typing import Any
 
 from toolgate.authority import Verb
 from toolgate.gate.drawing import draw, draw_all
-from toolgate.interfaces.server import deciding, views
+from toolgate.interfaces.server import deciding, friction, views
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.operations import Ask, Handler, Operation
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.artifact import preview_parts
 from toolgate.kernel.call import Status
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
@@ -37,10 +38,15 @@ _STATUSES = {shown: status for status, shown in views.APPROVAL_STATUS.items()}
 
 
 def reply_of(ask: Ask) -> Reply:
-    """What the body says about the question the path names."""
+    """What the body says about the question the path names.
+
+    The console sends a digest from a session: that, a `remember` and an edit are more than document 004's client says.
+    """
     body = ask.body
     remember: RememberBody | None = getattr(body, "remember", None)
+    is_console = ask.by.session is not None and getattr(body, "digest", None) is not None
     return Reply(
+        is_plain=isinstance(body, ApproveBody) and remember is None and not is_console,
         project=ask.project,
         approval_id=ask.params["approval_id"],
         by=ask.who,
@@ -113,7 +119,15 @@ async def _comment(ask: Ask, reply: Reply) -> Approval:
 
 async def show(ask: Ask) -> ApprovalAnswer:
     found = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
-    return ApprovalAnswer(approval=await draw(views.approval, found))
+    shown = await draw(views.approval, found)
+    await _served(ask, found)
+    return ApprovalAnswer(approval=shown)
+
+
+async def _served(ask: Ask, shown: Approval) -> None:
+    """Remember that the whole of a question went to who asks."""
+    if friction.needs_preview(shown):
+        await ask.services.served.note(ask.by.account.name, shown.id, preview_parts(shown.preview))
 
 
 async def index(ask: Ask) -> ApprovalList:
@@ -125,6 +139,8 @@ async def index(ask: Ask) -> ApprovalList:
         ApprovalQuery(project=ask.project, call_id=query.tool_id, status=status, after=after, limit=query.limit)
     )
     last = found[-1].id if len(found) == query.limit else None
+    for one in found:
+        await _served(ask, one)
     return ApprovalList(approvals=await draw_all(views.approval, found), next=last)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolgate.authority import Verb
 from toolgate.gate.drawing import draw, draw_all
-from toolgate.interfaces.server.cards import blocks_of, card_of
+from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.streams import inbox_stream
 from toolgate.interfaces.server.waiting import riskiest
@@ -33,7 +33,9 @@ _BASE = "/my/projects/{project_id}"
 async def artifact(ask: Ask) -> ArtifactAnswer:
     """Everything an approver must see, made safe to show; the digest in the card is what a decision echoes."""
     approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
-    return await draw(_opened, approval, ask.query.full)
+    shown = await draw(_opened, approval, ask.query.full)
+    await note_served(ask.services, ask.by, approval, shown.blocks)
+    return shown
 
 
 def _opened(approval: Approval, full: bool) -> ArtifactAnswer:
@@ -52,6 +54,9 @@ async def piece(ask: Ask) -> PieceAnswer:
     approval_id, part, query = ask.params["approval_id"], ask.params["part"], ask.query
     found = await ask.services.gate.approvals.piece(
         approval_id, part, offset=query.offset, size=query.size, project=ask.project
+    )
+    await ask.services.served.note_piece(
+        ask.by.account.name, approval_id, found.name, offset=query.offset, next=found.next
     )
     return PieceAnswer(
         name=found.name,

@@ -205,7 +205,7 @@ function footer(id, held, review, around) {
 
   const reason = h("input", {
     id: "reason", "aria-label": "Reason", maxlength: 4000, autocomplete: "off", value: review.reason.peek(),
-    placeholder: () => (card().risk_level === "HIGH" ? "Reason (needed)" : "Reason"),
+    placeholder: () => (card().needs_reason ? "Reason (needed)" : "Reason"),
     oninput: () => { review.reason.value = reason.value; },
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Enter" || event.isComposing) return;

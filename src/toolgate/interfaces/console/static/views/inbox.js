@@ -151,7 +151,7 @@ function together(verb) {
     return;
   }
   const word = verb === "approve" ? "Approve" : "Reject";
-  const reason = h("input", { id: "bulk-reason", maxlength: 4000, autocomplete: "off", required: verb === "reject" && every.some((card) => card.requires_reason) });
+  const reason = h("input", { id: "bulk-reason", maxlength: 4000, autocomplete: "off", required: every.some((card) => (verb === "reject" ? card.requires_reason : card.needs_reason)) });
   const dialog = h("dialog", { class: "sheet", "aria-labelledby": "bulk-title" },
     h("h2", { id: "bulk-title" }, `${word} ${every.length} × ${every[0]?.tool_name}`),
     h("ul", { class: "examples", tabindex: 0, "aria-label": "Questions" }, every.map((card) => h("li", null, riskBadge(card.risk_level), " ", h("code", null, h("bdi", null, card.summary))))),
