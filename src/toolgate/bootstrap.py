@@ -13,9 +13,10 @@ from typing import Any
 
 import uuid_utils
 
-from toolgate.errors import UsageError, how_to_install
+from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
+from toolgate.kernel.extras import how_to_install
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from toolgate.errors import SandboxError, ToolgateError, UsageError, how_to_install
+from toolgate.errors import SandboxError, ToolgateError, UsageError
 from toolgate.interfaces.cli.on_server import DATABASE as NAMED
 from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
 from toolgate.kernel.context import DEFAULT_PROJECT
+from toolgate.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from toolgate.adapters.runners.sandbox import Sandbox

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from toolgate.errors import ToolgateError, ToolInputError
+from toolgate.errors import InvalidIdError, ToolgateError, ToolInputError
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
 from toolgate.interfaces.server.shield import secured
@@ -26,6 +26,7 @@ from toolgate.kernel.payload import LARGE
 from toolgate.kernel.text.canonical import Limits, parse_strict
 from toolgate.pipeline.lane import aside
 from toolgate.ports.directory import Ability
+from toolgate.wire.ids import check_path, fault_in
 from toolgate.wire.schemas import Body, Query
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class Endpoint:
                 raise too_many(wait)
             if "project_id" in ask.params:
                 ask.principal = ask.caller.check(ask.params["project_id"], operation.ability)
+                check_path(ask.params)
             if operation.query is not None:
                 ask.query = _validated(operation.query, query)
         return ask
@@ -195,6 +197,8 @@ def _validated(model: type[Any], value: dict[str, Any]) -> Any:
     try:
         return model.model_validate(value)
     except ValidationError as error:
+        if (fault := fault_in(error)) is not None:
+            raise InvalidIdError(fault) from None
         problems = [
             {"field": ".".join(map(str, one["loc"])) or "body", "problem": one["msg"]}
             for one in error.errors(include_url=False, include_input=False, include_context=False)[:20]
