@@ -97,7 +97,7 @@ class Gate:
             tally=tally,
             sink_tally=sink_tally,
         )
-        self._policies = Policies(self._driver, policy_source)
+        self._policies = Policies(self._driver, policy_source, self._background.submit)
         recorder = Recorder(self._driver)
         self._flights = Flights(self._driver, recorder)
         self._pipeline = Pipeline(self._driver, self._flights)
