@@ -37,7 +37,7 @@ def fault_of(id: object, kind: str = "id") -> str | None:
 
 
 def check_id(id: object, kind: str = "id", masker: Masker | None = None) -> None:
-    """Raise InvalidIdError for what can be no id; with a masker also for what it would hide: ids are told as they are."""
+    """Raise InvalidIdError for what can be no id; with a masker also for what it would hide. Ids are told as is."""
     fault = fault_of(id, kind)
     if fault is None and masker is not None and isinstance(id, str) and masker.hides(id):
         fault = f"The {kind} holds a secret, or what looks like one, and ids are shown to everybody; choose another."

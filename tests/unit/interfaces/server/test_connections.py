@@ -14,7 +14,7 @@ from tests.unit.interfaces.server.house import House, P, execute, open_house
 from websockets.asyncio.client import connect
 
 from toolgate.interfaces.server import connections, operations
-from toolgate.testing.patience import PATIENCE_S
+from toolgate.testing.patience import PATIENCE_S, until
 
 HALF_A_HEAD = b"POST /my/projects/demo/tools/execute HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -105,9 +105,7 @@ async def test_a_body_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
 async def test_of_many_idle_connections_the_oldest_are_closed() -> None:
     async with open_house(head_s=300, max_idle_connections=20) as house, dialled(house, 80) as made:
         assert await is_served(house)
-        async with asyncio.timeout(PATIENCE_S):
-            while sum(reader.at_eof() or reader.exception() is not None for reader, _ in made) < 59:
-                await asyncio.sleep(0.01)
+        await until(lambda: sum(reader.at_eof() or reader.exception() is not None for reader, _ in made) >= 59)
         newest = made[-1]
         newest[1].write(WHOLE)
         assert b" 200 " in await newest[0].readline()
@@ -137,11 +135,8 @@ async def test_an_answer_nobody_takes_is_given_up() -> None:
         async with dialled(house, 1, asked) as [(_, writer)]:
             writer.transport.pause_reading()  # type: ignore[attr-defined]  # a socket's transport has it
             known = house.server.server_state.connections
-            async with asyncio.timeout(PATIENCE_S):
-                while not known:
-                    await asyncio.sleep(0.01)
-                while known:
-                    await asyncio.sleep(0.05)
+            await until(lambda: known)
+            await until(lambda: not known)
         assert await is_served(house)
 
 
