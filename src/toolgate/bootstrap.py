@@ -265,6 +265,15 @@ def store_url(database: str | PathLike[str]) -> str:
     return f"sqlite:///{named}"
 
 
+def role_warning(url: str | PathLike[str]) -> str | None:
+    """What a person should know of the role this process has in its database, before it serves; None: nothing."""
+    named = store_url(url)
+    if not _is_postgres(named):
+        return None
+    told: str | None = _load("toolgate.adapters.postgres.upkeep", "role_warning")(named)
+    return told
+
+
 def connect(url: str | PathLike[str], *, redis: str | None = None) -> tuple[Store, Bus]:
     """Return the store of this name and the bus that belongs to it, through Redis where one is given."""
     store, bus = _connect(store_url(url))
@@ -416,8 +425,8 @@ class _WorkspaceFinder(MetaPathFinder):
 def _workspace(module: str) -> Iterator[None]:
     """Let a module be imported from the working directory, with what it imports from there; nothing else, ever.
 
-    The module itself is looked for there first, what it imports after everything that is installed. A file that somebody
-    puts into the workspace under the name of a library is then not loaded by this process in the library's place.
+    The module itself is looked for there first, what it imports after everything that is installed. A file somebody puts
+    into the workspace under the name of a library is then not loaded by this process in the library's place.
     """
     first, last = _WorkspaceFinder(module.partition(".")[0]), _WorkspaceFinder()
     invalidate_caches()
