@@ -425,7 +425,7 @@ class _WorkspaceFinder(MetaPathFinder):
 def _workspace(module: str) -> Iterator[None]:
     """Let a module be imported from the working directory, with what it imports from there; nothing else, ever.
 
-    The module itself is looked for there first, what it imports after everything that is installed. A file somebody puts
+    The module itself is looked for there first, what it imports after everything that is installed. A file that was put
     into the workspace under the name of a library is then not loaded by this process in the library's place.
     """
     first, last = _WorkspaceFinder(module.partition(".")[0]), _WorkspaceFinder()

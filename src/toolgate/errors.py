@@ -433,9 +433,7 @@ class ServerError(ToolgateError):
         retry_after_s: float | None = None,
         is_lasting: bool = False,
     ) -> None:
-        self.status = status
-        self.problem = problem
-        self.retry_after_s = retry_after_s
+        self.status, self.problem, self.retry_after_s = status, problem, retry_after_s
         self.is_lasting = is_lasting
         super().__init__(message)
 

@@ -97,9 +97,7 @@ async def a_server_role(cluster: Cluster, url: str) -> str:
     return cluster.url(name_of(url), role=SERVER)
 
 
-async def test_a_role_that_owns_nothing_serves_and_nothing_is_said(
-    postgres_url: str, postgres_cluster: Cluster
-) -> None:
+async def test_a_role_that_owns_nothing_serves_without_a_word(postgres_url: str, postgres_cluster: Cluster) -> None:
     @toolgate.tool(requires_approval=True)
     async def pay(amount: int) -> int:
         return amount
