@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module, invalidate_caches
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import uuid_utils
 
-from toolgate.errors import UsageError, how_to_install
+from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
+from toolgate.kernel.extras import how_to_install
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
@@ -259,6 +265,15 @@ def store_url(database: str | PathLike[str]) -> str:
     return f"sqlite:///{named}"
 
 
+def role_warning(url: str | PathLike[str]) -> str | None:
+    """What a person should know of the role this process has in its database, before it serves; None: nothing."""
+    named = store_url(url)
+    if not _is_postgres(named):
+        return None
+    told: str | None = _load("toolgate.adapters.postgres.upkeep", "role_warning")(named)
+    return told
+
+
 def connect(url: str | PathLike[str], *, redis: str | None = None) -> tuple[Store, Bus]:
     """Return the store of this name and the bus that belongs to it, through Redis where one is given."""
     store, bus = _connect(store_url(url))
@@ -390,11 +405,43 @@ def tools_at(where: str | None) -> Mapping[str, ToolDefinition]:
     return tools
 
 
+class _WorkspaceFinder(MetaPathFinder):
+    """Finds modules in the working directory; never one that Python or an extra of ours has the name of."""
+
+    def __init__(self, *only: str) -> None:
+        self._only = only
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if path is not None or fullname in sys.stdlib_module_names or fullname in EXTRAS:
+            return None
+        if self._only and fullname not in self._only:
+            return None
+        return PathFinder.find_spec(fullname, [os.getcwd()], target)
+
+
+@contextmanager
+def _workspace(module: str) -> Iterator[None]:
+    """Let a module be imported from the working directory, with what it imports from there; nothing else, ever.
+
+    The module itself is looked for there first, what it imports after everything that is installed. A file that was put
+    into the workspace under the name of a library is then not loaded by this process in the library's place.
+    """
+    first, last = _WorkspaceFinder(module.partition(".")[0]), _WorkspaceFinder()
+    invalidate_caches()
+    sys.meta_path[:] = [first, *sys.meta_path, last]
+    try:
+        yield
+    finally:
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not first and finder is not last]
+
+
 def _values_at(where: str) -> list[object]:
     module, _, name = where.partition(":")
-    sys.path.insert(0, "")
     try:
-        there = vars(import_module(module))
+        with _workspace(module):
+            there = vars(import_module(module))
     except Exception as error:  # whatever the module's own code raises
         raise _no_tools(where, f"the module cannot be imported ({type(error).__name__}: {error})") from error
     if not name and "TOOLS" not in there:

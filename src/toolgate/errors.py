@@ -37,6 +37,7 @@
     |   |-- ServerBusyError              too many requests for now
     |   `-- BadAnswerError               what came is not an answer of Toolgate's
     `-- UsageError                       the API was called in a way it cannot serve
+        |-- InvalidIdError               what can be no id of a call, run or session
         `-- UnknownKeywordError          a keyword that there is not
 
 `code` is what programs compare; the text is for people and may change.
@@ -432,9 +433,7 @@ class ServerError(ToolgateError):
         retry_after_s: float | None = None,
         is_lasting: bool = False,
     ) -> None:
-        self.status = status
-        self.problem = problem
-        self.retry_after_s = retry_after_s
+        self.status, self.problem, self.retry_after_s = status, problem, retry_after_s
         self.is_lasting = is_lasting
         super().__init__(message)
 
@@ -482,15 +481,16 @@ def _as_json(value: object) -> object:
     return plain if isinstance(plain, str | int | float | list | None) else str(plain)  # an id
 
 
-def how_to_install(extra: str) -> str:
-    """Say how to get an extra. No package index has Toolgate yet, so it comes from a checkout."""
-    return f"run `pip install '.[{extra}]'` in a checkout of Toolgate"
-
-
 class UsageError(ToolgateError):
     """The API was called in a way it cannot serve; the text says how to call it."""
 
     code = "usage"
+
+
+class InvalidIdError(UsageError):
+    """What was given as the id of a call, run or session can be none; the text does not repeat it."""
+
+    code = "invalid_id"
 
 
 class UnknownKeywordError(UsageError, TypeError):

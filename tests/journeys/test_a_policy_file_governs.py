@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -259,3 +260,49 @@ async def test_a_gate_may_be_built_from_a_source(tmp_path: Path) -> None:
     gate = Gate(store=MemoryStore(), bus=MemoryBus(), runners={"inline": InlineRunner()}, policy_source=source)
     async with gate:
         assert gate.policy.default == "deny"
+
+
+def _large(limit: int) -> str:
+    """A policy of about 600 KB, whose tool `pay` may be called up to a limit."""
+    tools = "".join(
+        f"  tool_{number}:\n"
+        f"    arguments:\n"
+        f"      - {{field: amount, at_most: {number + 1}, then: allow}}\n"
+        f"      - {{field: note, matches: '^note number {number} of many', then: ask}}\n"
+        for number in range(4000)
+    )
+    return f"default: deny\ntools:\n  pay: {{arguments: [{{field: amount, at_most: {limit}, then: allow}}]}}\n{tools}"
+
+
+async def test_a_large_policy_does_not_hold_the_loop(tmp_path: Path) -> None:
+    file = tmp_path / "toolgate.yaml"
+    file.write_text("default: deny\ntools:\n  pay: {arguments: [{field: amount, at_most: 1, then: allow}]}\n")
+    async with toolgate.open(tools=[pay], policy=file) as gate:
+        file.write_text(_large(50))
+        assert 500_000 < file.stat().st_size < 1_000_000
+        longest = 0.0
+        reading = asyncio.create_task(gate.host.reload_policy(by="ann"))
+        began = last = perf_counter()
+        while not reading.done():
+            await asyncio.sleep(0.001)
+            longest, last = max(longest, perf_counter() - last), perf_counter()
+        assert (await reading).revision == gate.policy.revision
+        assert longest < (last - began) / 4  # it was all of it, seconds, when it was read on the loop
+        assert (await gate.call("pay", {"amount": 50})).success
+
+
+async def test_calls_made_while_a_changed_policy_is_read_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "toolgate.yaml"
+    file.write_text(_large(50))
+    async with toolgate.open(tools=[pay], policy=file) as gate:
+        monkeypatch.setattr(policies, "LOOK_AFTER_S", 0.0)
+        file.write_text(_large(1))
+        first = asyncio.create_task(gate.call("pay", {"amount": 50}))
+        await asyncio.sleep(0)
+        first.cancel()  # who saw the change may go; it is followed all the same
+        results = await asyncio.gather(*(gate.call("pay", {"amount": 50}) for _ in range(5)))
+        assert {result.status for result in results} == {Status.DENIED}
+        changed = [event.type for event in await gate.events(project="_system")]
+        assert changed.count("policy.changed") == 1

@@ -75,11 +75,11 @@ async def test_lockdown_set_elsewhere_stops_what_runs_here(tmp_path: Any) -> Non
         assert (await asyncio.wait_for(call, PATIENCE_S)).status is Status.CANCELLED
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), MemoryError()])
-async def test_exhaustion_moves_the_system_to_degraded(open_gate: Open, error: BaseException) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE])
+async def test_exhaustion_of_the_machine_moves_the_system_to_degraded(open_gate: Open, number: int) -> None:
     @toolgate.tool
     async def fill() -> None:
-        raise error
+        raise OSError(number, "out of it")
 
     async with open_gate(tools=[fill]) as gate:
         result = await gate.call("fill")
@@ -90,6 +90,28 @@ async def test_exhaustion_moves_the_system_to_degraded(open_gate: Open, error: B
         assert gate.mode == "RECOVERY"  # a stricter posture stays
         changed = [event for event in await gate.events(project="_system") if event.type == "mode.changed"]
         assert (changed[0].data["by"], len(changed)) == ("policy:resources", 2)
+
+
+async def test_a_handler_that_wants_too_much_memory_fails_alone(open_gate: Open) -> None:
+    @toolgate.tool
+    async def hoard() -> int:
+        return len(bytearray(2**62))
+
+    @toolgate.tool
+    def hoard_plainly() -> int:
+        return len([None] * 2**60)
+
+    @toolgate.tool
+    async def ping() -> str:
+        return "pong"
+
+    async with open_gate(tools=[hoard, hoard_plainly, ping]) as gate:
+        for name in ("hoard", "hoard_plainly"):
+            result = await gate.call(name)
+            assert (result.status, result.error_code) == (Status.FAILED, "resource_exhausted")
+        assert (await gate.call("ping")).success
+        await gate.aclose()  # a change of mode would be written by now
+        assert gate.mode == "NORMAL"
 
 
 async def test_an_ordinary_error_degrades_nothing(open_gate: Open) -> None:

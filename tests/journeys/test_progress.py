@@ -63,3 +63,41 @@ async def test_progress_that_has_no_json_form_fails_the_handler(open_gate: Open)
 def test_progress_is_reported_only_while_the_gate_runs_the_handler() -> None:
     with pytest.raises(UsageError, match="while the gate runs"):
         ToolInput(payload={}).progress(0.1)
+
+
+async def test_much_in_one_report_is_shortened(open_gate: Open) -> None:
+    async def chatty(given: ToolInput) -> ToolOutput:
+        await given.progress(0.1, "a" * 50_000 + " password=hunter2hunter2", {"rows": ["x" * 100] * 500})
+        await given.progress(0.2, "b" * 200_000, {"rows": ["x" * 100] * 5000})
+        return ToolOutput.ok()
+
+    async with open_gate(tools=[ToolDefinition(name="chatty", handler=chatty)]) as gate:
+        result = await gate.call("chatty")
+        told = [event.data for event in await gate.events(call_id=result.call_id) if event.type == "tool.progress"]
+        assert [len(data["message"]) for data in told] == [2000, 2000]
+        assert told[0]["data"] == {"truncated": True, "bytes": 51_510, "keys": ["rows"]}
+        assert "hunter2" not in str(told)
+
+
+async def test_a_handler_in_a_loop_does_not_fill_the_record(open_gate: Open) -> None:
+    async def tireless(given: ToolInput) -> ToolOutput:
+        for number in range(1000):
+            await given.progress(number / 1000)
+        return ToolOutput.ok()
+
+    async with open_gate(tools=[ToolDefinition(name="tireless", handler=tireless)]) as gate:
+        result = await gate.call("tireless")
+        assert result.success
+        told = names(await gate.events(call_id=result.call_id))
+        assert 100 <= told.count("tool.progress") < 200
+        again = await gate.call("tireless")
+        assert names(await gate.events(call_id=again.call_id)).count("tool.progress") >= 100  # each call has its own
+
+
+async def test_progress_is_a_number(open_gate: Open) -> None:
+    async def broken(given: ToolInput) -> ToolOutput:
+        await given.progress("much" * 1000)  # type: ignore[arg-type]
+        return ToolOutput.ok()
+
+    async with open_gate(tools=[ToolDefinition(name="broken", handler=broken)]) as gate:
+        assert (await gate.call("broken")).error_code == "invalid_output"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -133,3 +137,62 @@ def test_where_there_are_no_tools_one_sentence_says_why(module: str, where: str,
 def test_what_names_no_module_is_said_so(where: str) -> None:
     with pytest.raises(UsageError, match="cannot be imported"):
         bootstrap.tools_at(where)
+
+
+PLANTED = "import pathlib\npathlib.Path(__file__).with_suffix('.ran').touch()\n"
+SERVES = """
+import sys
+from toolgate import bootstrap
+tools = bootstrap.tools_at("my_tools")
+assert [*tools] == ["look"], tools
+import my_tools
+assert my_tools.helper.HERE == 1
+assert not any(getattr(finder, "__module__", "") == "toolgate.bootstrap" for finder in sys.meta_path)
+for late in ("wave", "httptools", "redis", "planted_later", "tomllib", "json"):
+    try:
+        __import__(late)
+    except ImportError:
+        pass
+"""
+
+
+def test_a_module_planted_in_the_workspace_is_not_imported(tmp_path: Path) -> None:
+    for name in ("json", "wave", "graphlib", "httptools", "redis", "planted_later", "orjson", "tomllib"):
+        (tmp_path / f"{name}.py").write_text(PLANTED)
+    (tmp_path / "helper.py").write_text("HERE = 1\n")
+    (tmp_path / "my_tools.py").write_text(
+        "import graphlib, json, wave, orjson\nimport helper\nimport toolgate\n\n\n"
+        "@toolgate.tool\nasync def look() -> str:\n    return 'x'\n"
+    )
+    program = [sys.executable, "-P", "-c", SERVES]
+    subprocess.run(program, cwd=tmp_path, check=True, timeout=60, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    assert [*tmp_path.glob("*.ran")] == []
+
+
+def test_the_command_as_a_module_does_not_look_for_modules_where_it_is_run(tmp_path: Path) -> None:
+    for name in ("yaml", "planted_later", "redis"):
+        (tmp_path / f"{name}.py").write_text(PLANTED)
+    (tmp_path / "my_tools.py").write_text(
+        "import os, sys\nimport toolgate\n\nassert os.getcwd() not in sys.path and '' not in sys.path\n\n"
+        "@toolgate.tool\nasync def look() -> str:\n    return 'x'\n"
+    )
+    (tmp_path / "toolgate.yaml").write_text("default: ask\n")
+    words = ["policy", "explain", "toolgate.yaml", "--tools", "my_tools", "--call", '{"tool": "look"}']
+    program = [sys.executable, "-m", "toolgate", *words]
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(program, cwd=tmp_path, timeout=60, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [*tmp_path.glob("*.ran")] == []
+
+
+def test_tools_in_packages_of_the_workspace_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"package_of_{tmp_path.name}".replace("-", "_")
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "tools.py").write_text(f"from {name}.deeper import HERE\n{MODULE}\n")
+    (tmp_path / name / "deeper.py").write_text("HERE = 1\n")
+    (tmp_path / name / "later.py").write_text("HERE = 2\n")
+    monkeypatch.chdir(tmp_path)
+    before = [*sys.path], [*sys.meta_path]
+    assert {*bootstrap.tools_at(f"{name}.tools")} == {"pay", "ask"}
+    assert ([*sys.path], [*sys.meta_path]) == before
+    assert import_module(f"{name}.later").HERE == 2

@@ -12,7 +12,8 @@ from typing import Any
 
 from toolgate.agent.history import AgentSaid, PersonSaid, Said, ToolsSaid
 from toolgate.agent.model import Hear, Question, Reply, Wanted
-from toolgate.errors import ModelError, UsageError, how_to_install
+from toolgate.errors import ModelError, UsageError
+from toolgate.kernel.extras import how_to_install
 from toolgate.kernel.text.formats import fresh_id
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.ports.threads import Usage

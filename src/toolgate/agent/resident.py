@@ -22,6 +22,8 @@ from toolgate.agent.loop import AgentLoop, Resources
 from toolgate.agent.model import Model
 from toolgate.errors import ConflictError, GateClosedError, NotFoundError, ToolgateError, UsageError
 from toolgate.gate import Gate
+from toolgate.kernel.ids import check_context
+from toolgate.kernel.record import evolve
 from toolgate.ports.agent import Host, Turn
 from toolgate.ports.bus import Hint
 from toolgate.ports.threads import Message, Run, RunQuery, RunStatus, Threads
@@ -88,6 +90,7 @@ class Resident:
         context, now = turn.context, self._now()
         if self._host is None or context.run_id is None:
             raise UsageError("Start the agent first, and give the turn's context a run_id.")
+        check_context(evolve(context, session_id=turn.session_id), self._gate.host.masker)
         run = Run(
             project=context.project,
             id=context.run_id,

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from toolgate.errors import ToolExecutionError, how_to_install
+from toolgate.errors import ToolExecutionError
 from toolgate.guards.edges import EdgeSource, edges_of
 from toolgate.guards.net import UrlRefused, parse_url
+from toolgate.kernel.extras import how_to_install
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word

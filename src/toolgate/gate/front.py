@@ -19,11 +19,11 @@ from toolgate.gate.policies import Policies, PolicySource
 from toolgate.gate.remote import Remote
 from toolgate.gate.rows import Calls
 from toolgate.kernel.approval import Approval, ApprovalStatus
-from toolgate.kernel.call import check_call_id
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
+from toolgate.kernel.ids import check_context, check_id
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
@@ -98,7 +98,7 @@ class Gate:
             tally=tally,
             sink_tally=sink_tally,
         )
-        self._policies = Policies(self._driver, policy_source)
+        self._policies = Policies(self._driver, policy_source, self._background.submit)
         recorder = Recorder(self._driver)
         self._flights = Flights(self._driver, recorder)
         self._pipeline = Pipeline(self._driver, self._flights)
@@ -164,6 +164,11 @@ class Gate:
             raise UsageError(f"This definition of `{tool.name}` is not registered here; register it first.")
         return tool.name
 
+    def _check_context(self, context: Context) -> None:
+        if not isinstance(context, Context):
+            raise UsageError(f"A call's `context` is a toolgate.Context, not {type(context).__name__}.")
+        check_context(context, self._driver.masker)
+
     def register(self, tool: ToolDefinition) -> None:
         """Offer a tool, or replace the one of the same name."""
         self.registry.add(tool)
@@ -192,9 +197,9 @@ class Gate:
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
         if call_id is not None:
-            check_call_id(call_id)
-        if not isinstance(context, Context):
-            raise UsageError(f"A call's `context` is a toolgate.Context, not {type(context).__name__}.")
+            check_id(call_id, "call id", self._driver.masker)
+        if context is not DEFAULT_CONTEXT:
+            self._check_context(context)
         if own:
             call_id = call_id or self._driver.new_id()
         submitting = self._pipeline.run(
@@ -329,6 +334,8 @@ class Gate:
     async def undo(self, call_id: str, *, context: Context = DEFAULT_CONTEXT, force: bool = False) -> Result:
         """Take a call's effect back; the result is the undo call's own."""
         self._check_open()
+        if context is not DEFAULT_CONTEXT:
+            self._check_context(context)
         result = await self._undoing.undo(context.project, call_id, context, force=force)
         return result if result.is_final else await self._parked.wait((context.project, result.call_id))
 

@@ -5,16 +5,23 @@ A changed policy is taken whole or not at all. One that cannot be used changes n
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from toolgate.errors import PolicyError, UsageError
+from toolgate.errors import GateClosedError, PolicyError, UsageError
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import Draft
 from toolgate.kernel.policy import Policy
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.lane import Lane
+
+T = TypeVar("T")
+Submit = Callable[[Coroutine[Any, Any, Any]], Future[Any]]
 
 LOOK_AFTER_S = 1.0
 """How old what is known about the files may be when a call is made."""
@@ -32,39 +39,60 @@ class PolicySource(Protocol):
 
 
 class Policies:
-    """Keeps the driver's policy current."""
+    """Keeps the driver's policy current. `submit` runs a coroutine on a loop of the gate's own."""
 
-    def __init__(self, driver: Driver, source: PolicySource | None) -> None:
+    def __init__(self, driver: Driver, source: PolicySource | None, submit: Submit) -> None:
         self._driver = driver
         self._source = source
+        self._submit = submit
+        self._lane = Lane()
+        self._turn = asyncio.Lock()
+        self._following: Future[None] | None = None
         self._looked_at = monotonic()
         if source is not None:
             driver.refresh = self.look
 
     async def look(self) -> None:
-        """Read the policy again if its files changed; asked before calls, at most once a second."""
-        source = self._source
-        if source is None or monotonic() - self._looked_at < LOOK_AFTER_S:
-            return
-        self._looked_at = monotonic()
-        if source.has_changed():
-            try:
-                await self.reload(by=RELOADER)
-            except PolicyError as error:
-                log.error("the changed policy is not used: %s", error)
+        """Read the policy again if its files changed; asked before calls, at most once a second.
+
+        Who asks while it is read waits for it: a stricter policy counts for every call from the moment it is seen.
+        """
+        following = self._following
+        if following is None:
+            source = self._source
+            if source is None or monotonic() - self._looked_at < LOOK_AFTER_S:
+                return
+            self._looked_at = monotonic()
+            if not source.has_changed():
+                return
+            following = self._following = self._submit(self._follow())
+        await _outcome(following)
+
+    async def _follow(self) -> None:
+        try:
+            await self._reload(RELOADER)
+        except PolicyError as error:
+            log.error("the changed policy is not used: %s", error)
+        finally:
+            self._following = None
 
     async def reload(self, *, by: str) -> Policy:
         """Read the policy again and use it; PolicyError, and an event, where it cannot be used."""
+        return await _outcome(self._submit(self._reload(by)))
+
+    async def _reload(self, by: str) -> Policy:
+        """Read and compile on a thread, which takes seconds for the largest; whoever asked may be gone by then."""
         if self._source is None:
             raise UsageError("This gate's policy comes from no file: use `set_policy`.")
-        try:
-            policy = self._source.load()
-        except PolicyError as error:
-            data = {"kept": self._driver.policy.revision, "by": by}
-            await self.tell(("policy.refused", None, data, {"problems": str(error)[:2000]}))
-            raise
-        if policy.revision != self._driver.policy.revision:
-            await self.use(policy, by=by)
+        async with self._turn:
+            try:
+                policy = await asyncio.wrap_future(self._lane.submit(self._source.load))
+            except PolicyError as error:
+                data = {"kept": self._driver.policy.revision, "by": by}
+                await self.tell(("policy.refused", None, data, {"problems": str(error)[:2000]}))
+                raise
+            if policy.revision != self._driver.policy.revision:
+                await self.use(policy, by=by)
         return self._driver.policy
 
     async def use(self, policy: Policy, *, by: str) -> None:
@@ -77,3 +105,13 @@ class Policies:
     async def tell(self, event: Draft) -> None:
         """Record an event of the system's own."""
         await self._driver.commit(Change(project=SYSTEM_PROJECT, at=self._driver.now(), events=(event,)))
+
+
+async def _outcome(work: Future[T]) -> T:
+    """Wait for work on the gate's own loop, which goes on when whoever waits is cancelled."""
+    try:
+        return await asyncio.shield(asyncio.wrap_future(work))
+    except asyncio.CancelledError:
+        if work.cancelled():
+            raise GateClosedError("This gate is closed; open a new one.") from None
+        raise

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from toolgate.errors import ConflictError, UsageError
+from toolgate.errors import ConflictError
 from toolgate.kernel.context import Context
 from toolgate.kernel.record import evolve, record
 
@@ -140,16 +140,3 @@ class Call:
     def stay(self) -> Call:
         """Return the next version of this call in the same status."""
         return evolve(self, version=self.version + 1)
-
-
-MAX_CALL_ID = 256
-
-
-def check_call_id(call_id: object) -> None:
-    """Raise UsageError for what can be no call's id: it is stored, shown, logged and sent about as it is."""
-    if not isinstance(call_id, str):
-        raise UsageError(f"A call id is text, not {type(call_id).__name__}.")
-    if len(call_id) > MAX_CALL_ID:
-        raise UsageError(f"A call id has at most {MAX_CALL_ID} characters; this one has {len(call_id)}.")
-    if not call_id.isprintable():
-        raise UsageError(f"The call id {call_id[:64]!r} holds control characters; use plain text.")

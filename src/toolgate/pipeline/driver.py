@@ -21,7 +21,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT, Principal
-from toolgate.kernel.payload import LARGE, encode, quotable
+from toolgate.kernel.payload import LARGE, encode, quotable, summarize
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
@@ -33,6 +33,7 @@ from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S, UndoRecord
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.plan import REMOTE, Plan, compile_plan
 from toolgate.pipeline.realm import Realm
+from toolgate.pipeline.reporting import DATA_BYTES, Reports, checked_fraction, shortened
 from toolgate.pipeline.sinks.minder import Minder
 from toolgate.pipeline.sinks.relay import Relay, Tally
 from toolgate.pipeline.steps.asking import DISPATCH_GRACE_S
@@ -88,6 +89,7 @@ class Driver:
     sink_tally: Tally | None = None
     tally: Callable[[Change], None] | None = None
     """Hears of every change but those that only claim a call: cheaper than a listener."""
+    reports: Reports = field(default_factory=Reports)
     mask: Callable[[object], Any] = field(init=False)
     home: Realm = field(init=False)
     realms: WeakValueDictionary[str, Realm] = field(default_factory=WeakValueDictionary)
@@ -164,9 +166,9 @@ class Driver:
     async def told(
         self, call: Call, undo: UndoRecord | None, fraction: float | None, message: str | None, data: object
     ) -> dict[str, Any]:
-        """Return what a handler says of its progress, masked; raise ToolOutputError where it is no JSON."""
+        """Return what is kept of a handler's word on its progress, masked; ToolOutputError where it is no JSON."""
         encoded = encode(data)
-        said = (call, undo, fraction, message, encoded)
+        said = (call, undo, checked_fraction(fraction), message, encoded)
         is_long = len(encoded) > LARGE or is_large(message) or (undo is not None and len(undo.data) > LARGE)
         return await aside(self._told, *said) if is_long else self._told(*said)
 
@@ -175,7 +177,10 @@ class Driver:
     ) -> dict[str, Any]:
         masker = self.masker_of(call, undo, room=len(data) + len(message or ""))
         shown = masker.of(orjson.loads(data), data)
-        return {"progress": fraction, "message": None if message is None else masker.text(message), "data": shown}
+        if len(data) > DATA_BYTES:
+            shown = summarize(shown, len(data))
+        words = None if message is None else shortened(masker.text(message))
+        return {"progress": fraction, "message": words, "data": shown}
 
     async def read(self, project: str, call_id: str) -> Call:
         """Return the call as stored; raise NotFoundError."""

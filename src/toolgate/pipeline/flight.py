@@ -30,7 +30,7 @@ from toolgate.pipeline.outcome import (
     decode,
     interpret,
     interrupted,
-    is_exhaustion,
+    is_of_the_machine,
     raised,
     undone,
     unheard,
@@ -300,7 +300,7 @@ class Flights:
         except ToolOutputError as error:
             return Outcome(Status.FAILED, error=str(error), code=error.code)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
-            if is_exhaustion(error) and self._driver.on_exhausted is not None:
+            if is_of_the_machine(error) and self._driver.on_exhausted is not None:
                 self._driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
             return raised(call, error)
 
@@ -397,6 +397,8 @@ class Flights:
         async def report(fraction: float | None, message: str | None, data: object) -> None:
             driver = self._driver
             told = await driver.told(flight.call, flight.undo, fraction, message, data)
+            if not driver.reports.take(flight.call, driver.now()):
+                return
             await driver.commit(steps.progress(flight.call, now=driver.now(), data=told))
 
         if flight.is_async:

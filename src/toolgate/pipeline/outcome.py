@@ -134,8 +134,16 @@ def undone(raw: object) -> Outcome:
 
 
 def is_exhaustion(error: BaseException) -> bool:
-    """Whether an error says that the machine is out of disk, memory, processes or open files."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
+    """Whether an error says that something ran out: memory, disk or open files."""
+    return isinstance(error, MemoryError) or is_of_the_machine(error)
+
+
+def is_of_the_machine(error: BaseException) -> bool:
+    """Whether the machine is out of disk, memory or open files, by its own word: that is everybody's trouble.
+
+    A MemoryError is not: a handler that asks for more than there is gets one, and what it holds is given back.
+    """
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
 
 
 def raised(call: Call, error: BaseException) -> Outcome:

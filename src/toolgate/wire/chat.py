@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from toolgate.wire.ids import SessionId
 from toolgate.wire.schemas import Answer, Body, Id, Limit, Query
 
 RunWord = Literal["running", "waiting", "completed", "stopped", "failed", "cancelled"]
@@ -16,7 +17,7 @@ class MessageBody(Body):
     """A message to the agent."""
 
     content: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-    session_id: Id | None = Field(default=None, description="The conversation; a new one where none is given.")
+    session_id: SessionId | None = Field(default=None, description="The conversation; a new one where none is given.")
 
 
 class MessageAnswer(Answer):
@@ -85,7 +86,7 @@ class MessageList(Answer):
 
 
 class ChatRunsQuery(Query):
-    session_id: Id | None = Field(default=None, description="Only runs of this conversation.")
+    session_id: SessionId | None = Field(default=None, description="Only runs of this conversation.")
     status: RunWord | None = Field(default=None, description="Only runs of this status.")
     before: Id | None = Field(default=None, description="Only those begun before this run.")
     limit: Limit = 100

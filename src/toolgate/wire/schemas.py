@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from toolgate.wire.ids import CallId, RunId, SessionId
+
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, StringConstraints(max_length=4000)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="How many at most.")]
@@ -55,10 +57,10 @@ class ExecuteBody(Body):
 
     tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
     tool_params: dict[str, Any] = Field(default_factory=dict)
-    session_id: Id | None = None
-    run_id: Id | None = None
+    session_id: SessionId | None = None
+    run_id: RunId | None = None
     behavior: Id | None = None
-    tool_id: Id | None = Field(default=None, description="An id of your own: the same id never runs twice.")
+    tool_id: CallId | None = Field(default=None, description="An id of your own: the same id never runs twice.")
     claim: Text | None = Field(default=None, description="What the agent says about it; shown as no more than that.")
     approval_timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
     wait: bool = Field(default=True, description="False answers 202 as soon as the call waits for somebody.")
@@ -128,7 +130,7 @@ class CallsQuery(Query):
         "pending", "awaiting_approval", "approved", "executing", "completed", "rejected", "timeout", "failed",
         "denied", "cancelled", "unknown",
     ] | None = None  # fmt: skip
-    run_id: Id | None = None
+    run_id: RunId | None = None
     tool_name: Id | None = None
     requester: Id | None = Field(default=None, description="Who asked, or the person it was asked for.")
     text: Annotated[str, StringConstraints(max_length=200)] | None = Field(
@@ -403,7 +405,7 @@ class ApprovalList(Answer):
 
 class ApprovalsQuery(Query):
     status: Literal["pending", "approved", "rejected", "timeout"] | None = None
-    tool_id: Id | None = None
+    tool_id: CallId | None = None
     after: Id | None = Field(default=None, description="The last `approval_id` of the page before.")
     limit: Limit = 100
 
@@ -445,7 +447,7 @@ class EventsQuery(Query):
     after: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
         default=None, description="The last sequence number already seen; a page begins at the first, a stream now."
     )
-    tool_id: Id | None = None
+    tool_id: CallId | None = None
     limit: Limit = 100
 
 
@@ -464,15 +466,13 @@ class EventList(Answer):
 
 
 class StreamQuery(Query):
-    session_id: Id | None = Field(default=None, description="The chat session this stream belongs to.")
+    session_id: SessionId | None = Field(default=None, description="The chat session this stream belongs to.")
     tools: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
         default=None, description="Register as the runner of these tools, by name with commas; `*` is all."
     )
     undo: bool = Field(default=False, description="This runner can undo, too.")
     listen: bool = Field(default=False, description="Only listen: this stream is never given a call to run.")
-    after: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
-        default=None, description="Like the header `Last-Event-ID`: the last id already seen."
-    )
+    after: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(default=None, description="The last id already seen.")
     ticket: str | None = Field(default=None, description="A ticket, where no header can be sent.")
 
 

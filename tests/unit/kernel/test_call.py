@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.kernel.samples import NOW, a_call
 
-from toolgate.errors import ConflictError, UsageError
-from toolgate.kernel.call import TRANSITIONS, Call, Status, check_call_id
+from toolgate.errors import ConflictError
+from toolgate.kernel.call import TRANSITIONS, Call, Status
 from toolgate.kernel.record import evolve
 
 # Written out a second time, as the architecture page has it, so that a slip in the table is seen.
@@ -107,24 +107,3 @@ def test_a_status_is_found_by_its_text_and_survives_pickling(status: Status) -> 
 def test_a_new_call_is_pending_at_version_zero_and_counts_as_having_effects() -> None:
     call = Call(id="c", project="p", tool_name="t", context=a_call().context, created_at=NOW)
     assert (call.status, call.version, call.has_effects, call.arguments) == (Status.PENDING, 0, True, b"{}")
-
-
-@pytest.mark.parametrize("call_id", ["c1", "run-7.1.0", "\u00e9t\u00e9", "i" * 256])
-def test_plain_text_is_a_call_id(call_id: str) -> None:
-    check_call_id(call_id)
-
-
-@pytest.mark.parametrize(
-    ("call_id", "why"),
-    [
-        (7, "is text, not int"),
-        (b"c", "is text, not bytes"),
-        ("i" * 257, "at most 256 characters"),
-        ("c\n1", "control characters"),
-        ("c\x00", "control characters"),
-        ("\ud800", "control characters"),
-    ],
-)
-def test_anything_else_is_none(call_id: object, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
-        check_call_id(call_id)

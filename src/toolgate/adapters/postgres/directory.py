@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from toolgate.adapters.postgres.link import Link
+from toolgate.adapters.postgres.link import DIRECTORY, Link
 from toolgate.adapters.sql.directory_rows import (
     COUNT_CHANGE,
     KEPT_S,
@@ -21,7 +21,6 @@ from toolgate.errors import ConflictError
 from toolgate.ports.directory import EVERY_PROJECT, Account, Token, TokenUse
 
 T = TypeVar("T")
-_NO_PROJECT: list[str] = []
 _ACCOUNT = "SELECT name, kind, acts_for, roles FROM accounts"
 _FIND = f"""
 SELECT {", ".join(f"t.{name}" for name in TOKEN_COLUMNS.split(", "))}, a.name, a.kind, a.acts_for, a.roles,
@@ -38,11 +37,11 @@ class PostgresDirectory:
         self._link = link
 
     async def _all(self, sql: str, *values: Any) -> list[Any]:
-        return await self._link.do(self._link.fetch(sql, *values, projects=_NO_PROJECT))
+        return await self._link.do(self._link.fetch(sql, *values, projects=DIRECTORY))
 
     async def _write(self, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         async def transact() -> T:
-            async with self._link.transaction(_NO_PROJECT, writing=True) as connection:
+            async with self._link.transaction(DIRECTORY, writing=True) as connection:
                 return await work(connection)
 
         return await self._link.do(transact())

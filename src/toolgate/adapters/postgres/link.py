@@ -37,6 +37,8 @@ LINGER_S = 2.0
 """How long work under way may take when the store is closed."""
 
 EVERYTHING = "*"
+DIRECTORY = "\x1edirectory"
+"""Stands for no project: for accounts and tokens, which no transaction of a project sees."""
 SEPARATOR = "\x1f"
 
 LOST = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError)
@@ -69,8 +71,8 @@ def _options(address: Address, **more: str) -> dict[str, Any]:
 
 def check_name(project: str) -> None:
     """Refuse a project whose name would open other projects' rows to its transactions."""
-    if project == EVERYTHING or SEPARATOR in project:
-        raise StoreError("A project on PostgreSQL cannot be named `*` or have the character 31 in its name.")
+    if project in (EVERYTHING, DIRECTORY) or SEPARATOR in project:
+        raise StoreError("A project on PostgreSQL cannot be named `*` or have the character 30 or 31 in its name.")
 
 
 def begin(address: Address, projects: str | list[str], *, writing: bool = False, then: str = "", **more: str) -> str:

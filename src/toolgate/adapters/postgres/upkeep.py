@@ -12,6 +12,7 @@ import asyncpg
 from toolgate.adapters.postgres import schema
 from toolgate.adapters.postgres.bulk import FREE_UNDO
 from toolgate.adapters.postgres.link import EVERYTHING, LOST, Connection, Link, connect, failure
+from toolgate.adapters.postgres.role import role_of
 from toolgate.adapters.postgres.schema import revision_of
 from toolgate.adapters.postgres.url import Address, read
 from toolgate.adapters.sql import versions
@@ -134,10 +135,9 @@ async def _status(address: Address) -> dict[str, Any]:
     async with _moment(address) as connection:
         revision = await revision_of(connection)
         size = await connection.fetchval("SELECT pg_database_size(current_database())")
-        walls = await connection.fetchval(
-            "SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname=current_user"
-        )
-        found = {"revision": revision, "needed": HEAD, "bytes": size, "row_security": walls, "events": 0, "calls": {},
+        role = await role_of(connection)
+        found = {"revision": revision, "needed": HEAD, "bytes": size, "row_security": not role.passes_walls,
+                 "role_warning": role.warning, "events": 0, "calls": {},
                  "pending_approvals": 0, "mode": "?", "servers": 0}  # fmt: skip
         if revision != HEAD:
             return found
@@ -151,6 +151,20 @@ async def _status(address: Address) -> dict[str, Any]:
             "mode": await connection.fetchval("SELECT value FROM settings WHERE name='mode'") or "NORMAL",
             "servers": await connection.fetchval("SELECT count(*) FROM owners WHERE alive_until>now()"),
         }
+
+
+def role_warning(url: str) -> str | None:
+    """What a person should know of the role a server has in its database; None where there is nothing."""
+    link = Link(read(url))
+    try:
+        return link.run(_warning(link.address))
+    finally:
+        link.abandon()
+
+
+async def _warning(address: Address) -> str | None:
+    async with _moment(address) as connection:
+        return (await role_of(connection)).warning
 
 
 def upgrade(url: str) -> tuple[str | None, str]:

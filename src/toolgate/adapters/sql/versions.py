@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from toolgate.errors import StoreError
 
-HEAD = "0009"
+HEAD = "0010"
 """The schema revision this version needs; a test compares it with the migrations."""
-FLOOR = "0009"
+FLOOR = "0010"
 """The oldest revision whose software works with a database at HEAD."""
 SETTING = "schema_floor"
 """The name in the table `settings` under which a database keeps the floor of its revision."""

@@ -12,7 +12,7 @@ from typing import Any
 from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of, moment
 from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport
 from toolgate.adapters.sql.versions import HEAD
-from toolgate.adapters.sqlite.file import check_current, connect, is_fresh, prepare, revision_of
+from toolgate.adapters.sqlite.file import check_current, connect, is_fresh, make_private, prepare, revision_of
 from toolgate.adapters.sqlite.statements import free_undo
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
@@ -122,6 +122,7 @@ def backup_to(path: Path, destination: Path) -> int:
         raise StoreError(f"{destination} exists already; give another name.")
     with _looking(path) as source:
         try:
+            make_private(destination)
             copy = sqlite3.connect(destination)
             try:
                 source.backup(copy, pages=1024)
@@ -129,7 +130,7 @@ def backup_to(path: Path, destination: Path) -> int:
                 sound = copy.execute("PRAGMA integrity_check").fetchone()[0]
             finally:
                 copy.close()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             destination.unlink(missing_ok=True)
             raise StoreError(f"The backup could not be written: {error}.") from error
     if sound != "ok":

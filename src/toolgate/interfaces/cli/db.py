@@ -44,8 +44,8 @@ def status(database: Database, json: Json = False) -> None:
     if json:
         as_json(found)
         return
-    if found.get("row_security") is False:
-        typer.echo("This user bypasses row-level security: use one that is neither superuser nor BYPASSRLS.")
+    if found.get("role_warning"):
+        typer.echo(found["role_warning"])
     typer.echo(f"schema {found['revision']} (this version needs {found['needed']}), {found['bytes']:,} bytes")
     typer.echo(f"events {found['events']:,}, approvals waiting {found['pending_approvals']:,}, mode {found['mode']}")
     table(("status", "calls"), sorted(found["calls"].items()))

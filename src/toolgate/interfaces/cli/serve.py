@@ -33,6 +33,7 @@ def serve(
     It does not start without a policy; `toolgate init` writes one. Other settings are environment variables that
     begin with TOOLGATE_. Ctrl-C or SIGTERM stops it; calls that wait for approval are kept.
     """
+    from toolgate.bootstrap import role_warning
     from toolgate.interfaces.server.serve import is_exposed, run
 
     settings = settings_of(
@@ -45,6 +46,8 @@ def serve(
     )
     if is_exposed(settings):
         typer.echo("toolgate: others can reach this server; put a proxy with TLS in front of it.", err=True)
+    if (told := role_warning(settings.database)) is not None:
+        typer.echo(f"toolgate: {told}", err=True)
     if not run(settings, said=lambda url: typer.echo(f"Serving on {url}")):
         raise typer.Exit(1)
 

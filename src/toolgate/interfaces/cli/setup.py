@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from toolgate.errors import SandboxError, ToolgateError, UsageError, how_to_install
+from toolgate.errors import SandboxError, ToolgateError, UsageError
 from toolgate.interfaces.cli.on_server import DATABASE as NAMED
 from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
 from toolgate.kernel.context import DEFAULT_PROJECT
+from toolgate.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from toolgate.adapters.runners.sandbox import Sandbox
@@ -199,10 +200,24 @@ def _database(database: str) -> Finding:
         return Finding("database", False, str(error))
     if found["revision"] != found["needed"]:
         return Finding("database", False, f"schema {found['revision']}: run `toolgate db upgrade`")
-    key = None if is_postgres(database) else Path(f"{file_of(database)}.key")
-    if key is not None and key.exists() and key.stat().st_mode & 0o077:
+    if is_postgres(database):
+        return _on_postgres(found)
+    from toolgate.adapters.sqlite.file import exposed
+
+    file = Path(file_of(database))
+    key = Path(f"{file}.key")
+    if key.exists() and key.stat().st_mode & 0o077:
         return Finding("database", False, f"{key.name} can be read by others: run `chmod 600 {key}`")
+    if open_to_all := exposed(file):
+        named = " ".join(map(str, open_to_all))
+        return Finding("database", False, f"it can be read by others: run `chmod 600 {named}`", is_warning=True)
     return Finding("database", True, f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}")
+
+
+def _on_postgres(found: dict[str, Any]) -> Finding:
+    detail = f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}"
+    told = found.get("role_warning")
+    return Finding("database", told is None, detail if told is None else f"{detail}. {told}", is_warning=True)
 
 
 def _status(database: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from urllib.parse import quote, urlsplit
 
 from toolgate.errors import UsageError
+from toolgate.kernel.ids import check_id
 
 _SCHEMES = ("http", "https")
 
@@ -59,6 +60,5 @@ def is_loopback(host: str) -> bool:
 
 def segment(value: str) -> str:
     """One part of a path. An id that would change which path it is part of is refused."""
-    if value in ("", ".", "..") or not value.isprintable():
-        raise UsageError("An id is text without control characters, and not empty.")
+    check_id(value)
     return quote(value, safe="")

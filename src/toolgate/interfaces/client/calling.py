@@ -69,7 +69,7 @@ class Calling(Part):
             session_id=session_id,
             run_id=run_id,
             behavior=behavior,
-            tool_id=call_id or str(uuid_utils.uuid7()),
+            tool_id=str(uuid_utils.uuid7()) if call_id is None else call_id,
             claim=claim,
             approval_timeout_seconds=approval_timeout_s,
             wait=wait is not False,

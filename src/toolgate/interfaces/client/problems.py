@@ -144,6 +144,8 @@ def _of_problem(status: int, code: str, text: str, told: dict[str, Any], retry_s
         return NotSignedInError(text, status=status, problem=code)
     if status == 429:
         return ServerBusyError(text, status=status, problem=code, retry_after_s=retry_s)
+    if code == errors.InvalidIdError.code:
+        return errors.InvalidIdError(text)
     plain_kinds: dict[int, type[ToolgateError]] = {
         400: errors.UsageError,
         403: errors.NotAllowedError,

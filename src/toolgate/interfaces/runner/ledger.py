@@ -5,6 +5,7 @@ What ran and how it ended is in the journal. This list only says to whom it has 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from contextlib import ExitStack, closing
@@ -77,6 +78,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         with ExitStack() as opened:
             try:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))  # never open to others
                 self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
                 opened.callback(self._db.close)
                 path.chmod(0o600)

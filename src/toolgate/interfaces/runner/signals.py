@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from toolgate.errors import UsageError
+from toolgate.wire.ids import CallId
 
 Id = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_./:-]+$")]
@@ -42,7 +43,7 @@ class Recall:
 class _Sent(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
-    tool_id: Id
+    tool_id: CallId
 
 
 class _Work(_Sent):
@@ -57,7 +58,7 @@ class _Execution(_Work):
 
 
 class _Undo(_Work):
-    undo_of: Id
+    undo_of: CallId
 
 
 class _Recall(_Sent):

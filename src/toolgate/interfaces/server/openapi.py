@@ -11,6 +11,8 @@ from toolgate import __version__
 from toolgate.interfaces.server.idempotency import MOST_CHARACTERS
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.problems import MEDIA_TYPE
+from toolgate.kernel.ids import MAX_ID
+from toolgate.wire.ids import KINDS
 from toolgate.wire.schemas import Problem
 
 _REF = "#/components/schemas/{model}"
@@ -117,7 +119,7 @@ def _path_parameter(name: str) -> dict[str, Any]:
         "name": name,
         "in": "path",
         "required": True,
-        "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+        "schema": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
     }
 
 
@@ -154,6 +156,8 @@ def _usual(one: Operation) -> set[int]:
         found |= {401, 403, 429}
     if "{" in one.path:
         found.add(404)
+    if any(f"{{{name}}}" in one.path for name in KINDS):
+        found.add(400)
     if one.body is not None:
         found |= {400, 413}
     if one.query is not None:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from toolgate.authority import RIGHTS, Verb
-from toolgate.errors import ToolgateError, ToolInputError
+from toolgate.errors import InvalidIdError, ToolgateError, ToolInputError
 from toolgate.interfaces.server.idempotency import fingerprint_of, key_of
 from toolgate.interfaces.server.identity import Caller, Headers, too_many
 from toolgate.interfaces.server.problems import ProblemError, problem_of, unexpected
@@ -29,6 +29,7 @@ from toolgate.kernel.context import Principal
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.text.canonical import Limits, parse_strict
 from toolgate.pipeline.lane import aside
+from toolgate.wire.ids import check_path, fault_in
 from toolgate.wire.schemas import Body, Query
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 128
 BODY_S = 30.0
 """How long a client may take to send the next part of its body."""
+BODY_BYTES_PER_S = 8192
+"""How much of a body must have come for each further second that it takes."""
 SWALLOWED = 2**20
 """How much of a body that is too large is read and thrown away."""
 
@@ -197,6 +200,7 @@ class Endpoint:
                 raise too_many(wait)
             if "project_id" in ask.params:
                 ask.principal = ask.caller.check(ask.params["project_id"], operation.verb)
+                check_path(ask.params)
             if operation.query is not None:
                 ask.query = _validated(operation.query, query)
         return ask
@@ -233,6 +237,8 @@ def _validated(model: type[Any], value: dict[str, Any]) -> Any:
     try:
         return model.model_validate(value)
     except ValidationError as error:
+        if (fault := fault_in(error)) is not None:
+            raise InvalidIdError(fault) from None
         problems = [
             {"field": ".".join(map(str, one["loc"])) or "body", "problem": one["msg"]}
             for one in error.errors(include_url=False, include_input=False, include_context=False)[:20]
@@ -246,13 +252,14 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     declared = headers.get(b"content-length", b"0")
     if not declared.isdigit() or int(declared) > limit:
         raise await _too_large(receive, limit)
-    message = await _next(receive)
+    pace = Pace()
+    message = await pace.next(receive)
     body: bytes = message.get("body", b"")
     if message.get("more_body", False):
         parts = [body]
         size = len(body)
         while message.get("more_body", False) and size <= limit:
-            message = await _next(receive)
+            message = await pace.next(receive)
             parts.append(message.get("body", b""))
             size += len(parts[-1])
         body = b"".join(parts)
@@ -263,25 +270,33 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
 
 async def _too_large(receive: Receive, limit: int) -> ProblemError:
     """The 413 of a body that is too large; a little more of it is read, so that its sender hears the answer."""
-    seen = 0
+    pace, more = Pace(), True
     with contextlib.suppress(ProblemError):
-        more = True
-        while more and seen < SWALLOWED:
-            message = await _next(receive)
-            seen += len(message.get("body", b""))
-            more = message.get("more_body", False)
+        while more and pace.size < SWALLOWED:
+            more = (await pace.next(receive)).get("more_body", False)
     return ProblemError(413, "too_large", f"The body is larger than {limit:,} bytes.", headers={"Connection": "close"})
 
 
-async def _next(receive: Receive) -> Any:
-    try:
-        async with asyncio.timeout(BODY_S):
-            message = await receive()
-    except TimeoutError:
-        raise ProblemError(400, "body_timeout", "The body did not arrive in time.") from None
-    if message["type"] == "http.disconnect":
-        raise ProblemError(400, "disconnected", "The client went away while sending its body.")
-    return message
+class Pace:
+    """Takes the parts of a body as long as they come, and do so quickly enough."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._began = monotonic()
+
+    async def next(self, receive: Receive) -> Any:
+        """Return the next part; ProblemError where it does not come in time."""
+        left = BODY_S + self.size / BODY_BYTES_PER_S - (monotonic() - self._began)
+        try:
+            async with asyncio.timeout(max(0.0, min(BODY_S, left))):
+                message = await receive()
+        except TimeoutError:
+            close = {"Connection": "close"}
+            raise ProblemError(400, "body_timeout", "The body did not arrive in time.", headers=close) from None
+        if message["type"] == "http.disconnect":
+            raise ProblemError(400, "disconnected", "The client went away while sending its body.")
+        self.size += len(message.get("body", b""))
+        return message
 
 
 async def reply(response: Response, send: Send) -> None:

@@ -18,6 +18,7 @@ from toolgate.catalog.client import client_tools
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app, drain
+from toolgate.interfaces.server.connections import Connections, allow_more_files
 from toolgate.interfaces.server.dispatch import Application
 from toolgate.interfaces.server.settings import LOCAL_HOSTS, ServerSettings
 from toolgate.interfaces.server.socket import MAX_MESSAGE
@@ -90,10 +91,17 @@ def _tools(settings: ServerSettings) -> Iterable[ToolDefinition]:
 class Server(uvicorn.Server):
     """A uvicorn server that lets its streams go before it waits for them, and says where it serves."""
 
-    def __init__(self, app: Application, config: uvicorn.Config, said: Callable[[str], None]) -> None:
+    def __init__(
+        self, app: Application, config: uvicorn.Config, said: Callable[[str], None], connections: Connections
+    ) -> None:
         super().__init__(config)
         self._served = app
         self._said = said
+        self._connections = connections
+
+    async def on_tick(self, counter: int) -> bool:
+        self._connections.look(self.server_state.connections)
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[sockets.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -110,8 +118,12 @@ class Server(uvicorn.Server):
 
 def server_of(app: Application, settings: ServerSettings, *, said: Callable[[str], None] = lambda _url: None) -> Server:
     """Return a server for the application, not started yet. Requests are not logged: URLs may hold tickets."""
+    connections = Connections(head_s=settings.head_s, slow_s=settings.slow_s, most_idle=settings.max_idle_connections)
+    made: Any = connections.protocol  # all that is done with it is to call it
     config = uvicorn.Config(
         app,
+        http=made,
+        backlog=512,
         host=settings.host,
         port=settings.port,
         log_level="warning",
@@ -123,7 +135,7 @@ def server_of(app: Application, settings: ServerSettings, *, said: Callable[[str
         timeout_keep_alive=30,
         timeout_graceful_shutdown=max(1, round(settings.drain_s)),
     )
-    return Server(app, config, said)
+    return Server(app, config, said, connections)
 
 
 def check_address(host: str, port: int) -> None:
@@ -152,6 +164,7 @@ def _unusable(host: str, port: int, error: OSError) -> str:
 def run(settings: ServerSettings, *, said: Callable[[str], None]) -> bool:
     """Serve until a signal; False where it could not start."""
     check_address(settings.host, settings.port)
+    allow_more_files()
     server = server_of(build(settings), settings, said=said)
     server.run()
     return server.started

@@ -56,7 +56,13 @@ class ServerSettings(BaseSettings):
     )
     heartbeat_s: float = Field(default=15.0, gt=0, description="Silence after which a stream gets a comment.")
     slow_s: float = Field(
-        default=20.0, gt=0, description="How long a stream may refuse to take data before it is cut off."
+        default=20.0, gt=0, description="How long a stream or answer may wait to be taken before it is cut off."
+    )
+    head_s: float = Field(
+        default=10.0, gt=0, le=300, description="How long a connection may take to send the head of a request."
+    )
+    max_idle_connections: int = Field(
+        default=512, ge=1, description="Connections without a request at once; of more, the oldest is closed."
     )
     root_path: str = Field(
         default="",

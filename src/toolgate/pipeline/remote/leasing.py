@@ -155,15 +155,17 @@ class Leases:
         message: str | None,
         data: object,
     ) -> Result:
-        """Record how far the holder is, and renew its lease."""
-        driver = self._driver
+        """Record how far the holder is, unless it said so too often, and renew its lease."""
+        driver, is_kept = self._driver, None
         while True:
             call = await self._held(project, call_id, by, fence)
             told = await driver.told(call, None, fraction, message, data)
             now = driver.now()
+            if is_kept is None:
+                is_kept = driver.reports.take(call, now)
             renewed = evolve(call.stay(), due_at=now + self._term(call))
-            event = tell(renewed, "tool.progress", {}, told)
-            if await self._try(steps.moved(renewed, call, now=now, events=(event,))):
+            events = (tell(renewed, "tool.progress", {}, told),) if is_kept else ()
+            if await self._try(steps.moved(renewed, call, now=now, events=events)):
                 return result_of(renewed)
 
     async def complete(

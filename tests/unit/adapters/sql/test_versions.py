@@ -36,6 +36,7 @@ def test_a_schema_is_used_where_it_only_added(found: str | None, floor: str | No
 async def test_an_older_version_works_on_beside_a_newer_one(postgres_url: str) -> None:
     connection = await asyncpg.connect(postgres_url)
     try:
+        await connection.execute("SELECT set_config('toolgate.projects', '*', false)")
         await connection.execute("UPDATE alembic_version SET version_num=$1", NEWER)
         await connection.execute(
             "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value=excluded.value",

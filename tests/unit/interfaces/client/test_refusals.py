@@ -28,6 +28,7 @@ from toolgate.client import Client
 from toolgate.errors import (
     AnswerLostError,
     BadAnswerError,
+    InvalidIdError,
     ServerBusyError,
     ServerError,
     ServerUnreachableError,
@@ -278,11 +279,13 @@ async def test_nothing_comes_from_the_environment_and_no_cookie_is_kept(
 async def test_ids_stay_inside_their_path() -> None:
     async with listening() as server, client(server.url) as ann:
         with pytest.raises(UsageError, match="Written down"):
-            await ann.calls.get("../mode?x=1#y/é")
-        assert server.asked[0].path == "/my/projects/demo/tools/../mode?x=1#y/é"
+            await ann.calls.get("..?x=1#y%2Fé")
+        assert server.asked[0].path == "/my/projects/demo/tools/..?x=1#y%2Fé"
         assert server.asked[0].query == {}
-        with pytest.raises(UsageError, match="An id"):
-            await ann.calls.get("..")
+        for id in ("..", "a/b", "", "i" * 129, "a\nb"):
+            with pytest.raises(InvalidIdError, match="An id"):
+                await ann.calls.get(id)
+        assert len(server.asked) == 1
         with pytest.raises(UsageError, match="not a JSON value"):
             await ann.call("t", {"x": object()})
         with pytest.raises(UsageError, match="no JSON form"):

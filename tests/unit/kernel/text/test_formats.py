@@ -343,14 +343,14 @@ def test_the_standard_limits_are_those_documented() -> None:
         "arguments": {"max_bytes": 1_048_576, "max_depth": 64},
         "max_calls": 128,
         "max_name": 64,
-        "max_call_id": 256,
+        "max_call_id": 128,
     }
     big = json.dumps({"amount": 3, "to": "a" * 1_048_576})
     deep = '{"a":' * 65 + "1" + "}" * 65
-    for call in (openai(arguments=big), openai(arguments=deep), openai("n" * 65), openai(call_id="i" * 257)):
+    for call in (openai(arguments=big), openai(arguments=deep), openai("n" * 65), openai(call_id="i" * 129)):
         assert only(call).reason is Reason.OVERSIZED
     assert len(parse([openai(call_id=str(number)) for number in range(129)])[1]) == 129
-    assert only(openai(call_id="i" * 257)).call_id == "i" * 256
+    assert only(openai(call_id="i" * 129)).call_id == "i" * 128
 
 
 def test_text_that_cannot_be_written_is_shown_escaped() -> None:

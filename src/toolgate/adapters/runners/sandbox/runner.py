@@ -107,7 +107,7 @@ class SandboxRunner:
                 "module, or an object that can be pickled."
             ) from None
         return Confined(
-            argv=(sys.executable, "-I", "-c", BOOT, json.dumps([path for path in sys.path if path])),
+            argv=(sys.executable, "-I", "-c", BOOT, json.dumps([*filter(None, sys.path), *request.homes])),
             readable=(*layout.python_paths(), *request.files, *(self.sandbox.readable() if request.sees_files else ())),
             hidden=self.sandbox.hidden() if request.sees_files else (),
             environment={"PYTHONDONTWRITEBYTECODE": "1"},
@@ -121,7 +121,8 @@ class SandboxRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a child is asked to call. `files` are modules it needs; `sees_files`: it may read the workspace."""
+    """What a child is asked to call. `files` are modules it needs, `homes` further places to
+    import from; `sees_files`: it may read the workspace."""
 
     asked: dict[str, Any]
     network: bool
@@ -129,6 +130,7 @@ class Request:
     memory_bytes: int
     sees_files: bool
     files: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
 
     @classmethod
     def of_job(cls, job: Job) -> Request:
@@ -151,6 +153,7 @@ class Request:
             memory_bytes=Confined(argv=()).memory_bytes,
             sees_files=True,
             files=(main,) if main else (),
+            homes=_homes_of(name),
         )
 
     @classmethod
@@ -196,6 +199,17 @@ def _name_of(hook: Any) -> tuple[str, ...]:
     name, module = getattr(hook, "__qualname__", ""), getattr(hook, "__module__", "")
     is_plain = bool(name) and "<" not in name and not hasattr(hook, "__self__")
     return (module, name) if is_plain and module else ()
+
+
+def _homes_of(name: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folder a function's module was imported from, where the search path does not lead there any more."""
+    top = sys.modules.get(name[0].partition(".")[0]) if name else None
+    file = getattr(top, "__file__", None)
+    if top is None or file is None or top.__name__ == "__main__":
+        return ()
+    home = os.path.dirname(os.path.abspath(file))
+    home = os.path.dirname(home) if hasattr(top, "__path__") else home
+    return () if home in map(os.path.abspath, sys.path) else (home,)
 
 
 def _input_of(job: Job) -> ToolInput | None:

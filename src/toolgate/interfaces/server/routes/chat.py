@@ -16,6 +16,7 @@ from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.problems import ProblemError, not_found
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.streams import chat_stream
+from toolgate.kernel.ids import check_id
 from toolgate.ports.agent import Agent, ResidentAgent, Turn
 from toolgate.ports.threads import Message, Run, RunQuery, RunStatus
 from toolgate.wire.chat import (
@@ -46,6 +47,7 @@ async def message(ask: Ask) -> tuple[int, MessageAnswer]:
         raise ProblemError(501, "no_agent", "No agent is configured on this server.")
     body: MessageBody = ask.body
     session_id = body.session_id or str(uuid_utils.uuid7())
+    check_id(session_id, "session id", ask.services.gate.host.masker)
     context = ask.by.context(ask.project, session_id=session_id, run_id=str(uuid_utils.uuid7()), behavior=None)
     turn = Turn(
         message_id=str(uuid_utils.uuid7()),

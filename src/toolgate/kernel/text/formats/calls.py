@@ -32,7 +32,7 @@ class FormatLimits:
     arguments: Limits = field(default_factory=Limits)
     max_calls: int = 128
     max_name: int = 64
-    max_call_id: int = 256
+    max_call_id: int = 128
 
 
 @dataclass(frozen=True, slots=True)

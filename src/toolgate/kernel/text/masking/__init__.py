@@ -55,6 +55,8 @@ _BOXES: Final = frozenset({dict, list})
 
 REPEATED = 512
 """How many texts `Masker.repeated` remembers."""
+CLEARED = 1024
+"""How many texts `Masker.hides` remembers to hold nothing."""
 
 
 class _Walk:
@@ -76,7 +78,7 @@ class Masker:
     ones are ignored.
     """
 
-    __slots__ = ("_is_told", "_keys", "_lock", "_quick", "_registered", "_repeated", "_short")
+    __slots__ = ("_cleared", "_is_told", "_keys", "_lock", "_quick", "_registered", "_repeated", "_short")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = Lock()
@@ -86,6 +88,7 @@ class Masker:
         self._quick = _QUICK
         self._keys: dict[str, Verdict] = {}
         self._repeated: dict[str, str] = {}
+        self._cleared: set[str] = set()
         if isinstance(secrets, str | bytes):
             raise UsageError("Secrets are a list of strings, each hidden whole; put the one you have into a list.")
         for secret in secrets:
@@ -106,6 +109,7 @@ class Masker:
             # Last: whoever sees the new dicts also sees the new secret.
             self._keys = {}
             self._repeated = {}
+            self._cleared = set()
 
     def text(self, text: str) -> str:
         """Return free text, such as the text of an exception, with its secrets masked."""
@@ -120,6 +124,18 @@ class Masker:
             if len(known) < REPEATED:
                 known[text] = masked
         return masked
+
+    def hides(self, text: str) -> bool:
+        """Whether anything in a text would be hidden. Those that hold nothing, such as the id of a run, come again."""
+        known = self._cleared
+        if text in known:
+            return False
+        if self._text(text, 0) != text:
+            return True
+        if len(known) >= CLEARED:
+            known.clear()
+        known.add(text)
+        return False
 
     def __call__(self, value: object) -> object:
         """Return a masked copy that shares no dict or list with the value."""

@@ -14,6 +14,7 @@ from tests.unit.adapters.runners.sandbox import handlers
 
 import toolgate
 from toolgate.adapters.runners.sandbox.runner import Request, limited
+from toolgate.bootstrap import tools_at
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.terms import SandboxBackend, SandboxTerms
@@ -155,3 +156,19 @@ def test_a_planned_function_sees_no_files() -> None:
 
     request = Request.of_plan(ConfinedCall(module="json", name="dumps", arguments={"obj": 1}))
     assert not request.sees_files
+
+
+async def test_a_tool_of_the_workspace_is_found_in_the_sandbox(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = workspace.name.replace("-", "_")
+    (workspace / f"beside_{name}.py").write_text("WORD = 'found'\n")
+    (workspace / f"{name}.py").write_text(
+        f"import toolgate\nfrom beside_{name} import WORD\n\n\n"
+        "@toolgate.tool(placement='sandbox', effects='read')\ndef find() -> str:\n    return WORD\n"
+    )
+    monkeypatch.chdir(workspace)
+    tools = tools_at(name)
+    assert str(workspace) not in sys.path
+    async with toolgate.open("memory://", tools=tools.values(), workspace=workspace) as gate:
+        assert (await gate.call("find")).data == "found"
