@@ -141,3 +141,12 @@ def test_a_server_that_cannot_listen_says_so(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     answer = run("serve", "--database", "memory://", "--host", "192.0.2.1", "--port", "1")
     assert answer.exit_code != 0
+
+
+@pytest.mark.parametrize(("first", "second"), [("ann", "agent:ann"), ("agent:ann", "ann")])
+def test_nobody_is_named_like_somebodys_client(database: str, first: str, second: str) -> None:
+    kinds = {"ann": "person", "agent:ann": "agent"}
+    assert run("token", "create", database, first, "--kind", kinds[first]).exit_code == 0
+    refused = error_of(run("token", "create", database, second, "--kind", kinds[second]))
+    assert f"There is an account {first}" in str(refused)
+    assert run("token", "create", database, first).exit_code == 0

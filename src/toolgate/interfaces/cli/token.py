@@ -94,7 +94,10 @@ def create(
 
     async def make(directory: Directory) -> None:
         known = await directory.account(account)
-        await directory.put_account(_account(account, known, kind, project or [], acts_for))
+        wanted = _account(account, known, kind, project or [], acts_for)
+        if known is None:
+            await _check_apart(directory, account)
+        await directory.put_account(wanted)
         await directory.put_token(made)
 
     _with(store_url(database), make)
@@ -103,6 +106,16 @@ def create(
     else:
         typer.echo(text)
         typer.echo("Keep it: it is shown this once.", err=True)
+
+
+async def _check_apart(directory: Directory, name: str) -> None:
+    """Refuse a name that would be taken for somebody else's client: calls that `ann` makes are asked by `agent:ann`."""
+    other = name.removeprefix("agent:") if name.startswith("agent:") else f"agent:{name}"
+    if await directory.account(other) is not None:
+        raise UsageError(
+            f"There is an account {other}, and what it or its clients ask for could not be told from what {name} does; "
+            "choose another name."
+        )
 
 
 def _account(name: str, known: Account | None, kind: str | None, projects: list[str], acts_for: str | None) -> Account:
