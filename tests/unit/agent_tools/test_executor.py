@@ -40,6 +40,7 @@ class Editor:
                 project="default",
                 principal="editor",
                 tools=frozenset({"*"}),
+                is_runner=True,
                 offer=self._on_offer,
                 recall=lambda *_told: None,
             )
