@@ -8,6 +8,8 @@ from tests.console.scene import Scene
 MARKUP = "<img src=x onerror=alert(1)><script>alert(1)</script><b id=injected>bold</b>{{7*7}}"
 BIDI = "file\u202egnp.exe\u200b\u2066x"
 HOSTILE = f"{MARKUP} {BIDI}"
+ID = MARKUP.replace("/", "")[:100]
+"""As hostile as an id can be: no part of an address holds a slash."""
 INJECTED = "#injected, main img, main script, main iframe, main object, main [onerror], dialog img"
 
 
@@ -20,8 +22,7 @@ async def check(page: Page) -> None:
 
 async def test_no_field_can_do_more_than_be_read(scene: Scene) -> None:
     scene.project = "p <b id=injected>"  # even a project's name may be hostile
-    scene.project = f"{scene.project}{BIDI}"
-    more = {"claim": HOSTILE, "run_id": MARKUP[:100], "session_id": MARKUP[:100]}
+    more = {"claim": HOSTILE, "run_id": ID, "session_id": ID}
     plain = {"to": HOSTILE, "subject": HOSTILE}
     asked = await scene.ask("notify", plain, **more)
     nested = await scene.ask("edit_file", {"path": HOSTILE, "content": f"{HOSTILE}\n+ {HOSTILE}\n"}, **more)

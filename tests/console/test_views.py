@@ -249,8 +249,8 @@ async def test_what_the_agent_says_while_the_conversation_is_read_stays(scene: S
 
 
 async def test_hostile_words_stay_words_in_every_view(scene: Scene) -> None:
-    run = HOSTILE.replace("/", "")  # no part of a path holds a slash
-    asked = await scene.ask("note", {"text": HOSTILE}, run_id=run, session_id=HOSTILE, claim=HOSTILE)
+    run = HOSTILE.replace("/", "").replace("\u202e", "").replace("\u200b", "")  # as hostile as an id can be
+    asked = await scene.ask("note", {"text": HOSTILE}, run_id=run, session_id=run, claim=HOSTILE)
     call = await stories.decide(scene, asked, reason=HOSTILE, remember={"uses": 2, "pattern": {"text": "any"}})
     await stories.execute(scene, "look_up", {"key": 7, HOSTILE: HOSTILE}, run_id=run)
     page = await scene.page("ann", view="#/activity")

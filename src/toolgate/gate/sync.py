@@ -19,6 +19,7 @@ class SyncApprovals(Blocking):
     get = waited(Approvals.get)
     list = waited(Approvals.list)
     artifact = waited(Approvals.artifact)
+    check = waited(Approvals.check)
     answer = waited(Approvals.answer)
     edit = waited(Approvals.edit)
     respond = waited(Approvals.respond)

@@ -23,7 +23,7 @@ async def ask(house: House, tool: str, params: dict[str, object], **more: object
 
 
 async def test_a_stream_tells_open_questions_as_cards_then_every_event(house: House) -> None:
-    first = await ask(house, "pay", {"amount": 1, "password": SECRET}, claim=HOSTILE, run_id=HOSTILE)
+    first = await ask(house, "pay", {"amount": 1, "password": SECRET}, claim=HOSTILE, run_id="adm\u0456n<b>")
     alike = [await ask(house, "drop", {"name": "x"}) for _ in range(2)]
     async with house.listen("ann", INBOX) as heard:
         cards = [await heard.next("inbox.card") for _ in range(3)]
@@ -32,7 +32,7 @@ async def test_a_stream_tells_open_questions_as_cards_then_every_event(house: Ho
         assert [card["approval_id"] for card in cards] == [*alike, first]  # the riskiest first
         cards = [cards[2], *cards[:2]]
         assert SECRET not in str(cards)
-        assert cards[0]["run_id"] == "adm⟦U+0456⟧n⟦U+202E⟧<b>"
+        assert cards[0]["run_id"] == "adm⟦U+0456⟧n<b>"
         assert len(cards[0]["warnings"]) == 2
         assert cards[1]["group"] == cards[2]["group"] != cards[0]["group"]
         await house.client("bob").post(f"{P}/approvals/{first}/reject", json={"reason": HOSTILE})
