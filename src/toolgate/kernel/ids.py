@@ -56,7 +56,7 @@ def check_context(context: Context, masker: Masker) -> None:
             continue
         if len(given) > MAX_LABEL or not given.isprintable():
             raise InvalidIdError(
-                f"A context's `{field}` has at most {MAX_LABEL} characters and no control characters; use a shorter, plain one."
+                f"A context's `{field}` has at most {MAX_LABEL} characters, none of them control; use plain words."
             )
         if field in _QUOTED and masker.hides(given):
             raise InvalidIdError(f"A context's `{field}` holds a secret, or what looks like one; choose another.")
