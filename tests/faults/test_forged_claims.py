@@ -17,6 +17,7 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.record import evolve
+from toolgate.pipeline import evidence
 from toolgate.ports.store import GrantQuery
 from toolgate.testing.patience import until
 
@@ -189,8 +190,12 @@ async def test_a_runner_is_not_given_what_needs_more_people_by_now(database: Pat
             await gate.remote.dispatch(asked.call_id, to="runner:1")
 
 
+@pytest.mark.parametrize("page", [2, evidence.PAGE])
 @pytest.mark.parametrize("back", [Status.APPROVED, Status.EXECUTING])
-async def test_a_call_that_ran_is_not_run_again_because_its_row_says_so(database: Path, back: Status) -> None:
+async def test_a_call_that_ran_is_not_run_again_because_its_row_says_so(
+    database: Path, back: Status, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "PAGE", page)
     options = {"tools": [tool(idempotent=True)]}
     async with open_gate(database, **options) as gate:
         asked = await gate.call("pay", {"sum": 1}, wait=False)

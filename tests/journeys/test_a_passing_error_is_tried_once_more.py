@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,21 @@ async def test_a_tool_that_may_be_repeated_is_tried_once_more(open_gate: Open, o
         events = await gate.events(call_id=result.call_id)
         assert [event.data["attempt"] for event in events if event.type == "tool.started"] == [1, 2]
         assert [event.type for event in events][-1] == "tool.completed"
+
+
+async def test_typed_parameters_are_read_anew_for_the_second_attempt(open_gate: Open) -> None:
+    seen: list[date] = []
+
+    @toolgate.tool(effects="read")
+    async def look(days: list[date]) -> int:
+        seen.append(days.pop())
+        if len(seen) == 1:
+            raise ConnectionResetError("the line went dead")
+        return len(days)
+
+    async with open_gate(tools=[look]) as gate:
+        assert (await gate.call("look", {"days": ["2026-01-01", "2026-01-02"]})).data == 1
+        assert seen == [date(2026, 1, 2)] * 2
 
 
 async def test_a_plain_handler_is_tried_once_more_as_well(open_gate: Open) -> None:

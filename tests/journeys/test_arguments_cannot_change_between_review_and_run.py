@@ -90,6 +90,9 @@ async def test_a_rule_that_changes_what_it_is_shown_changes_nothing_that_runs(op
         typed = await gate.call("dated", given := {**arguments(), "day": "2026-01-01"})
         assert (await gate.calls.get(typed.call_id)).shown == given
         assert seen.pop() == ("/a", ["one"], 2026)
+        hidden = await gate.call("dated", {**given, "lines": ["password=hunter2222"]})
+        assert "hunter2222" not in str((await gate.calls.get(hidden.call_id)).shown)
+        assert seen.pop() == ("/a", ["password=hunter2222"], 2026)
         shown = await gate.call("looked", arguments())
         assert (shown.data, (await gate.calls.get(shown.call_id)).preview) == (arguments(), {"shows": "/a"})
         result = await gate.call("plain", arguments())

@@ -29,7 +29,8 @@ class ChatHost:
             **data,
         }
         frame = frames.sse(name, frames.dumps(told))
-        self._services.hub.tell(run.project, run.account, run.conversation_id, frame)
+        is_whole = name == "chat.message"
+        self._services.hub.tell(run.project, run.account, run.conversation_id, frame, keep=is_whole)
 
     async def context_of(self, run: Run) -> Context | None:
         """What the account is now, not when it wrote: a run may wait for days."""

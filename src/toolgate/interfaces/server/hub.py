@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +22,9 @@ from toolgate.ports.directory import Account, Directory, TokenUse
 
 CHECK_S = 10.0
 """How often those who are connected are looked up again."""
+UNHEARD_S = 60.0
+"""How long a chat message that nobody heard waits for a stream to come back."""
+MOST_UNHEARD = 200
 IDLE_S = 60.0
 """How long a feed nobody listens to is kept for those who come back."""
 
@@ -38,8 +41,8 @@ class Connection(Protocol):
         """Send a heartbeat soon."""
         ...
 
-    def note_message(self, session_id: str, frame: bytes) -> None:
-        """Send a chat message of a session, if this connection listens to it."""
+    def note_message(self, session_id: str, frame: bytes) -> bool:
+        """Send a chat message of a session, if this connection listens to it; say whether it does."""
         ...
 
     def note_mode(self, frame: bytes) -> None:
@@ -76,6 +79,16 @@ class _Standing(NamedTuple):
         return replace(was, account=self.account) if is_signed_in and self.account is not None else None
 
 
+class _Unheard(NamedTuple):
+    """A chat message that nobody was there to hear, and since when."""
+
+    project: str
+    account: str
+    session_id: str
+    frame: bytes
+    at: float
+
+
 class Hub:
     """Feeds by project and encoding, and who is connected."""
 
@@ -96,6 +109,7 @@ class Hub:
         self.cut_count = 0
         self._told_mode = gate.mode
         self._revision: int | None = None
+        self._unheard: deque[_Unheard] = deque(maxlen=MOST_UNHEARD)
         self._next_end: datetime | None = None
 
     @property
@@ -194,11 +208,26 @@ class Hub:
                 del self._feeds[key], self._idle_since[key]
                 await feed.close()
 
-    def tell(self, project: str, account: str, session_id: str, frame: bytes) -> None:
-        """Send a chat message to an account's own streams: those of the session, and those of no session."""
-        for connection in tuple(self.connections):
-            if connection.project == project and connection.caller.account.name == account:
-                connection.note_message(session_id, frame)
+    def tell(self, project: str, account: str, session_id: str, frame: bytes, *, keep: bool = False) -> None:
+        """Send a chat message to an account's own streams: those of the session, and those of no session.
+
+        One to `keep` that nobody hears is told to the first of them that comes, if one comes soon: a client that lost
+        its connection is on its way back.
+        """
+        streams = [one for one in self.connections if one.project == project and one.caller.account.name == account]
+        heard = [one.note_message(session_id, frame) for one in streams]
+        if keep and not any(heard):
+            self._unheard.append(_Unheard(project, account, session_id, frame, monotonic()))
+
+    def tell_unheard(self, connection: Connection) -> None:
+        """Send to a stream that came what its account missed just now."""
+        now, left = monotonic(), deque[_Unheard](maxlen=MOST_UNHEARD)
+        for one in self._unheard:
+            is_theirs = (one.project, one.account) == (connection.project, connection.caller.account.name)
+            is_told = is_theirs and connection.note_message(one.session_id, one.frame)
+            if not is_told and now - one.at < UNHEARD_S:
+                left.append(one)
+        self._unheard = left
 
     def tell_mode(self) -> None:
         """Tell who wants to know of a mode that changed, here or in another process."""

@@ -97,8 +97,9 @@ class Line:
     def beat(self) -> None:
         self.heard_at = monotonic()  # the protocol has pings of its own
 
-    def note_message(self, session_id: str, frame: bytes) -> None:
+    def note_message(self, session_id: str, frame: bytes) -> bool:
         """Chat is for streams."""
+        return False
 
     def note_mode(self, frame: bytes) -> None:
         """So is the mode."""

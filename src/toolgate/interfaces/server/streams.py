@@ -104,9 +104,11 @@ class Stream:
         self._letters.append(letter)
         self._listener.wake()
 
-    def note_message(self, session_id: str, frame: bytes) -> None:
-        if self._session_id in (None, session_id):
+    def note_message(self, session_id: str, frame: bytes) -> bool:
+        is_heard = self._session_id in (None, session_id) and not self._listener.is_closed
+        if is_heard:
             self.post(lambda: _ready(frame))
+        return is_heard
 
     def note_mode(self, frame: bytes) -> None:
         if self.tells_mode:
@@ -248,6 +250,7 @@ async def _serve(
             if seat is not None:
                 services.clients.join(seat)
                 services.foreign.joined(project)
+            services.hub.tell_unheard(stream)
             await stream.run()
     finally:
         if seat is not None:

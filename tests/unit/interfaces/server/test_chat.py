@@ -13,6 +13,7 @@ from toolgate.adapters.runners.client import ClientRunner
 from toolgate.errors import StoreError, UsageError
 from toolgate.gate import Gate
 from toolgate.interfaces.server.app import create_app
+from toolgate.interfaces.server.frames import sse
 from toolgate.ports.agent import Say, Turn
 
 
@@ -120,3 +121,18 @@ async def test_an_application_leaves_a_gate_it_does_not_own_open() -> None:
         async with app.router.lifespan_context(app):
             await asyncio.sleep(0)
         assert await gate.events() == []
+
+
+async def test_a_message_nobody_heard_is_told_to_who_comes_back(house: House) -> None:
+    hub = house.services.hub
+    for number, session in enumerate(("s1", "s2", "s1")):
+        hub.tell("demo", "ann", session, sse("chat.message", b'{"number": %d}' % number), keep=True)
+    hub.tell("demo", "ann", "s1", sse("chat.delta", b"{}"))
+    async with house.listen("bob", f"{P}/chat/stream?session_id=s1") as bob:
+        await bob.ready()
+        async with house.listen("ann", f"{P}/chat/stream?session_id=s1") as ann:
+            assert [(await ann.next("chat.message"))["number"] for _ in range(2)] == [0, 2]
+            async with house.listen("ann", f"{P}/chat/stream") as second:
+                assert (await second.next("chat.message"))["number"] == 1
+                await second.ready()
+            assert not {"chat.message", "chat.delta"} & {*ann.names, *bob.names}
