@@ -134,7 +134,7 @@ def test_an_empty_log_verifies(database: Path) -> None:
 
 BREAKS = {
     "an altered body": (
-        "UPDATE events SET frame=CAST(replace(frame, '3', '4') AS BLOB) WHERE {} AND seq=1",
+        "UPDATE events SET frame=CAST(replace(frame, 'project', 'subject') AS BLOB) WHERE {} AND seq=1",
         "Event 1 of",
     ),
     "a removed event": ("DELETE FROM events WHERE {} AND seq=2", "Event 2 of project 'two' is missing"),
