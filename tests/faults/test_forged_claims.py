@@ -67,6 +67,15 @@ async def claimed_by_nobody(database: Path, options: dict[str, Any], **fields: A
     return parked.call_id
 
 
+async def claimed(gate: Gate, call_id: str) -> None:
+    """Wait until a call that was approved is offered to whoever runs it."""
+
+    async def is_claimed() -> bool:
+        return (await gate.get(call_id)).status is Status.EXECUTING
+
+    await until(is_claimed)
+
+
 FORGERIES: dict[str, dict[str, Any]] = {
     "unanswered": {},
     "no approval": {"approval_id": None},
@@ -116,11 +125,7 @@ async def test_what_a_person_or_a_grant_allowed_runs_at_a_runner(database: Path)
     async with open_gate(database, tools=[tool(placement="client")]) as gate:
         asked = await gate.call("pay", {"sum": 1}, wait=False)
         await gate.decide(str(asked.approval_id), "approve", by="ann", remember=Remember())
-
-        async def is_claimed() -> bool:
-            return (await gate.get(asked.call_id)).status is Status.EXECUTING
-
-        await until(is_claimed)
+        await claimed(gate, asked.call_id)
         granted = await gate.call("pay", {"sum": 1}, wait=False)
         for made in (asked, granted):
             assert (await gate.remote.dispatch(made.call_id, to="runner:1")).arguments == b'{"sum":1}'
@@ -180,11 +185,7 @@ async def test_a_runner_is_not_given_what_needs_more_people_by_now(database: Pat
     async with open_gate(database, tools=[tool(placement="client")]) as gate:
         asked = await gate.call("pay", {"sum": 1}, wait=False)
         await gate.decide(str(asked.approval_id), "approve", by="ann")
-
-        async def is_claimed() -> bool:
-            return (await gate.get(asked.call_id)).status is Status.EXECUTING
-
-        await until(is_claimed)
+        await claimed(gate, asked.call_id)
         await gate.set_policy(Policy(terms=ApprovalTerms(quorum=2), revision="two"), by="ann")
         with pytest.raises(ConflictError, match="denied now"):
             await gate.remote.dispatch(asked.call_id, to="runner:1")
@@ -217,11 +218,7 @@ async def test_what_a_runner_ran_is_not_given_out_again_because_its_row_says_so(
     async with open_gate(database, tools=[tool(placement="client")]) as gate:
         asked = await gate.call("pay", {"sum": 1}, wait=False)
         await gate.decide(str(asked.approval_id), "approve", by="ann")
-
-        async def is_claimed() -> bool:
-            return (await gate.get(asked.call_id)).status is Status.EXECUTING
-
-        await until(is_claimed)
+        await claimed(gate, asked.call_id)
         held = await gate.remote.dispatch(asked.call_id, to="runner:1")
         assert (await gate.complete(asked.call_id, ToolOutput.ok(), fence=held.fence)).success
         await write(gate, asked.call_id, {"status": Status.EXECUTING, "runner": None, "completed_at": None})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from datetime import datetime
+from threading import Lock
 
 from toolgate.errors import ToolOutputError
 from toolgate.kernel.call import Call
@@ -24,20 +25,22 @@ class Reports:
     """Whether one more report of a call is kept: `BURST` at once, and `PER_SECOND` in the long run."""
 
     def __init__(self) -> None:
+        self._lock = Lock()  # handlers of one gate run on several threads
         self._levels: OrderedDict[tuple[str, str], tuple[float, datetime]] = OrderedDict()
 
     def take(self, call: Call, now: datetime) -> bool:
         """Whether to keep a report made now."""
         key = (call.project, call.id)
-        level, at = self._levels.get(key, (float(BURST), now))
-        level = min(float(BURST), level + (now - at).total_seconds() * PER_SECOND)
-        if level < 1.0:
-            return False
-        self._levels[key] = (level - 1.0, now)
-        self._levels.move_to_end(key)
-        if len(self._levels) > MOST_CALLS:
-            self._levels.popitem(last=False)
-        return True
+        with self._lock:
+            level, at = self._levels.get(key, (float(BURST), now))
+            level = min(float(BURST), level + (now - at).total_seconds() * PER_SECOND)
+            if level < 1.0:
+                return False
+            self._levels[key] = (level - 1.0, now)
+            self._levels.move_to_end(key)
+            if len(self._levels) > MOST_CALLS:
+                self._levels.popitem(last=False)
+            return True
 
 
 def checked_fraction(fraction: object) -> float | None:

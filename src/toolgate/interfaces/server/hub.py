@@ -109,6 +109,7 @@ class Hub:
         self.cut_count = 0
         self._told_mode = gate.mode
         self._revision: int | None = None
+        self._fresh: set[Connection] = set()
         self._unheard: deque[_Unheard] = deque(maxlen=MOST_UNHEARD)
         self._next_end: datetime | None = None
 
@@ -138,6 +139,7 @@ class Hub:
         """Count a connection in for as long as it lasts."""
         name = connection.caller.account.name
         self.connections.add(connection)
+        self._fresh.add(connection)
         self._by_account[name] += 1
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._look_after(), name="toolgate-hub")
@@ -145,6 +147,7 @@ class Hub:
             yield
         finally:
             self.connections.discard(connection)
+            self._fresh.discard(connection)
             self._by_account[name] -= 1
             if not self._by_account[name]:
                 del self._by_account[name]
@@ -166,34 +169,50 @@ class Hub:
             await self._let_go(now)
             if now - self._checked_at > CHECK_S:
                 self._checked_at = now
-                await self._check_callers()
+                await self._check_callers(self.connections)
 
     async def _renew_changed(self) -> None:
-        """Renew every connection where an account was changed, or a token was revoked or ran out, since last time."""
+        """Renew every connection where an account was changed, or a token was revoked or ran out, since last time.
+
+        Those that came since are looked at once: what they may do was found out a moment before they were here.
+        """
+        fresh, self._fresh = self._fresh, set()
         revision, now = await self._directory.revision(), self._now()
         if revision != self._revision or (self._next_end is not None and now >= self._next_end):
-            await self._check_callers()
+            await self._check_callers(self.connections)
             self._revision = revision
+        elif fresh:
+            await self._check_callers(fresh)
 
-    async def _check_callers(self) -> None:
-        """Renew every connection, and end those of callers whose token or account ended."""
-        by_account: dict[str, list[Connection]] = {}
-        for connection in tuple(self.connections):
-            by_account.setdefault(connection.caller.account.name, []).append(connection)
-        ends = [one.caller.token.expires_at for one in self.connections if one.caller.token is not None]
-        self._next_end = min((end for end in ends if end is not None and end > self._now()), default=None)
-        for name, connections in by_account.items():
-            now = await self._standing(name)
-            for connection in connections:
-                caller = now.caller(connection.caller)
-                if caller is None:
-                    connection.finish()
-                else:
-                    connection.renew(caller)
+    async def _check_callers(self, connections: set[Connection]) -> None:
+        """Renew connections, and end those of callers whose token or account ended."""
+        tokens = [one.caller.token for one in self.connections if one.caller.token is not None]
+        ends = [token.expires_at for token in tokens if token.expires_at is not None]
+        self._next_end = min((end for end in ends if end > self._now()), default=None)
+        standing: dict[str, _Standing] = {}
+        for connection in tuple(connections):
+            name = connection.caller.account.name
+            if name not in standing:
+                standing[name] = await self._standing(name)
+            is_signed_out = await self._is_signed_out(connection.caller)
+            caller = None if is_signed_out else standing[name].caller(connection.caller)
+            if caller is None:
+                connection.finish()
+            else:
+                connection.renew(caller)
 
     async def renewed(self, caller: Caller) -> Caller | None:
         """Return a caller with the rights of now; None where their token or account ended."""
+        if await self._is_signed_out(caller):
+            return None
         return (await self._standing(caller.account.name)).caller(caller)
+
+    async def _is_signed_out(self, caller: Caller) -> bool:
+        """Whether the session somebody showed has ended; what else they may have shown is among their tokens."""
+        token = caller.token
+        if token is None or token.use is not TokenUse.SESSION:
+            return False
+        return await self._directory.find(token.digest, now=self._now()) is None
 
     async def _standing(self, name: str) -> _Standing:
         account = await self._directory.account(name)

@@ -113,6 +113,16 @@ async def test_a_session_ends_with_the_token_it_was_made_with(house: House) -> N
     assert (await house.client(Cookie=f"toolgate_session={text}").get("/session")).status_code == 401
 
 
+async def test_signing_out_ends_a_session_s_streams(house: House) -> None:
+    made = await house.client("ann").post("/session")
+    text = made.headers["set-cookie"].split("=", 1)[1].split(";")[0]
+    browser = house.client(Cookie=f"toolgate_session={text}")
+    async with Listening(browser, f"{P}/chat/stream", {}) as open_stream:
+        await open_stream.ready()
+        await browser.delete("/session", headers={"X-Toolgate-CSRF": made.json()["csrf"]})
+        await open_stream.until(lambda: open_stream.has_ended)
+
+
 @pytest.mark.parametrize("cookie", ["toolgate_session=tg_nobody", "other=1", "bad\x01cookie", "toolgate_session"])
 async def test_a_cookie_of_nobody_signs_nobody_in(house: House, cookie: str) -> None:
     assert (await house.client(Cookie=cookie).get("/session")).status_code == 401
@@ -283,9 +293,9 @@ async def test_a_stream_of_a_ticket_made_with_a_jwt_goes_on() -> None:
             await revoked.ready()
             token = (await house.directory.tokens(account="bob"))[0]
             await house.directory.revoke(token.id, now=datetime.now(UTC))
-            await house.services.hub._check_callers()
+            await house.services.hub._check_callers(house.services.hub.connections)
             await revoked.until(lambda: revoked.has_ended)
             assert not kept.has_ended
             await house.add("ann", "person", ("elsewhere",))
-            await house.services.hub._check_callers()
+            await house.services.hub._check_callers(house.services.hub.connections)
             await kept.until(lambda: kept.has_ended)

@@ -155,7 +155,7 @@ async def test_a_ticket_opens_one_socket(house: House) -> None:
 async def test_a_socket_of_somebody_in_a_named_project_stays_open(house: House) -> None:
     async with talk(house, "ann") as ann, talk(house, "bob", "") as bob:
         await ann.next("subscribed")
-        await house.services.hub._check_callers()
+        await house.services.hub._check_callers(house.services.hub.connections)
         for person in (ann, bob):
             await person.say(type="ping")
             await person.next("pong")
@@ -167,7 +167,7 @@ async def test_a_socket_leaves_a_project_its_person_left(house: House) -> None:
     async with talk(house, "ann") as ann:
         await ann.next("subscribed")
         await house.directory.put_account(Account(name="ann", kind=PrincipalKind.PERSON, roles={"other": frozenset()}))
-        await house.services.hub._check_callers()
+        await house.services.hub._check_callers(house.services.hub.connections)
         assert (await ann.next("error"))["project_id"] == "demo"
         await ask(house)
         await ann.say(type="subscribe", project_id="other")
