@@ -38,9 +38,14 @@ addEventListener("DOMContentLoaded", () => {
   watcher.observe(document.documentElement, { childList: true, subtree: true });
 });
 """
-BARE = """async (path) => {
+KEEP_KEY = """{
+  const opening = indexedDB.open("toolgate", 1);
+  opening.onupgradeneeded = () => opening.result.createObjectStore("keys");
+  opening.onsuccess = () => opening.result.transaction("keys", "readwrite").objectStore("keys").put("KEY", "");
+}"""
+BARE = """async ([path, key]) => {
   const list = document.body.appendChild(document.createElement("ul"));
-  const response = await fetch(path, { headers: { Accept: "text/event-stream" } });
+  const response = await fetch(path, { headers: { Accept: "text/event-stream", "X-Toolgate-Key": key } });
   const chunks = response.body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -65,10 +70,12 @@ FRAMES = """() => {
 }"""
 
 
-async def opened(browser: Browser, url: str, cookie: str, path: str, selector: str, count: int) -> Page:
+async def opened(browser: Browser, url: str, session: tuple[str, str], path: str, selector: str, count: int) -> Page:
     """A fresh page that notes how long its list takes."""
     context = await browser.new_context(viewport={"width": 1360, "height": 860})
+    cookie, key = session
     await context.add_cookies([{"name": COOKIE, "value": cookie, "url": url}])
+    await context.add_init_script(KEEP_KEY.replace("KEY", key))
     await context.add_init_script(WATCH.replace("SELECTOR", selector).replace("COUNT", str(count)))
     page = await context.new_page()
     await page.goto(url + path)
@@ -88,16 +95,17 @@ async def measure(rounds: int, count: int, told: dict[str, Any], browser: Browse
     bare: list[float] = []
     ours: list[float] = []
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
-        cookie = (await client.post("/session", json={})).cookies[COOKIE]
+        begun = await client.post("/session", json={})
+        session = begun.cookies[COOKIE], begun.json()["key"]
         for _ in range(rounds + 1):
-            page = await opened(browser, url, cookie, "/login", "li", count)
-            await page.evaluate(BARE, f"/my/projects/{PROJECT}/inbox")
+            page = await opened(browser, url, session, "/login", "li", count)
+            await page.evaluate(BARE, [f"/my/projects/{PROJECT}/inbox", session[1]])
             bare.append(await took(page))
             await page.context.close()
-            page = await opened(browser, url, cookie, f"/?project={PROJECT}", ".row", count)
+            page = await opened(browser, url, session, f"/?project={PROJECT}", ".row", count)
             ours.append(await took(page))
             await page.context.close()
-        page = await opened(browser, url, cookie, f"/?project={PROJECT}", ".row", count)
+        page = await opened(browser, url, session, f"/?project={PROJECT}", ".row", count)
         await took(page)
         await page.evaluate(FRAMES)
         for approval in told["approvals"][: count // 3]:

@@ -19,6 +19,7 @@ from typing import Any
 import httpx2
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route
+from tests.signed_in import sign_in
 
 from toolgate import bootstrap
 from toolgate.interfaces.server.identity import COOKIE
@@ -93,6 +94,17 @@ class ConsoleServer:
                 await self._process.wait()
 
 
+KEEP_KEY = """{
+  const opening = indexedDB.open("toolgate", 1);
+  opening.onupgradeneeded = () => opening.result.createObjectStore("keys");
+  opening.onsuccess = () => {
+    opening.result.transaction("keys", "readwrite").objectStore("keys").put("%s", "");
+    opening.result.close();
+  };
+}"""
+"""Gives every page of a browser a session's key before its own scripts ask for it."""
+
+
 class Scene:
     """One test: a project on the server, and the pages of the people who look at it."""
 
@@ -158,12 +170,21 @@ class Scene:
             response = await self.client(who).post("/session", json={})
             cookie = response.cookies[COOKIE]
             await context.add_cookies([{"name": COOKIE, "value": cookie, "url": self.server.url}])
+            await context.add_init_script(KEEP_KEY % response.json()["key"])
         page = await context.new_page()
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
         where = view if view.startswith("/") else f"/?project={self.project}{view}"
         await page.goto(self.server.url + where)
         return page
+
+    async def without_script(self, page: Page, who: str) -> str:
+        """Give a page's browser another session, and return where that one's pages without a script are."""
+        async with httpx2.AsyncClient(base_url=self.server.url, timeout=PATIENCE_S) as client:
+            keys = await sign_in(client, self.server.tokens[who])
+            cookie = client.cookies[COOKIE]
+        await page.context.add_cookies([{"name": COOKIE, "value": cookie, "url": self.server.url}])
+        return self.server.url + keys.pages
 
     async def _only_ours(self, route: Route, request: Request) -> None:
         if request.url.startswith(self.server.url):

@@ -51,6 +51,7 @@ async def test_what_was_not_shown_cannot_be_approved(scene: Scene) -> None:
     await page.route("**/artifact", tamper)
     await page.get_by_label("Your token").fill(scene.server.tokens["ann"])
     await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_text("Live")).to_be_visible()
     await page.goto(f"{scene.server.url}/?project={scene.project}#/inbox/{asked}")
     await expect(page.locator("#approve")).to_be_enabled()
     scene.tolerated = ("409",)

@@ -42,10 +42,11 @@ ABILITIES: dict[PrincipalKind, frozenset[Ability]] = {
 
 
 class TokenUse(StrEnum):
-    """How a token is shown: in a header for as long as it lives, in a cookie, or once in a URL."""
+    """How a token is shown: in a header for as long as it lives, in a cookie, beside that cookie, or once in a URL."""
 
     BEARER = "bearer"
     SESSION = "session"
+    KEY = "key"
     TICKET = "ticket"
 
 
@@ -118,7 +119,7 @@ class Directory(Protocol):
     async def put_token(self, token: Token) -> None:
         """Keep a new token; ConflictError where its id or digest is taken or its account unknown.
 
-        Tickets and sessions that ended long ago are freed on the way.
+        Tickets, sessions and their keys that ended long ago are freed on the way.
         """
         ...
 
@@ -130,6 +131,10 @@ class Directory(Protocol):
         ...
 
     async def account(self, name: str) -> Account | None: ...
+
+    async def token(self, token_id: str) -> Token | None:
+        """Return a token by its id, ended or not; None where there is none, or no more."""
+        ...
 
     async def tokens(self, *, account: str | None = None) -> list[Token]:
         """Bearer tokens, oldest first, the revoked and expired ones too."""

@@ -14,11 +14,11 @@ class TicketAnswer(Answer):
 
 
 class SessionAnswer(Answer):
-    """Who is signed in. `csrf` goes into the header `X-Toolgate-CSRF` of requests made with the cookie."""
+    """Who is signed in. `key` goes into the header `X-Toolgate-Key` of requests made with the cookie; told once."""
 
     success: bool = True
     account: str
     kind: str
-    csrf: str | None = None
+    key: str | None = None
     expires_in: float | None = None
     projects: list[str] = Field(default_factory=list, description="`GET` alone: the projects the account can see.")

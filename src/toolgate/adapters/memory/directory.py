@@ -68,6 +68,9 @@ class MemoryDirectory:
     async def account(self, name: str) -> Account | None:
         return self._accounts.get(name)
 
+    async def token(self, token_id: str) -> Token | None:
+        return self._tokens.get(token_id)
+
     async def tokens(self, *, account: str | None = None) -> list[Token]:
         found = [token for token in self._tokens.values() if token.use is TokenUse.BEARER]
         found.sort(key=lambda token: (token.created_at, token.id))

@@ -109,6 +109,10 @@ class PostgresDirectory:
         sql = "UPDATE tokens SET revoked_at=$1 WHERE id=$2 AND revoked_at IS NULL RETURNING id"
         return await self._write(lambda connection: connection.fetchval(sql, now, token_id)) is not None
 
+    async def token(self, token_id: str) -> Token | None:
+        found = await self._all(f"SELECT {TOKEN_COLUMNS} FROM tokens WHERE id=$1", token_id)
+        return token_of(found[0]) if found else None
+
     async def tokens(self, *, account: str | None = None) -> list[Token]:
         sql = f"SELECT {TOKEN_COLUMNS} FROM tokens WHERE used_as='bearer' AND ($1::text IS NULL OR account=$1)"
         return [token_of(row) for row in await self._all(f'{sql} ORDER BY created_at, id COLLATE "C"', account)]

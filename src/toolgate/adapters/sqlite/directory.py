@@ -147,6 +147,10 @@ class SqliteDirectory:
         found = self._all("SELECT name, kind, acts_for, roles FROM accounts WHERE name=?", (name,))
         return account_of(found[0]) if found else None
 
+    async def token(self, token_id: str) -> Token | None:
+        found = self._all(f"SELECT {TOKEN_COLUMNS} FROM tokens WHERE id=?", (token_id,))
+        return token_of(found[0]) if found else None
+
     async def tokens(self, *, account: str | None = None) -> list[Token]:
         sql = f"SELECT {TOKEN_COLUMNS} FROM tokens WHERE used_as='bearer' AND (? IS NULL OR account=?)"
         return [token_of(row) for row in self._all(f"{sql} ORDER BY created_at, id", (account, account))]

@@ -46,6 +46,8 @@ def serve(
     )
     if is_exposed(settings):
         typer.echo("toolgate: others can reach this server; put a proxy with TLS in front of it.", err=True)
+    if settings.cookie_suffices:
+        typer.echo("toolgate: cookie_suffices is set: whoever serves a port of this host can act for you.", err=True)
     if (told := role_warning(settings.database)) is not None:
         typer.echo(f"toolgate: {told}", err=True)
     if not run(settings, said=lambda url: typer.echo(f"Serving on {url}")):

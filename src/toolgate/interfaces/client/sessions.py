@@ -16,11 +16,11 @@ COOKIE = "toolgate_session"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserSession:
-    """A session to put into a browser: its cookie, and what the page sends as `X-Toolgate-CSRF`. Both are secrets."""
+    """A session to put into a browser: its cookie, and what its pages send as `X-Toolgate-Key`. Both are secrets."""
 
     account: str
     cookie: str = field(repr=False)
-    csrf: str = field(repr=False)
+    key: str = field(repr=False)
     expires_in: float
 
 
@@ -45,13 +45,13 @@ class Sessions(Part):
         reply = await self._connection.send(request)
         told = self._connection.read(SessionAnswer, request, reply)
         cookie = _cookie(reply.headers.get_list("set-cookie"))
-        if cookie is None or told.csrf is None or told.expires_in is None:
+        if cookie is None or told.key is None or told.expires_in is None:
             raise BadAnswerError(f"{self._connection.url} made no session. Check that it is a Toolgate server.")
-        return BrowserSession(account=told.account, cookie=cookie, csrf=told.csrf, expires_in=told.expires_in)
+        return BrowserSession(account=told.account, cookie=cookie, key=told.key, expires_in=told.expires_in)
 
     async def sign_out(self, session: BrowserSession) -> None:
         """End a browser's session."""
-        headers = {"Cookie": f"{COOKIE}={session.cookie}", "X-Toolgate-CSRF": session.csrf}
+        headers = {"Cookie": f"{COOKIE}={session.cookie}", "X-Toolgate-Key": session.key}
         request = Request("DELETE", "/session", headers=headers)
         self._connection.read(Done, request, await self._connection.send(request))
 

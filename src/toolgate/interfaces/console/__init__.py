@@ -25,10 +25,12 @@ def mount(app: Starlette, services: Services) -> None:
             Route("/", pages.shell, methods=["GET"]),
             Route("/login", pages.login, methods=["GET"]),
             Route("/login", pages.sign_in, methods=["POST"]),
-            Route("/approvals/plain", plain.index, methods=["GET"]),
-            Route("/approvals/brake", plain.brake, methods=["POST"]),
-            Route("/approvals/{approval_id}/plain", plain.show, methods=["GET"]),
-            Route("/approvals/{approval_id}/plain", plain.answer, methods=["POST"]),
+            Route("/login/whose", pages.whose, methods=["POST"]),
+            Route("/pages/{key}/approvals", plain.index, methods=["GET"]),
+            Route("/pages/{key}/approvals/{approval_id}", plain.show, methods=["GET"]),
+            Route("/pages/{key}/approvals/{approval_id}", plain.answer, methods=["POST"]),
+            Route("/pages/{key}/brake", plain.brake, methods=["POST"]),
+            Route("/pages/{key}/sign-out", plain.sign_out, methods=["POST"]),
             Route("/console/{version}/{path:path}", assets.serve, methods=["GET"]),
         ]
     )

@@ -71,7 +71,9 @@ class Assets:
     @property
     def modules(self) -> list[str]:
         """The scripts of the shell, to be fetched before they are asked for."""
-        return [name for name in self.files if name.endswith(".js") and name not in ("app.js", "login.js")]
+        return [
+            name for name in self.files if name.endswith(".js") and name not in ("app.js", "login.js", "signed_in.js")
+        ]
 
     async def serve(self, request: Request) -> Response:
         """Answer with a file of this version; of another version there is none."""

@@ -1,12 +1,14 @@
 """Pages that need no script: the questions of a project, one question in full with its answers, and the brake.
 
-A form proves that it is ours by a field with the session's CSRF value. The same holds here as in the console: what is
-hidden must be shown before a yes; what else a yes takes, the server asks on every surface.
+They live under a path with a key of the session in it, which no page tells anybody: whoever knows it, and has the
+cookie, is who signed in. The same holds here as in the console: what is hidden must be shown before a yes; what else a
+yes takes, the server asks on every surface.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,13 +18,13 @@ from starlette.responses import Response
 from toolgate.authority import Verb, may
 from toolgate.errors import ToolgateError
 from toolgate.gate.drawing import draw, draw_all
-from toolgate.interfaces.console.pages import Pages, form_of, going_to
+from toolgate.interfaces.console.pages import SECRET_HEADERS, Pages, form_of, going_to
 from toolgate.interfaces.server import deciding, sessions
 from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
 from toolgate.interfaces.server.deciding import Reply
-from toolgate.interfaces.server.identity import Caller
+from toolgate.interfaces.server.identity import PATH_KEY, Caller
 from toolgate.interfaces.server.problems import ProblemError, problem_of
-from toolgate.interfaces.server.tokens import csrf_of, is_csrf_of
+from toolgate.interfaces.server.shield import prefix_of
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import artifact_of
@@ -79,7 +81,7 @@ class Plain:
         """Take the answer of a form, and show what came of it."""
 
         async def take(caller: Caller) -> Response:
-            form = await self._checked(request, caller)
+            form = await form_of(request)
             approval = await self._found(request, caller)
             try:
                 await self._say(caller, approval, form)
@@ -90,7 +92,7 @@ class Plain:
                 return await self._question(
                     request, caller, fresh, full=full, problem=problem.detail, status=problem.status
                 )
-            return going_to(request, f"/approvals/{approval.id}/plain")
+            return self._going_to(request, f"approvals/{approval.id}")
 
         return await self._for_caller(request, take)
 
@@ -98,38 +100,56 @@ class Plain:
         """Change the mode, for everybody."""
 
         async def take(caller: Caller) -> Response:
-            form = await self._checked(request, caller)
+            form = await form_of(request)
             project = form.get("project", "")
             who = caller.check(project, Verb.SET_MODE)
             await self._services.gate.set_mode(form.get("mode", ""), by=who, reason=form.get("reason", ""))
             self._services.hub.tell_mode()
-            return going_to(request, f"/approvals/plain?{urlencode({'project': project})}")
+            return self._going_to(request, f"approvals?{urlencode({'project': project})}")
 
         return await self._for_caller(request, take)
 
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+
+        async def end(caller: Caller) -> Response:
+            await form_of(request)
+            assert caller.token is not None
+            await self._services.directory.revoke(caller.token.id, now=self._services.now())
+            response = going_to(request, "/login")
+            sessions.drop_cookie(response, self._services, scope=request.scope)
+            return response
+
+        return await self._for_caller(request, end)
+
     async def _for_caller(self, request: Request, work: Callable[[Caller], Awaitable[Response]]) -> Response:
-        """Do something for who is signed in; a problem becomes a page that says it."""
+        """Do something for who is signed in and knows the session's path; a problem becomes a page that says it."""
         try:
             caller = await self._pages.caller(request)
-            if caller is None or caller.session is None:
+            key = request.path_params["key"]
+            if caller is None or not await self._services.authenticator.has_key(caller, key, PATH_KEY):
                 return going_to(request, "/login")
-            return await work(caller)
+            return await work(replace(caller, is_bare=False))
         except ProblemError as problem:
-            return self._pages.problem(request, problem)
+            return self._problem(request, problem)
         except ToolgateError as error:
-            return self._pages.problem(request, problem_of(error))
+            return self._problem(request, problem_of(error))
+
+    def _problem(self, request: Request, problem: ProblemError) -> Response:
+        return self._pages.problem(request, problem, home=f"{self._home(request)}approvals", headers=SECRET_HEADERS)
+
+    @staticmethod
+    def _home(request: Request) -> str:
+        return f"/pages/{request.path_params['key']}/"
+
+    def _going_to(self, request: Request, tail: str) -> Response:
+        return going_to(request, self._home(request) + tail, headers=SECRET_HEADERS)
 
     async def _found(self, request: Request, caller: Caller) -> Approval:
         """The question the path names; somebody else's is not there."""
         approval = await self._services.gate.approvals.get(request.path_params["approval_id"])
         caller.check(approval.project, Verb.READ)
         return approval
-
-    async def _checked(self, request: Request, caller: Caller) -> Form:
-        form = await form_of(request)
-        if caller.session is None or not is_csrf_of(form.get("csrf", ""), caller.session):
-            raise ProblemError(403, "csrf", "The form belongs to another session; load the page again.")
-        return form
 
     async def _say(self, caller: Caller, approval: Approval, form: Form) -> None:
         """Do what the form wants."""
@@ -180,14 +200,14 @@ class Plain:
     def _page(
         self, request: Request, template: str, caller: Caller, project: str, *, status: int = 200, **values: Any
     ) -> Response:
-        assert caller.session is not None
         caller.check(project, Verb.READ)
         return self._pages.page(
             request,
             template,
             status=status,
+            headers=SECRET_HEADERS,
+            here=prefix_of(request.scope) + self._home(request),
             account=caller.account.name,
-            csrf=csrf_of(caller.session),
             project=project,
             mode=self._services.gate.mode.value,
             is_admin=may(Verb.SET_MODE, caller, project),

@@ -33,7 +33,7 @@ from toolgate.kernel.tool import Placement
 from toolgate.ports.agent import Agent, ResidentAgent
 from toolgate.ports.directory import Directory
 
-SENT_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Toolgate-CSRF"]
+SENT_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Toolgate-Key"]
 
 
 def create_app(

@@ -18,7 +18,7 @@ from toolgate.interfaces.server.frames import Encoder, mode_frame
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.settings import ServerSettings
-from toolgate.ports.directory import Account, Directory, TokenUse
+from toolgate.ports.directory import Account, Directory, Token, TokenUse
 
 CHECK_S = 10.0
 """How often those who are connected are looked up again."""
@@ -62,21 +62,35 @@ class Connection(Protocol):
         ...
 
 
-class _Standing(NamedTuple):
-    """What an account is now, and which of its bearer tokens are valid."""
+class _Known:
+    """What accounts and tokens are now, each looked up once."""
 
-    account: Account | None
-    valid: frozenset[str]
+    def __init__(self, directory: Directory, now: datetime) -> None:
+        self._directory, self._now = directory, now
+        self._accounts: dict[str, Account | None] = {}
+        self._tokens: dict[str, Token | None] = {}
 
-    def caller(self, was: Caller) -> Caller | None:
-        token = was.token
-        # What hangs on no bearer token, such as a ticket made with a JWT, ends with its account alone.
-        is_signed_in = (
-            token is None
-            or (token.use is not TokenUse.BEARER and token.parent is None)
-            or (token.parent or token.id) in self.valid
-        )
-        return replace(was, account=self.account) if is_signed_in and self.account is not None else None
+    async def caller(self, was: Caller) -> Caller | None:
+        """Return a caller as what they are now; None where what they showed, or what it was made with, has ended."""
+        token, name = was.token, was.account.name
+        if token is not None and not await self._lasts(token):
+            return None
+        if name not in self._accounts:
+            self._accounts[name] = await self._directory.account(name)
+        account = self._accounts[name]
+        return None if account is None else replace(was, account=account)
+
+    async def _lasts(self, token: Token) -> bool:
+        """Whether a token is valid, and all it hangs on. A ticket is spent by being shown: what made it counts."""
+        above = token.parent if token.use is TokenUse.TICKET else token.id
+        while above is not None:
+            if above not in self._tokens:
+                self._tokens[above] = await self._directory.token(above)
+            found = self._tokens[above]
+            if found is None or not found.is_valid(self._now):
+                return False
+            above = found.parent
+        return True
 
 
 class _Unheard(NamedTuple):
@@ -189,13 +203,9 @@ class Hub:
         tokens = [one.caller.token for one in self.connections if one.caller.token is not None]
         ends = [token.expires_at for token in tokens if token.expires_at is not None]
         self._next_end = min((end for end in ends if end > self._now()), default=None)
-        standing: dict[str, _Standing] = {}
+        known = _Known(self._directory, self._now())
         for connection in tuple(connections):
-            name = connection.caller.account.name
-            if name not in standing:
-                standing[name] = await self._standing(name)
-            is_signed_out = await self._is_signed_out(connection.caller)
-            caller = None if is_signed_out else standing[name].caller(connection.caller)
+            caller = await known.caller(connection.caller)
             if caller is None:
                 connection.finish()
             else:
@@ -203,21 +213,7 @@ class Hub:
 
     async def renewed(self, caller: Caller) -> Caller | None:
         """Return a caller with the rights of now; None where their token or account ended."""
-        if await self._is_signed_out(caller):
-            return None
-        return (await self._standing(caller.account.name)).caller(caller)
-
-    async def _is_signed_out(self, caller: Caller) -> bool:
-        """Whether the session somebody showed has ended; what else they may have shown is among their tokens."""
-        token = caller.token
-        if token is None or token.use is not TokenUse.SESSION:
-            return False
-        return await self._directory.find(token.digest, now=self._now()) is None
-
-    async def _standing(self, name: str) -> _Standing:
-        account = await self._directory.account(name)
-        tokens = await self._directory.tokens(account=name)
-        return _Standing(account, frozenset(token.id for token in tokens if token.is_valid(self._now())))
+        return await _Known(self._directory, self._now()).caller(caller)
 
     async def _let_go(self, now: float) -> None:
         for key, feed in tuple(self._feeds.items()):

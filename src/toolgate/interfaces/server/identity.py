@@ -1,9 +1,14 @@
-"""Who is asking: a bearer token, a session cookie, a ticket or a JWT becomes a caller with abilities."""
+"""Who is asking: a bearer token, a session's cookie and key, a ticket or a JWT becomes a caller with abilities.
+
+A browser sends a cookie to every port of a host, so that whoever serves one of them has it. So a cookie alone says who
+sits there, and no more: what reads or changes anything takes the session's key as well, which a browser keeps for the
+pages of one origin.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
@@ -13,24 +18,28 @@ from toolgate.authority import Verb
 from toolgate.errors import NotAllowedError, NotFoundError
 from toolgate.interfaces.server.limits import Limit
 from toolgate.interfaces.server.problems import ProblemError, problem_of
-from toolgate.interfaces.server.tokens import PREFIX, digest_of, is_csrf_of
+from toolgate.interfaces.server.tokens import PREFIX, digest_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import SYSTEM_PROJECT, Context, Principal, PrincipalKind
 from toolgate.ports.directory import Ability, Account, Directory, Token, TokenUse
 
 COOKIE = "toolgate_session"
-CSRF_HEADER = b"x-toolgate-csrf"
+KEY_HEADER = b"x-toolgate-key"
+PAGE_KEY, PATH_KEY = "page", "path"
+"""The labels of a session's keys: of the one a script sends in a header, and of the one in the path of other pages."""
+BROWSER = "browser"
+"""The label of a ticket that a session made."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 Headers = dict[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who signed in. `token` is None for a JWT; `session` is the text of a session's cookie."""
+    """Somebody who signed in. `token` is None for a JWT. One who `is_bare` showed a session's cookie and no key."""
 
     account: Account
     token: Token | None = None
-    session: str | None = None
+    is_bare: bool = False
 
     def abilities_in(self, project: str) -> frozenset[Ability]:
         """What the caller may do there: the account's abilities, narrowed by the token. Nothing for a stranger."""
@@ -45,6 +54,10 @@ class Caller:
     @property
     def name(self) -> str:
         return self.account.name
+
+    @property
+    def is_session(self) -> bool:
+        return self.token is not None and self.token.use is TokenUse.SESSION
 
     def principal_in(self, project: str) -> Principal:
         return self.account.principal_in(project)
@@ -90,16 +103,31 @@ class Authenticator:
         *,
         failures: Limit,
         jwt: JwtReader | None = None,
+        cookie_suffices: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._directory = directory
         self._failures = failures
         self._jwt = jwt
+        self._cookie_suffices = cookie_suffices
         self._now = now
 
-    async def caller(self, headers: Headers, *, method: str, address: str, ticket: str | None = None) -> Caller:
-        """Return who asks; raise the 401 or 429 that answers who does not say."""
-        found = await self._find(headers, method, ticket)
+    async def caller(
+        self,
+        headers: Headers,
+        *,
+        method: str,
+        address: str,
+        ticket: str | None = None,
+        takes_bare: bool = False,
+        spend: bool = True,
+    ) -> Caller:
+        """Return who asks; raise the 401 or 429 that answers who does not say.
+
+        Who shows a session's cookie alone is returned where that `takes_bare`, and refused elsewhere. A ticket that is
+        only looked at, without `spend`, can be shown again.
+        """
+        found = await self._find(headers, method, ticket, spend)
         if found is None:
             # Only failures count: others who share an address, behind a proxy, must not suffer for one who guesses.
             wait = await self._failures.take(address)
@@ -111,21 +139,35 @@ class Authenticator:
                 "A valid token is needed: `Authorization: Bearer TOKEN`, made with `toolgate token create`.",
                 headers={"WWW-Authenticate": 'Bearer realm="toolgate"'},
             )
+        if found.is_bare and not takes_bare:
+            raise key_needed()
         return found
 
-    async def _find(self, headers: Headers, method: str, ticket: str | None) -> Caller | None:
+    async def _find(self, headers: Headers, method: str, ticket: str | None, spend: bool) -> Caller | None:
         shown = headers.get(b"authorization")
         if shown is not None:
             return await self._bearer(shown.decode("latin-1"))
         if ticket is not None:
-            return await self._token(ticket, TokenUse.TICKET)
-        session = _cookie(headers)
-        if session is None:
+            found = await self._token(ticket, TokenUse.TICKET, spend=spend)
+            if found is not None:
+                _check_page(found, headers)
+            return found
+        cookie = _cookie(headers)
+        found = None if cookie is None else await self._token(cookie, TokenUse.SESSION)
+        if found is None:
             return None
-        found = await self._token(session, TokenUse.SESSION)
-        if found is not None and method not in _SAFE:
-            _check_csrf(headers, session)
-        return found
+        key = headers.get(KEY_HEADER)
+        if key is not None and await self.has_key(found, key.decode("latin-1"), PAGE_KEY):
+            return found
+        is_enough = self._cookie_suffices and (method in _SAFE or _is_own_page(headers))
+        return found if is_enough else replace(found, is_bare=True)
+
+    async def has_key(self, caller: Caller, text: str, label: str) -> bool:
+        """Whether this is the key of that name of the caller's session."""
+        found = await self._token(text, TokenUse.KEY)
+        shown = None if found is None else found.token
+        session = caller.token
+        return shown is not None and session is not None and (shown.parent, shown.label) == (session.id, label)
 
     async def _bearer(self, header: str) -> Caller | None:
         scheme, _, text = header.partition(" ")
@@ -138,11 +180,11 @@ class Authenticator:
         account = await self._directory.account(name) if name is not None else None
         return None if account is None else Caller(account)
 
-    async def _token(self, text: str, use: TokenUse) -> Caller | None:
-        found = await self._directory.find(digest_of(text), now=self._now(), spend=use is TokenUse.TICKET)
+    async def _token(self, text: str, use: TokenUse, *, spend: bool = False) -> Caller | None:
+        found = await self._directory.find(digest_of(text), now=self._now(), spend=spend)
         if found is None or found[0].use is not use:
             return None
-        return Caller(found[1], found[0], text if use is TokenUse.SESSION else None)
+        return Caller(found[1], found[0])
 
 
 def too_many(wait_s: float) -> ProblemError:
@@ -165,12 +207,21 @@ def _cookie(headers: Headers) -> str | None:
     return None if found is None else found.value
 
 
-def _check_csrf(headers: Headers, session: str) -> None:
-    """A cookie is sent by the browser, whoever made the page: what changes something must come from our own page.
+def key_needed() -> ProblemError:
+    return ProblemError(
+        401,
+        "key_needed",
+        "A session's cookie alone is not enough: send the session's `key` in the header `X-Toolgate-Key`, or a ticket "
+        "where no header can be sent. A page that has lost its key signs in again.",
+    )
 
-    Either the page read the session's CSRF value and sends it, or the browser itself vouches for the page's origin.
-    """
-    if headers.get(b"sec-fetch-site") == b"same-origin":
-        return
-    if not is_csrf_of(headers.get(CSRF_HEADER, b"").decode("latin-1"), session):
-        raise ProblemError(403, "csrf", "Send the session's `csrf` value in the header `X-Toolgate-CSRF`.")
+
+def _is_own_page(headers: Headers) -> bool:
+    """Whether a browser vouches that a page of ours asks. The shield has refused foreign origins already."""
+    return headers.get(b"sec-fetch-site", b"same-origin" if b"origin" in headers else b"") == b"same-origin"
+
+
+def _check_page(caller: Caller, headers: Headers) -> None:
+    """A ticket that a page's session made is for that page: no other program need know it."""
+    if caller.token is not None and caller.token.label == BROWSER and not _is_own_page(headers):
+        raise ProblemError(403, "wrong_origin", "This ticket is for the page that asked for it, in its own origin.")

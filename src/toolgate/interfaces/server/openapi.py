@@ -60,9 +60,10 @@ def document(operations: tuple[Operation, ...]) -> dict[str, Any]:
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "session": {"type": "apiKey", "in": "cookie", "name": "toolgate_session"},
+                "key": {"type": "apiKey", "in": "header", "name": "X-Toolgate-Key"},
             },
         },
-        "security": [{"bearer": []}, {"session": []}],
+        "security": [{"bearer": []}, {"session": [], "key": []}],
     }
 
 

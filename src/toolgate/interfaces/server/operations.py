@@ -101,7 +101,7 @@ class Operation:
     """`verb` None: nobody need sign in. A path without a project asks only that somebody did.
 
     `handler` returns a model, a (status, model) pair or a response; `stream` speaks ASGI itself. `also` are
-    the further statuses a success can have.
+    the further statuses a success can have. `takes_bare`: a session's cookie is enough, for what is no secret.
     """
 
     method: str
@@ -117,6 +117,7 @@ class Operation:
     also: tuple[int, ...] = ()
     parse: Callable[[bytes, int], Any] = strict_json
     takes_ticket: bool = False
+    takes_bare: bool = False
     tag: str = "project"
     media: str = "application/json"
     problems: tuple[int, ...] = field(default=())
@@ -194,6 +195,7 @@ class Endpoint:
                 method=operation.method,
                 address=address,
                 ticket=query.get("ticket") if operation.takes_ticket else None,
+                takes_bare=operation.takes_bare,
             )
             wait = await services.requests.take(ask.caller.account.name)
             if wait:

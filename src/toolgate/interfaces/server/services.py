@@ -63,6 +63,7 @@ class Services:
             self.directory,
             failures=limit("failures", settings.failures_per_second, settings.failure_burst),
             jwt=_jwt(settings),
+            cookie_suffices=settings.cookie_suffices,
             now=self.now,
         )
 

@@ -1,4 +1,7 @@
-"""Sessions of browsers: begun with a token or a login link, kept in a cookie that no script can read.
+"""Sessions of browsers: begun with a token or a login link, kept in a cookie that no script can read, and in two keys.
+
+The keys are told once, when the session begins: one for the scripts of a page, one for the path of pages without a
+script. What a session may do takes the cookie and a key.
 
 A login link carries a ticket behind the `#` of its address, which browsers send to nobody: the page posts it. It works
 once, and soon. The session hangs on a bearer token, so revoking that token ends it.
@@ -12,7 +15,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.types import Scope
 
-from toolgate.interfaces.server.identity import COOKIE, Caller
+from toolgate.interfaces.server.identity import COOKIE, PAGE_KEY, PATH_KEY, Caller
 from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.shield import prefix_of
 from toolgate.interfaces.server.tokens import new_token
@@ -31,19 +34,35 @@ class Membership(NamedTuple):
     abilities: list[str]
 
 
-async def begin(services: Services, token: Token) -> str:
-    """Begin a session with what was shown, and return the text of its cookie."""
-    text, session = new_token(
+class Begun(NamedTuple):
+    """The secrets of a new session: the text of its cookie, and those of its keys."""
+
+    cookie: str
+    key: str
+    path: str
+
+
+async def begin(services: Services, token: Token) -> Begun:
+    """Begin a session with what was shown."""
+    now, lifetime_s = services.now(), services.settings.session_ttl_s
+    cookie, session = new_token(
         token.account,
-        now=services.now(),
+        now=now,
         use=TokenUse.SESSION,
-        lifetime_s=services.settings.session_ttl_s,
+        lifetime_s=lifetime_s,
         projects=token.projects,
         abilities=token.abilities,
         parent=token.parent or token.id,
     )
     await services.directory.put_token(session)
-    return text
+    keys = []
+    for label in (PAGE_KEY, PATH_KEY):
+        text, key = new_token(
+            token.account, now=now, use=TokenUse.KEY, lifetime_s=lifetime_s, label=label, parent=session.id
+        )
+        await services.directory.put_token(key)
+        keys.append(text)
+    return Begun(cookie, *keys)
 
 
 def put_cookie(response: Response, services: Services, text: str, *, scope: Scope) -> None:

@@ -74,6 +74,11 @@ class ServerSettings(BaseSettings):
     max_streams_per_account: int = Field(default=1_000, ge=1, description="Streams and sockets of one account at once.")
     ticket_ttl_s: float = Field(default=30.0, gt=0, le=300, description="How long a ticket can be used, once.")
     session_ttl_s: float = Field(default=12 * 3600.0, gt=0, description="How long a browser session lasts.")
+    cookie_suffices: bool = Field(
+        default=False,
+        description="For development only: a session's cookie is enough without its key, though every program that "
+        "serves a port of this machine is sent it.",
+    )
     drain_s: float = Field(default=10.0, ge=0, description="How long a shutdown waits for requests under way.")
     jwt_issuer: str | None = Field(default=None, description="Issuer of JWTs that are accepted as bearer tokens.")
     jwt_audience: str | None = Field(default=None, description="Audience such a JWT must name.")

@@ -19,7 +19,7 @@ from toolgate.gate.drawing import draw_all
 from toolgate.interfaces.server import cards, frames
 from toolgate.interfaces.server.feed import Feed, Listener, skip_told
 from toolgate.interfaces.server.frames import Encoder
-from toolgate.interfaces.server.identity import Caller
+from toolgate.interfaces.server.identity import Caller, key_needed
 from toolgate.interfaces.server.operations import Ask
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.services import Services
@@ -105,7 +105,7 @@ class Stream:
         self._listener.wake()
 
     def note_message(self, session_id: str, frame: bytes) -> bool:
-        is_heard = self._session_id in (None, session_id) and not self._listener.is_closed
+        is_heard = self._session_id in (None, session_id) and not self._listener.is_closed and not self.caller.is_bare
         if is_heard:
             self.post(lambda: _ready(frame))
         return is_heard
@@ -232,6 +232,8 @@ async def _serve(
     query: StreamQuery | None = ask.query if takes_calls else None
     if query is not None and query.tools:
         caller.check(project, Verb.DISPATCH)
+        if caller.is_bare:
+            raise key_needed()
     if query is not None and query.tools and query.listen:
         raise ProblemError(400, "invalid_request", "A stream that only listens runs nothing: leave out `tools`.")
     feed = services.hub.feed(project, encode)
@@ -240,7 +242,7 @@ async def _serve(
     stream = Stream(feed, listener, send, caller, None if query is None else query.session_id, tells_mode)
     gone = asyncio.ensure_future(_until_gone(receive))
     gone.add_done_callback(lambda _done: listener.close())
-    runs_calls = query is not None and not query.listen and may(Verb.DISPATCH, caller, project)
+    runs_calls = query is not None and not query.listen and not caller.is_bare and may(Verb.DISPATCH, caller, project)
     seat = SignalSender(services, stream, project, who, query).seat if query is not None and runs_calls else None
     del ask, query, caller, who  # a stream lasts for hours, and there may be thousands
     try:
@@ -260,7 +262,9 @@ async def _serve(
 
 
 chat_stream = partial(_serve, encode=frames.chat_frame, asked=frames.request_frame, takes_calls=True)
-"""Serve `chat/stream`: events as document 004 names them, and calls to run."""
+"""Serve `chat/stream`: events as document 004 names them, and calls to run.
+
+Who shows a session's cookie alone gets the events, in which secrets are masked, and neither chat nor calls."""
 
 event_stream = partial(_serve, encode=frames.event_frame, asked=None)
 """Serve `events` to who accepts an event stream: every event with its exact body."""

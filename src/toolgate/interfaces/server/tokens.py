@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import secrets
 from datetime import datetime, timedelta
 
@@ -46,13 +44,3 @@ def new_token(
         parent=parent,
     )
     return text, token
-
-
-def csrf_of(session: str) -> str:
-    """The value a page must send in a header beside the session's cookie, which it cannot read."""
-    mac = hmac.new(session.encode(), b"toolgate-csrf", hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(mac).decode().rstrip("=")
-
-
-def is_csrf_of(shown: str, session: str) -> bool:
-    return hmac.compare_digest(shown.encode(), csrf_of(session).encode())

@@ -87,6 +87,19 @@ class DirectoryConformance:
         assert await directory.find(a_digest("s1"), now=NOON) is None
         assert [token.id for token in await directory.tokens()] == ["t1"]
 
+    async def test_what_hangs_on_a_session_ends_with_the_token_it_was_made_with(self, directory: Directory) -> None:
+        await directory.put_account(ANN)
+        await directory.put_token(a_token("t1"))
+        await directory.put_token(a_token("s1", use=TokenUse.SESSION, parent="t1"))
+        await directory.put_token(a_token("k1", use=TokenUse.KEY, parent="s1"))
+        assert await directory.find(a_digest("k1"), now=NOON) is not None
+        await directory.revoke("t1", now=NOON)
+        assert await directory.find(a_digest("k1"), now=NOON) is None
+        found = await directory.token("s1")
+        assert found is not None
+        assert (found.use, found.parent, found.revoked_at) == (TokenUse.SESSION, "t1", NOON)
+        assert await directory.token("t2") is None
+
     async def test_a_ticket_is_spent_once_however_many_try(self, directory: Directory) -> None:
         await directory.put_account(ANN)
         await directory.put_token(a_token("k1", use=TokenUse.TICKET, expires_at=SOON))

@@ -94,7 +94,7 @@ SAMPLES: dict[str, Any] = {
     "undo": {"x": 1},
     "uses": 3,
     "wait": False,
-    "session": BrowserSession(account="ann", cookie="secret", csrf="secret", expires_in=1.0),
+    "session": BrowserSession(account="ann", cookie="secret", key="secret", expires_in=1.0),
 }
 OWN = {
     ("chat_runs", "status"): "waiting",

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.signed_in import sign_in
 from tests.unit.interfaces.server.house import TOOLS, House, P, execute, open_house
 from websockets.asyncio.client import connect
 
@@ -193,7 +194,7 @@ async def test_more_than_the_documents_words_owes_both_for_ones_own_calls_too(si
     digest = (await lone.get("/my/projects/alone/approvals/" + asked)).json()["approval"]["digest"]
     async with httpx2.AsyncClient(base_url=single.url, timeout=PATIENCE_S) as console:
         console.cookies.update(session.cookies)
-        headers = {"X-Toolgate-CSRF": session.json()["csrf"]}
+        headers = {"X-Toolgate-Key": session.json()["key"]}
         from_page = await console.post(f"{at}/approve", json={"digest": digest}, headers=headers)
         assert from_page.json()["code"] == "reason_needed"
         said = await console.post(f"{at}/approve", json={"digest": digest, "reason": "mine"}, headers=headers)
@@ -204,11 +205,9 @@ async def test_more_than_the_documents_words_owes_both_for_ones_own_calls_too(si
 
 async def test_the_pages_without_script_ask_for_the_same(house: House) -> None:
     asked = await ask(house, "rewrite", {"lines": 3000})
-    session = await house.client("bob").post("/session")
     async with httpx2.AsyncClient(base_url=house.url, timeout=PATIENCE_S) as page:
-        page.cookies.update(session.cookies)
-        where = f"/approvals/{asked}/plain"
-        form = {"csrf": session.json()["csrf"], "answer": "approve", "full": "1"}
+        where = f"{(await sign_in(page, house.tokens['bob'])).pages}/approvals/{asked}"
+        form = {"answer": "approve", "full": "1"}
         unseen = await page.post(where, data={**form, "full": "1", "reason": "fine"})
         assert (unseen.status_code, "has not shown bob" in unseen.text) == (409, True)
         # The page that says so shows all of it.

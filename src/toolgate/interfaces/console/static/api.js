@@ -1,15 +1,16 @@
 // @ts-check
-/** Talking to the server: requests with the session's CSRF value, problems as errors, and one stream that resumes. */
+/** Talking to the server: requests with the session's key, problems as errors, and one stream that resumes. */
 
+import { forget, kept } from "./key.js";
 import { toast } from "./notify.js";
 
 /** @typedef {{ project_id: string, abilities: string[] }} Membership */
-/** @typedef {{ account: string, kind: string, csrf: string, projects: Membership[] }} Session */
+/** @typedef {{ account: string, kind: string, projects: Membership[] }} Session */
 
 /** @returns {Session} */
 function readSession() {
   const told = document.querySelector('meta[name="toolgate"]')?.getAttribute("content");
-  return JSON.parse(told ?? '{"account":"","kind":"","csrf":"","projects":[]}');
+  return JSON.parse(told ?? '{"account":"","kind":"","projects":[]}');
 }
 
 /** What stands before every path of the server, where it is mounted or served under a prefix. */
@@ -49,18 +50,31 @@ export function path(...parts) {
  * @param {string} method @param {string} where @param {any} [body] @param {AbortSignal} [abort] @returns {Promise<any>}
  */
 export async function request(method, where, body, abort) {
-  const response = await fetch(where.startsWith("/") ? where : `${path()}/${where}`, {
+  const response = await send(where.startsWith("/") ? where : `${path()}/${where}`, {
     method,
-    headers: { "Content-Type": "application/json", "X-Toolgate-CSRF": session.csrf },
+    headers: { "Content-Type": "application/json" },
     body: body === undefined ? null : JSON.stringify(body),
     signal: abort ?? null,
-    redirect: "error",
-    cache: "no-store",
   });
   const answer = await response.json().catch(() => null);
   if (response.ok) return answer;
   if (response.status === 401) signIn();
   throw new Problem(response.status, answer);
+}
+
+/** The key as it was last read: another page of this browser may have signed in since. */
+let key = kept(prefix);
+
+/** Send something with the session's key. @param {string} where @param {RequestInit} options */
+async function send(where, options) {
+  const shown = await key;
+  const fetchWith = (/** @type {string} */ text) =>
+    fetch(where, { ...options, headers: { ...options.headers, "X-Toolgate-Key": text }, redirect: "error", cache: "no-store" });
+  const response = await fetchWith(shown);
+  if (response.status !== 401) return response;
+  key = kept(prefix);
+  const newer = await key;
+  return newer && newer !== shown ? fetchWith(newer) : response;
 }
 
 /** @param {string} where @param {AbortSignal} [abort] */
@@ -94,6 +108,7 @@ function signIn() {
 /** End the session. */
 export async function signOut() {
   await attempt(() => request("DELETE", `${prefix}/session`));
+  await forget(prefix);
   location.assign(`${prefix}/login`);
 }
 
@@ -148,10 +163,9 @@ export function follow(where, listener) {
     over.signal.addEventListener("abort", () => cut.abort());
     let silence = setTimeout(() => cut.abort(), SILENCE_MS);
     try {
-      const response = await fetch(`${path()}/${where}`, {
+      const response = await send(`${path()}/${where}`, {
         headers: { Accept: "text/event-stream", ...(last === null ? {} : { "Last-Event-ID": String(last) }) },
         signal: cut.signal,
-        cache: "no-store",
       });
       if (response.status === 401) return signIn();
       if (!response.ok || !response.body) throw new Problem(response.status, null);

@@ -44,7 +44,7 @@ def reply_of(ask: Ask) -> Reply:
     """
     body = ask.body
     remember: RememberBody | None = getattr(body, "remember", None)
-    is_console = ask.by.session is not None and getattr(body, "digest", None) is not None
+    is_console = ask.by.is_session and getattr(body, "digest", None) is not None
     return Reply(
         is_plain=isinstance(body, ApproveBody) and remember is None and not is_console,
         project=ask.project,

@@ -201,6 +201,7 @@ OPERATIONS = (
         stream=chat_stream,
         query=StreamQuery,
         takes_ticket=True,
+        takes_bare=True,
         media="text/event-stream",
         tag="chat",
     ),

@@ -1,4 +1,4 @@
-"""Signing in from a browser: a session in a cookie, and tickets for what can send no header."""
+"""Signing in from a browser: a session in a cookie and a key, and tickets for what can send no header."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from starlette.responses import Response
 
 from toolgate.authority import Verb
 from toolgate.interfaces.server import sessions
+from toolgate.interfaces.server.identity import BROWSER
 from toolgate.interfaces.server.operations import Ask, Operation, response_of
 from toolgate.interfaces.server.problems import ProblemError
-from toolgate.interfaces.server.tokens import csrf_of, new_token
+from toolgate.interfaces.server.tokens import new_token
 from toolgate.ports.directory import TokenUse
 from toolgate.wire.schemas import Body, Done
 from toolgate.wire.session import SessionAnswer, TicketAnswer
@@ -23,29 +24,26 @@ async def sign_in(ask: Ask) -> Response:
     token = ask.by.token
     if token is None or token.use is not TokenUse.BEARER:
         raise ProblemError(403, "not_allowed", "A session is made with a bearer token.")
-    text = await sessions.begin(ask.services, token)
+    begun = await sessions.begin(ask.services, token)
     lifetime_s = ask.services.settings.session_ttl_s
-    answer = SessionAnswer(
-        account=token.account, kind=ask.by.account.kind.value, csrf=csrf_of(text), expires_in=lifetime_s
-    )
+    answer = SessionAnswer(account=token.account, kind=ask.by.account.kind.value, key=begun.key, expires_in=lifetime_s)
     response = response_of(201, answer)
-    sessions.put_cookie(response, ask.services, text, scope=ask.scope)
+    sessions.put_cookie(response, ask.services, begun.cookie, scope=ask.scope)
     return response
 
 
 async def whoami(ask: Ask) -> SessionAnswer:
-    account, session = ask.by.account, ask.by.session
+    account = ask.by.account
     return SessionAnswer(
         account=account.name,
         kind=account.kind.value,
-        csrf=None if session is None else csrf_of(session),
         projects=[one.project for one in await sessions.memberships(ask.services, ask.by)],
     )
 
 
 async def sign_out(ask: Ask) -> Response:
     token = ask.by.token
-    if token is None or token.use is not TokenUse.SESSION:
+    if token is None or not ask.by.is_session:
         raise ProblemError(403, "not_allowed", "There is no session to end; a token is revoked by an admin.")
     await ask.services.directory.revoke(token.id, now=ask.services.now())
     response = response_of(200, Done())
@@ -63,9 +61,10 @@ async def ticket(ask: Ask) -> tuple[int, TicketAnswer]:
         now=services.now(),
         use=TokenUse.TICKET,
         lifetime_s=lifetime_s,
+        label=BROWSER if caller.is_session else "",
         projects=frozenset({ask.project}),
         abilities=None if own is None else own.abilities,
-        parent=None if own is None else own.parent or own.id,
+        parent=None if own is None else own.id,
     )
     await services.directory.put_token(made)
     return 201, TicketAnswer(ticket=text, expires_in=lifetime_s)
