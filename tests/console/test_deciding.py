@@ -93,7 +93,7 @@ async def test_edit_with_a_diff(scene: Scene) -> None:
     done = await scene.call(asked, until=["completed"])
     assert (done["tool_params"]["count"], done["tool_params"]["subject"]) == (5, "Hello")
     assert done["result"]["secret"] is True  # what stayed masked is what it was
-    await expect(page.locator(".row")).to_contain_text("approved with changes")
+    await expect(page.locator(".row")).to_contain_text("edited")
     await expect(page.locator(".verdict")).to_contain_text("edited by ann")
 
 

@@ -11,6 +11,7 @@ from tests.journeys.scene import Open, names, park
 from toolgate import Context, Policy, ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import DecisionConflictError, ToolDeniedError, ToolInputError, UsageError
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.grant import Remember
 from toolgate.kernel.policy import Facts, Verdict, Word
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import Prepared
@@ -151,3 +152,25 @@ async def test_a_process_without_the_tool_checks_the_schema_and_leaves_the_rest_
         gate.register(held)
         assert (await gate.wait(approval.call_id)).success
         assert RAN == [{"to": "cid"}]
+
+
+async def test_an_edit_that_must_be_looked_at_is_asked_anew_and_not_answered(open_gate: Open) -> None:
+    asked: list[str] = []
+    async with open_gate(tools=[tool()], approver=lambda approval: asked.append(approval.id)) as gate:
+        first = await park(gate, "pay", {"to": "bob", "amount": 900})
+        with pytest.raises(UsageError, match="not approved yet"):
+            await gate.approvals.edit(
+                first.id, {"to": "bob", "amount": 90}, by="ann", look=lambda _new: True, remember=Remember()
+            )
+        result = await gate.approvals.edit(first.id, {"to": "bob", "amount": 90}, by="ann", look=lambda _new: True)
+        assert result.status is Status.AWAITING_APPROVAL
+        second = await gate.approvals.get(str(result.approval_id))
+        assert (second.status, second.edited_from, second.votes) == ("pending", first.id, ())
+        assert (await gate.approvals.get(first.id)).status == "expired"
+        assert RAN == []
+        with pytest.raises(DecisionConflictError):
+            await gate.decide(first.id, "approve", by="ann")
+        await gate.decide(second.id, "approve", by="ann")
+        assert (await gate.wait(first.call_id)).success
+        assert RAN == [{"to": "bob", "amount": 90}]
+        await until(lambda: asked == [first.id, second.id])

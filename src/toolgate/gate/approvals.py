@@ -81,11 +81,15 @@ class Approvals:
         project: str | None = None,
         remember: Remember | None = None,
         allowances: tuple[str, ...] = (),
+        look: Callable[[Approval], bool] | None = None,
     ) -> Result:
-        """Approve a call with other arguments: checked like those of a new call, and the difference is kept."""
+        """Approve a call with other arguments: checked like those of a new call, and the difference is kept.
+
+        Where `look` is true of the new question, it waits to be looked at instead of being answered.
+        """
         self._check_open()
         words = replace(said(approval_id, by, reason, digest, project), allowances=allowances)
-        return await self._deciding.edit(words, arguments, remember=remember)
+        return await self._deciding.edit(words, arguments, remember=remember, look=look)
 
     async def respond(
         self,

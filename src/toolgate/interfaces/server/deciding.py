@@ -56,7 +56,7 @@ async def decide(services: Services, reply: Reply, decision: Decision) -> Result
 
 
 async def edit(services: Services, reply: Reply, arguments: Mapping[str, Any]) -> Result:
-    """Approve with other arguments."""
+    """Approve with other arguments; a change of HIGH risk that nobody was shown yet is asked anew."""
 
     async def say(given: Reply) -> Result:
         return await services.gate.approvals.edit(
@@ -68,6 +68,7 @@ async def edit(services: Services, reply: Reply, arguments: Mapping[str, Any]) -
             project=given.project,
             remember=given.remember,
             allowances=given.allowances,
+            look=friction.needs_preview,
         )
 
     return await _approve(services, reply, say)

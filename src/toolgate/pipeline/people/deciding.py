@@ -23,7 +23,7 @@ from toolgate.errors import (
     ToolInputError,
     UsageError,
 )
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
@@ -112,21 +112,35 @@ class Deciding:
             if done is not None:
                 return result_of(done)
 
-    async def edit(self, said: Said, arguments: Given, *, remember: Remember | None = None) -> Result:
+    async def edit(
+        self,
+        said: Said,
+        arguments: Given,
+        *,
+        remember: Remember | None = None,
+        look: Callable[[Approval], bool] | None = None,
+    ) -> Result:
         """Approve a call with other arguments: a new approval takes the old one's place and is answered in one step.
 
+        Where `look` says that the new question must be looked at first, it is asked and not answered.
         A value that is given as it was shown, masked, stays what it really is. Raises ToolError where the arguments
         are not valid or a rule denies them; the question then stays open.
         """
         while True:
             call, approval = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=True)
-            change = await self._edited(call, approval, arguments, said, reason)
+            change = await self._edited(call, approval, arguments, said, reason, look)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
             if done is not None:
+                self._tell_channels(change.approvals[-1])
                 return result_of(done)
+
+    def _tell_channels(self, asked: Approval) -> None:
+        """Carry a question that an edit left open to the people who are asked."""
+        if asked.status is ApprovalStatus.PENDING and self._driver.on_asked is not None:
+            self._driver.on_asked(asked)
 
     async def respond(self, said: Said, response: Any) -> Result:
         """Answer the agent instead of running the call; the result carries the answer."""
@@ -241,7 +255,15 @@ class Deciding:
             raise UsageError(f"Approving your own `{approval.tool_name}` at level full needs a reason; give one.")
         return None if said.reason is None else self._driver.masker_of(call).text(said.reason)
 
-    async def _edited(self, call: Call, approval: Approval, arguments: Given, said: Said, reason: str | None) -> Change:
+    async def _edited(
+        self,
+        call: Call,
+        approval: Approval,
+        arguments: Given,
+        said: Said,
+        reason: str | None,
+        look: Callable[[Approval], bool] | None,
+    ) -> Change:
         driver, by = self._driver, said.by
         if call.undo_of is not None:
             raise UsageError("An undo has no arguments to edit; approve or reject it.")
@@ -262,6 +284,7 @@ class Deciding:
             now=now,
             marks=marks,
             allowances=said.allowances,
+            answers=look is None or not look(shown),
         )
         return await aside(edit) if is_long or shows_much(approval) or shows_much(shown) else edit()
 
@@ -318,6 +341,8 @@ class Deciding:
     def _remember(self, change: Change, remember: Remember, by: Principal) -> Change:
         """Add the grant that remembers this yes, if it is one person's whole yes."""
         call, approval = change.call, change.approvals[-1]
+        if approval.status is ApprovalStatus.PENDING and not approval.votes:
+            raise UsageError("What is asked anew is not approved yet; say with your yes that it is to be remembered.")
         assert call is not None
         grant = self._driver.store.marks.put(self._grant(call, approval, remember, by, change.at))
         return evolve(change, grant=grant, grant_expect=None, events=(*change.events, _granted(grant, call)))

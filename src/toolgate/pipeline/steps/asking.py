@@ -266,16 +266,22 @@ def edit(
     now: datetime,
     marks: Marks,
     allowances: tuple[str, ...] = (),
+    answers: bool = True,
 ) -> Change:
     """Let another question, about the arguments a person changed, take the place of this one, and answer it yes.
 
-    `edited` is the call with the new arguments, `fresh` its question. The old one closes without an answer.
+    `edited` is the call with the new arguments, `fresh` its question. The old one closes without an answer. Where it
+    does not answer, the new one waits like any other.
     """
     check_marked(approval, marks)
     fresh = marks.put(fresh)
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
-    answer = decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks, allowances=allowances)
+    answer = (
+        decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks, allowances=allowances)
+        if answers
+        else _step(asked.stay(), call.version, fresh, now, ())
+    )
     told = {"edited_by": by, "superseded_by": fresh.id}
     said = {"difference": fresh.difference, "reason": reason}
     events = (

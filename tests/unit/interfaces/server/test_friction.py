@@ -163,6 +163,24 @@ async def test_pieces_count_once_all_of_them_were_served(house: House) -> None:
     assert (await by_rest(house, "bob", asked, reason="fine")).status_code == 200
 
 
+async def test_what_an_edit_would_change_is_shown_before_it_is_approved(house: House) -> None:
+    asked = await ask(house, "rewrite", {"lines": 3000})
+    bob = house.client("bob")
+    await bob.get(f"{P}/approvals/{asked}")
+    edited = (
+        await bob.post(f"{P}/approvals/{asked}/edit", json={"tool_params": {"lines": 1}, "reason": "less"})
+    ).json()
+    assert edited["status"] == "pending"
+    anew = edited["approval_id"]
+    assert anew != asked
+    assert (await by_rest(house, "bob", anew, reason="less")).json()["code"] == "not_shown"
+    shown = await bob.get(f"{P}/approvals/{anew}/artifact")
+    assert "+one line" in shown.text
+    assert (await by_rest(house, "bob", anew, reason="less")).json()["status"] == "approved"
+    done = await house.gate.wait(edited["tool_id"], project="demo")
+    assert done.data == 1
+
+
 async def test_the_documents_clients_owe_neither_for_their_own_persons_calls_and_the_record_says_so(
     single: House,
 ) -> None:

@@ -2,7 +2,7 @@
 /** What a person does with a question, and what stands in the way of a yes. No view; the inbox and the card use it. */
 
 import { Problem, get, may, post, wordsOf } from "./api.js";
-import { signal } from "./core.js";
+import { go, signal } from "./core.js";
 import { closings } from "./keyboard.js";
 import { announce, toast } from "./notify.js";
 import { cards, mode, putCards } from "./store.js";
@@ -198,11 +198,14 @@ export async function answer(card, verb, body) {
   review.isBusy.value = true;
   try {
     const given = await send(card, verb, { ...body, digest: card.digest });
-    const words = given.status === "pending" ? "Your yes is counted; more people must approve" : DONE[verb];
+    const isAnew = given.approval_id !== card.approval_id;
+    const words = given.status !== "pending" ? DONE[verb]
+      : isAnew ? "Your change waits as a question of its own" : "Your yes is counted; more people must approve";
     toast(`${words}: ${card.tool_name}.`, "good");
     announce(`${words}: ${card.tool_name}.`);
     review.panel.value = null;
-    return true;
+    if (isAnew) go("inbox", given.approval_id);
+    return !isAnew;
   } catch (error) {
     if (error instanceof Problem && error.status === 409) await conflict(card, review, error);
     else toast(wordsOf(error), "bad");
@@ -231,9 +234,9 @@ async function conflict(shown, review, problem) {
 
 const OUTCOMES = { pending: "waiting", approved: "approved", rejected: "rejected", timeout: "closed without an answer" };
 
-/** What became of a question, in words. One that was edited closed for another, which was approved. @param {Card} card */
+/** What became of a question, in words. One that was edited closed for another. @param {Card} card */
 export function outcomeOf(card) {
-  return card.status === "timeout" && card.reason?.startsWith("edited by ") ? "approved with changes" : OUTCOMES[card.status];
+  return card.status === "timeout" && card.reason?.startsWith("edited by ") ? "edited" : OUTCOMES[card.status];
 }
 
 /** What differs between a card as it was shown and as it is. @param {Card} before @param {Card} after */

@@ -59,9 +59,9 @@ def reply_of(ask: Ask) -> Reply:
 
 
 def _decided(ask: Ask, status: Any, result: Result) -> DecisionAnswer:
-    is_open = result.status is Status.AWAITING_APPROVAL  # more people must approve
+    is_open = result.status is Status.AWAITING_APPROVAL  # more people must approve, or an edit must be looked at
     return DecisionAnswer(
-        approval_id=ask.params["approval_id"],
+        approval_id=result.approval_id or ask.params["approval_id"] if is_open else ask.params["approval_id"],
         status="pending" if is_open else status,
         tool_id=result.call_id,
         tool_status=views.ROW_STATUS[result.status],
