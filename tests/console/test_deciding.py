@@ -97,6 +97,26 @@ async def test_edit_with_a_diff(scene: Scene) -> None:
     await expect(page.locator(".verdict")).to_contain_text("edited by ann")
 
 
+async def test_an_edit_of_high_risk_becomes_a_question_that_shows_its_change(scene: Scene) -> None:
+    asked = await scene.ask("migrate", {"rows": 30})
+    page = await scene.page()
+    await page.get_by_role("button", name="Open it to decide").click()
+    await page.get_by_label("Reason").fill("Two are enough")
+    await page.get_by_role("button", name="Edit", exact=True).click()
+    await page.get_by_role("textbox", name="rows").fill("2")
+    await page.get_by_role("button", name="Approve with these arguments").click()
+    await expect(page.locator(".toast.good")).to_contain_text("waits as a question of its own")
+    await expect(page.locator(".row.here")).to_contain_text("2")
+    await expect(page.locator("#approve")).to_be_disabled()
+    await page.get_by_role("button", name="Open it to decide").click()
+    await expect(page.locator(".card")).to_contain_text("row 1")
+    await expect(page.locator(".card")).not_to_contain_text("row 2")
+    await page.get_by_label("Reason").fill("Two are enough")
+    await page.locator("#approve").click()
+    done = await scene.call(asked, until=["completed"])
+    assert done["result"] == 2
+
+
 async def test_respond_remember_and_what_is_hidden(scene: Scene) -> None:
     asked = await scene.ask("note", {"text": "which colour?"})
     page = await scene.page()

@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 
 from toolgate.interfaces.console.assets import Assets
 from toolgate.interfaces.server import sessions
-from toolgate.interfaces.server.identity import COOKIE, Caller, too_many
+from toolgate.interfaces.server.identity import COOKIE, PAGE_KEY, Caller, too_many
 from toolgate.interfaces.server.operations import read_body
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.services import Services
@@ -170,13 +170,17 @@ class Pages:
             told = why if problem.status == 401 else problem.detail
             return self._login(request, status=problem.status, problem=told, project=project)
         assert caller.token is not None
-        if was is not None and was.token is not None:
+        if was is not None and was.token is not None and await self._has_key(was, form.get("key", "")):
             await self.services.directory.revoke(was.token.id, now=self.services.now())
         begun = await sessions.begin(self.services, caller.token)
         query = f"?{urlencode({'project': project})}" if project else ""
         response = self.page(request, "signed_in.html", key=begun.key, path=begun.path, query=query)
         sessions.put_cookie(response, self.services, begun.cookie, scope=request.scope)
         return response
+
+    async def _has_key(self, caller: Caller, text: str) -> bool:
+        """A cookie alone does not end its session; a page without a script leaves it to run out."""
+        return bool(text) and await self.services.authenticator.has_key(caller, text, PAGE_KEY)
 
     async def _other(self, request: Request, caller: Caller) -> Caller | None:
         """Who else is signed in on this browser."""

@@ -185,9 +185,18 @@ async def test_nobody_s_session_is_ended_by_another_sign_in_unless_it_is_said(ho
         told = await browser.post("/login", data={"token": link, **form})
         assert (told.status_code, "ann is signed in here" in told.text) == (409, True)
     assert (await browser.get("/session", headers=keys.headers)).json()["account"] == "ann"
-    bobs = await sign_in(browser, link, leaves="ann")
+    cookie = browser.cookies["toolgate_session"]
+    bobs = await sign_in(browser, link, leaves="ann", key=keys.key)
     assert (await browser.get("/session", headers=bobs.headers)).json()["account"] == "bob"
-    assert (await browser.get("/session", headers=keys.headers)).status_code == 401
+    left = house.client(Cookie=f"toolgate_session={cookie}")
+    assert (await left.get("/session", headers=keys.headers)).status_code == 401
+
+
+async def test_a_cookie_alone_does_not_end_its_session(house: House) -> None:
+    browser, keys = await browser_of(house, "ann")
+    thief = house.client(Cookie=f"toolgate_session={browser.cookies['toolgate_session']}")
+    await sign_in(thief, house.tokens["bob"], leaves="ann")
+    assert (await browser.get("/session", headers=keys.headers)).json()["account"] == "ann"
 
 
 async def test_asking_whose_a_link_is_does_not_use_it_up(house: House) -> None:
@@ -204,6 +213,6 @@ async def test_asking_whose_a_link_is_does_not_use_it_up(house: House) -> None:
 async def test_signing_in_again_ends_the_session_before(house: House) -> None:
     browser, keys = await browser_of(house, "ann")
     cookie = browser.cookies["toolgate_session"]
-    await sign_in(browser, house.tokens["ann"])
+    await sign_in(browser, house.tokens["ann"], key=keys.key)
     old = house.client(Cookie=f"toolgate_session={cookie}", **keys.headers)
     assert (await old.get("/session")).status_code == 401

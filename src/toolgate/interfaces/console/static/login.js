@@ -9,6 +9,7 @@ import { kept } from "./key.js";
 const form = /** @type {HTMLFormElement} */ (document.getElementById("login"));
 const token = /** @type {HTMLInputElement} */ (document.getElementById("token"));
 const leaves = /** @type {HTMLInputElement} */ (document.getElementById("leaves"));
+const key = /** @type {HTMLInputElement} */ (document.getElementById("key"));
 const prefix = new URL(import.meta.url).pathname.replace(/\/console\/[^/]+\/login\.js$/, "");
 const hash = location.hash;
 
@@ -38,10 +39,12 @@ async function askFirst(ticket) {
   words.hidden = false;
 }
 
+key.value = await kept(prefix); // proves whose session ends when another one begins
+
 if (hash.startsWith("#ticket=")) await askFirst(hash.slice(1));
 else if (hash.startsWith("#/")) {
   // A link from another site comes without the cookie, though somebody may be signed in.
   form.action = `${prefix}/login${hash}`;
-  const answer = await fetch(`${prefix}/session`, { headers: { "X-Toolgate-Key": await kept(prefix) }, cache: "no-store" });
+  const answer = await fetch(`${prefix}/session`, { headers: { "X-Toolgate-Key": key.value }, cache: "no-store" });
   if (answer.ok) location.replace(`${prefix}/${location.search}${hash}`);
 }
