@@ -19,6 +19,8 @@ from toolgate.ports.confinement import Confined, Finished
 NOBODY = 65534
 MAX_FILE_BYTES = 1 << 30
 MAX_OPEN_FILES = 4096
+TEST_S = 60.0
+"""How long one test of a backend may take, on a busy machine too."""
 STOP_GRACE_S = 2.0
 """How long a killed tree may take to be gone."""
 _PREFIX = "toolgate-sandbox-"
@@ -48,6 +50,18 @@ class Backend(Protocol):
     def problem(self) -> str | None: ...
 
     def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished: ...
+
+
+class UnfinishedError(SandboxError):
+    """A test took longer than it may. That says nothing about the backend: no other takes its place for it."""
+
+
+def tried(backend: Backend, confined: Confined) -> Finished:
+    """Run a test of a backend; UnfinishedError where it does not end in time."""
+    finished = backend.run(confined)
+    if finished.ending == "timeout":
+        raise UnfinishedError("its test did not end in time, perhaps because the machine is busy; try again")
+    return finished
 
 
 def sandbox_user(workspace: str | None, uid: int | None) -> User:

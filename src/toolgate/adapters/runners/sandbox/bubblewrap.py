@@ -14,7 +14,16 @@ import time
 from collections.abc import Sequence
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
-from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
+from toolgate.adapters.runners.sandbox.backend import (
+    STOP_GRACE_S,
+    TEST_S,
+    Files,
+    OnOutput,
+    UnfinishedError,
+    User,
+    limits_of,
+    tried,
+)
 from toolgate.adapters.runners.sandbox.staging import must_stage, stage_command
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of, is_readable, memory_of
 from toolgate.errors import SandboxError
@@ -56,7 +65,9 @@ class Bubblewrap:
         if found is None or (int(found[1]), int(found[2])) < OLDEST:
             return f"bubblewrap {version.strip() or '?'} is too old; 0.8 is the oldest that works"
         try:
-            finished = self.run(Confined(argv=("/bin/true",), timeout_s=10))
+            finished = tried(self, Confined(argv=("/bin/true",), timeout_s=TEST_S))
+        except UnfinishedError:
+            raise
         except SandboxError as error:
             return str(error)
         return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"

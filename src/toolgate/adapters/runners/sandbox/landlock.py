@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
-from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, Files, OnOutput, User, limits_of
+from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, TEST_S, Files, OnOutput, User, limits_of, tried
 from toolgate.adapters.runners.sandbox.staging import Places
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
 from toolgate.adapters.runners.sandbox.supervisor import landlock_version
@@ -80,7 +80,7 @@ class Landlock:
             return f"the kernel's landlock is version {version}; {OLDEST} is the oldest that works"
         if seccomp.machine() is None:
             return "there is no seccomp table for this processor"
-        finished = self.run(Confined(argv=("/bin/true",), timeout_s=60))
+        finished = tried(self, Confined(argv=("/bin/true",), timeout_s=TEST_S))
         return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
 
     def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:

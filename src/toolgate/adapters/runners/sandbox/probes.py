@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from toolgate.adapters.runners.sandbox import layout
-from toolgate.adapters.runners.sandbox.backend import Backend
+from toolgate.adapters.runners.sandbox.backend import TEST_S, Backend, UnfinishedError, tried
 from toolgate.errors import SandboxError
 from toolgate.ports.confinement import MEBIBYTE, Confined
 
-PROBE_TIMEOUT_S = 20.0
 INTERPRETERS = ("/usr/bin/python3", "/usr/local/bin/python3")
 """Asked to run the probes where this process's own interpreter lies out of the sandbox user's reach."""
 
@@ -98,6 +97,8 @@ class ProbeReport:
     problem: str | None = None
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    is_unfinished: bool = False
+    """Nothing is known: the test took too long."""
 
     @property
     def holds(self) -> bool:
@@ -121,13 +122,14 @@ class ProbeReport:
 
 def probe(backend: Backend, directory: str) -> ProbeReport:
     """Return how a backend did; one that is meant not to confine is only asked whether it can be used."""
-    problem = backend.problem()
-    if problem is not None or backend.name == "none":
-        return ProbeReport(backend=backend.name, problem=problem)
     try:
+        problem = backend.problem()
+        if problem is not None or backend.name == "none":
+            return ProbeReport(backend=backend.name, problem=problem)
         results = _escapes(backend, directory) | _bombs(backend) | {"keep_alive": _leaves_nothing(backend)}
     except SandboxError as error:
-        return ProbeReport(backend=backend.name, problem=str(error))
+        is_unfinished = isinstance(error, UnfinishedError)
+        return ProbeReport(backend=backend.name, problem=str(error), is_unfinished=is_unfinished)
     return ProbeReport(
         backend=backend.name,
         passed=tuple(name for name, held in results.items() if held),
@@ -142,7 +144,7 @@ def _python(backend: Backend, script: str, *arguments: str, **options: int) -> C
     return Confined(
         argv=(python, "-I", "-S", "-c", script, *arguments),
         readable=layout.interpreter_paths() if python == sys.executable else layout.runtime_of(python),
-        timeout_s=PROBE_TIMEOUT_S,
+        timeout_s=TEST_S,
         **options,  # type: ignore[arg-type]  # limits are whole numbers
     )
 
@@ -173,7 +175,7 @@ def _escapes(backend: Backend, directory: str) -> dict[str, bool]:
             "abstract": name,
             "pid": os.getpid(),
         }
-        finished = backend.run(_python(backend, _ESCAPES, json.dumps(asked)))
+        finished = tried(backend, _python(backend, _ESCAPES, json.dumps(asked)))
         if finished.exit_code != 0:
             said = finished.stderr.decode(errors="replace").strip()[-300:]
             raise SandboxError(f"the probes did not run: {said or finished.ending}")
@@ -191,8 +193,8 @@ def _heard(udp: socket.socket) -> bool:
 
 
 def _bombs(backend: Backend) -> dict[str, bool]:
-    forks = backend.run(_python(backend, _FORK_BOMB, processes=24))
-    memory = backend.run(_python(backend, _MEMORY_BOMB, memory_bytes=256 * MEBIBYTE))
+    forks = tried(backend, _python(backend, _FORK_BOMB, processes=24))
+    memory = tried(backend, _python(backend, _MEMORY_BOMB, memory_bytes=256 * MEBIBYTE))
     return {
         "fork_bomb": b"stopped" in forks.stdout,
         "memory_bomb": memory.exit_code != 0,
@@ -201,7 +203,7 @@ def _bombs(backend: Backend) -> dict[str, bool]:
 
 def _leaves_nothing(backend: Backend) -> bool:
     mark = uuid.uuid4().hex
-    backend.run(_python(backend, _STAY, mark))
+    tried(backend, _python(backend, _STAY, mark))
     return not any(_has_argument(pid, mark) for pid in os.listdir("/proc") if pid.isdigit())
 
 

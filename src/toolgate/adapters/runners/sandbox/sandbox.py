@@ -75,6 +75,8 @@ class Sandbox:
                 report = self._tested(candidate)
                 if report.holds:
                     return self._backends[candidate]
+                if report.is_unfinished:
+                    raise SandboxError(f"The sandbox is not tested yet, so nothing ran. {candidate}: {report.summary}.")
         problems = "; ".join(f"{candidate}: {self._reports[candidate].summary}" for candidate in names)
         raise SandboxError(
             f"No sandbox can be used here, so nothing ran. {problems}. Run `toolgate doctor`, or, to run without one, "
@@ -92,10 +94,12 @@ class Sandbox:
             user = sandbox_user(workspace, self._uid)
             backend = _make(name, user, self._files)
             self._backends[name] = backend
-            self._reports[name] = _REPORTS.get((name, user)) or probe(backend, self._files.path)
-            _REPORTS[name, user] = self._reports[name]
+            report = _REPORTS.get((name, user)) or probe(backend, self._files.path)
             if self._on_tested is not None:
-                self._on_tested(self._reports[name])
+                self._on_tested(report)
+            if report.is_unfinished:
+                return report
+            self._reports[name] = _REPORTS[name, user] = report
         return self._reports[name]
 
     def reports(self) -> Sequence[ProbeReport]:

@@ -14,8 +14,8 @@ import pytest
 
 from toolgate.adapters.runners.sandbox.backend import Backend, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
-from toolgate.adapters.runners.sandbox.landlock import Unconfined
-from toolgate.adapters.runners.sandbox.probes import probe
+from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
+from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import Kept, children_of
 from toolgate.errors import SandboxError
@@ -249,6 +249,24 @@ def test_nothing_runs_where_no_backend_can_be_used(monkeypatch: pytest.MonkeyPat
     sandbox = Sandbox()
     with pytest.raises(SandboxError, match=r"nothing ran.*it is broken"):
         sandbox.run(Confined(argv=("/bin/true",)))
+    sandbox.close()
+
+
+def test_a_test_that_takes_too_long_is_no_reason_to_take_another_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[object, ProbeReport] = {}
+    monkeypatch.setattr("toolgate.adapters.runners.sandbox.sandbox._REPORTS", known)
+    late = Finished(exit_code=-1, stdout=b"", stderr=b"", ending="timeout")
+    told: list[ProbeReport] = []
+    sandbox = Sandbox(on_tested=told.append)
+    with monkeypatch.context() as busy:
+        busy.setattr(Bubblewrap, "run", lambda *_given, **_options: late)
+        busy.setattr(Landlock, "run", lambda *_given, **_options: late)
+        with pytest.raises(SandboxError, match=r"not tested yet, so nothing ran\. .*did not end in time"):
+            sandbox.choose()
+    late_one = told[-1]
+    assert late_one.is_unfinished
+    assert all(one.backend != late_one.backend for one in known.values())
+    assert sandbox.report(late_one.backend).holds  # it is tested again
     sandbox.close()
 
 
