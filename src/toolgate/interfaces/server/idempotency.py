@@ -1,13 +1,15 @@
 """The same request sent again is answered alike: what a key of the caller's own was answered with, for a while.
 
-A server keeps its own answers, in memory. Where another server gets the repetition, or this one was started again, the
-request is carried out like any other, and a second decision is told which one stands.
+A server keeps its own answers, in memory. Where another server gets the repetition, or this one was started again, a
+call is still asked for once, since its id comes from the key; every other request is carried out like any other, and a
+second decision is told which one stands.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import uuid
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -197,6 +199,16 @@ def fingerprint_of(ask: Ask, *, makes_credentials: bool) -> bytes:
     for part in parts:
         digest.update(hashlib.sha256(part).digest())
     return digest.digest()
+
+
+def call_id_of(ask: Ask) -> str | None:
+    """The id of the call that a request with a key asks for, so that no server makes it twice; None without a key."""
+    key = key_of(ask.headers)
+    if key is None:
+        return None
+    parts = (ask.by.account.name, ask.project, key)
+    digest = hashlib.sha256(b"".join(hashlib.sha256(part.encode()).digest() for part in parts))
+    return str(uuid.UUID(bytes=digest.digest()[:16], version=5))
 
 
 def _listed(names: frozenset[str] | frozenset[Ability] | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,30 @@ async def test_every_post_takes_a_key() -> None:
             if "post" in methods and methods["post"].get("security") != []:
                 names = [one["name"] for one in methods["post"]["parameters"]]
                 assert "Idempotency-Key" in names, path
+
+
+async def test_a_call_is_asked_for_once_though_the_server_was_started_again(tmp_path: Path) -> None:
+    ran: list[int] = []
+
+    @toolgate.tool(effects="irreversible", risk_level="low")
+    async def count(step: int) -> int:
+        """Count."""
+        ran.append(step)
+        return len(ran)
+
+    answers = []
+    for _ in range(2):
+        async with open_house(f"sqlite:///{tmp_path / 'toolgate.db'}", tools=[count]) as house:
+            body = execute("count", {"step": 1})
+            answers.append(await house.client("bot").post(f"{P}/tools/execute", json=body, headers=KEY))
+            other = await house.client("ann").post(f"{P}/tools/execute", json=body, headers={"Idempotency-Key": "own"})
+            assert other.status_code == 200
+    assert (ran, [one.json()["result"] for one in answers]) == ([1, 1], [1, 1])
+    assert answers[0].json()["tool_id"] == answers[1].json()["tool_id"]
+    async with open_house(f"sqlite:///{tmp_path / 'toolgate.db'}", tools=[count]) as house:
+        reused = await house.client("bot").post(f"{P}/tools/execute", json=execute("count", {"step": 2}), headers=KEY)
+        assert reused.status_code == 409
+    assert ran == [1, 1]
 
 
 async def test_a_ticket_is_given_again_only_to_the_token_it_was_made_with(house: House) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from toolgate.authority import Verb, is_own
 from toolgate.errors import ConflictError, StaleFenceError
 from toolgate.interfaces.server import searching, views
+from toolgate.interfaces.server.idempotency import call_id_of
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.kernel.output import Result, ToolOutput
@@ -44,7 +45,7 @@ async def execute(ask: Ask) -> tuple[int, Execution]:
         body.tool_name,
         body.tool_params,
         context=context,
-        call_id=body.tool_id,
+        call_id=body.tool_id or call_id_of(ask),
         wait=False,
         approval_timeout_s=body.approval_timeout_seconds,
         claim=body.claim,
