@@ -173,6 +173,8 @@ def advice(tool: str, arguments: Mapping[str, Any]) -> Advice:
     """What `--auto` decides, and what a reader is advised to do."""
     if tool == "edit_file":
         return Advice(answer="approve", reason="The diff is right, and it can be undone.")
+    if tool == "send_notices" and arguments.get("recipients") == PILOT:
+        return Advice(answer="approve", reason=f"It goes to the {len(PILOT)} customers of the checklist now.")
     if tool == "send_notices":
         return Advice(
             answer="edit",
