@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from tests.unit.interfaces.server.house import House, open_house
 
-from toolgate.interfaces.console.assets import FOLDER, Assets, lean
+from toolgate.interfaces.console.assets import FOLDER, Assets, lean, lean_style
 
 ASSETS = Assets.load()
 TEMPLATES = FOLDER.parent / "templates"
@@ -33,7 +33,24 @@ def test_no_file_names_another_host_or_a_way_to_make_markup(path: Path) -> None:
 
 def test_a_script_is_sent_without_what_only_people_read() -> None:
     script = b"// @ts-check\n/** Say it.\n * @param {T} a */\nfunction say(a) {\n  return /** @type {T} */ (a);\n}\n"
-    assert lean(script) == b"\n\n\nfunction say(a) {\nreturn  (a);\n}\n"
+    assert lean(script) == b"\n\n\nfunction say(a){\nreturn (a);\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "sent"),
+    [
+        ('a = b ? "x = y" : `c , ${d} , e`;', 'a=b?"x = y":`c , ${d} , e`;'),
+        ("a = b + +c - -d;", "a=b + +c - -d;"),
+        ("a = b.split(/ , /);", "a = b.split(/ , /);"),
+        ("a = `b ${c ? `d , e` : f} , g`;", "a = `b ${c ? `d , e` : f} , g`;"),
+    ],
+)
+def test_spaces_that_count_are_kept(line: str, sent: str) -> None:
+    assert lean(line.encode()) == sent.encode()
+
+
+def test_a_style_sheet_is_sent_without_what_only_people_read() -> None:
+    assert lean_style(b"/* all\n of it */\n.a {\n  color: red;\n}\n") == b".a {\ncolor: red;\n}"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.js")), ids=lambda path: path.name)
