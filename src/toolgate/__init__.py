@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from toolgate.adapters.runners.client import ClientRunner
     from toolgate.adapters.runners.inline import InlineRunner
     from toolgate.bootstrap import open
+    from toolgate.errors import NotExecuted
     from toolgate.gate import Gate
     from toolgate.kernel.approval import Approval, ApprovalStatus
     from toolgate.kernel.call import Call, Status
     from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
+    from toolgate.kernel.doubt import nothing_sent
     from toolgate.kernel.event import Event, verify
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.input import ToolInput
@@ -66,6 +68,7 @@ _HOMES = {
     "Limits": "toolgate.kernel.text.canonical",
     "Masker": "toolgate.kernel.text.masking",
     "Mode": "toolgate.kernel.context",
+    "NotExecuted": "toolgate.errors",
     "Placement": "toolgate.kernel.tool",
     "Policy": "toolgate.kernel.policy",
     "Prepared": "toolgate.kernel.tool",
@@ -91,6 +94,7 @@ _HOMES = {
     "diff_structured": "toolgate.kernel.text.diff",
     "diff_text": "toolgate.kernel.text.diff",
     "export_tools": "toolgate.kernel.text.formats.schemas",
+    "nothing_sent": "toolgate.kernel.doubt",
     "open": "toolgate.bootstrap",
     "parse_calls": "toolgate.kernel.text.formats",
     "render_message": "toolgate.kernel.text.formats.results",
@@ -125,6 +129,7 @@ __all__ = [
     "Limits",
     "Masker",
     "Mode",
+    "NotExecuted",
     "Placement",
     "Policy",
     "Prepared",
@@ -150,6 +155,7 @@ __all__ = [
     "diff_structured",
     "diff_text",
     "export_tools",
+    "nothing_sent",
     "open",
     "parse_calls",
     "render_message",

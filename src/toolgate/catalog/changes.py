@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from toolgate.errors import ToolExecutionError
+from toolgate.errors import ToolDeniedError, ToolExecutionError, ToolUnknownOutcomeError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.files import PathFact, PathRefused, cannot_open
@@ -126,6 +126,7 @@ def _definition(change: Change, schema: dict[str, Any], description: str) -> Too
         category="system_write",
         risk_level="high",
         effects="reversible",
+        nothing_happened=(ToolExecutionError, ToolDeniedError, OSError),
         undoable=True,
         undo_handler=change.undo,
         prepare=change.prepare,
@@ -343,9 +344,17 @@ def replace_file(edges: Edges, fact: PathFact, content: bytes, mode: int | None,
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=directory)
             raise
-        os.fsync(directory)
+        _make_lasting(directory)
     finally:
         os.close(directory)
+
+
+def _make_lasting(directory: int) -> None:
+    """Write a changed directory to the disk; where that fails, the change is there, but may be gone after a crash."""
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        raise ToolUnknownOutcomeError(f"the change may not outlast a crash: {error.strerror}") from error
 
 
 def _write(descriptor: int, content: bytes) -> None:
@@ -373,7 +382,7 @@ def remove(edges: Edges, fact: PathFact) -> None:
     directory, name = edges.workspace.open_parent(fact)
     try:
         os.unlink(name, dir_fd=directory)
-        os.fsync(directory)
+        _make_lasting(directory)
     except FileNotFoundError:
         raise ToolExecutionError(f"{fact.given!r} does not exist.") from None
     finally:
@@ -388,7 +397,7 @@ def make_link(edges: Edges, fact: PathFact, target: str) -> None:
             os.symlink(target, name, dir_fd=directory)
         except FileExistsError:
             raise ToolExecutionError(f"{fact.given!r} is there again; the link was not put back.") from None
-        os.fsync(directory)
+        _make_lasting(directory)
 
 
 def _missing(edges: Edges, fact: PathFact) -> list[str]:

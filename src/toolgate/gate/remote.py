@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from toolgate.gate.approvals import somebody
 from toolgate.kernel.call import Call
@@ -63,14 +63,19 @@ class Remote:
         call_id: str,
         reason: str,
         *,
+        raised: Collection[str] = (),
         fence: str | None = None,
         by: str | Principal | None = None,
         project: str = DEFAULT_PROJECT,
     ) -> Result:
-        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result."""
+        """Report that whoever ran a call on a client or worker cannot say what it did; as final as a result.
+
+        `raised` are the names of what the error was that ended it, where one did: then it ends as it would have if its
+        handler had raised that here.
+        """
         self._check_open()
         who = None if by is None else Principal.of(by)
-        return await self._leases.doubt(project, call_id, reason, fence=fence, by=who)
+        return await self._leases.doubt(project, call_id, reason, kinds=frozenset(raised), fence=fence, by=who)
 
     async def work(
         self, call_id: str, *, by: str | Principal, project: str = DEFAULT_PROJECT, lease_s: float = LEASE_S

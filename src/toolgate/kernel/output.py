@@ -139,6 +139,7 @@ _ERRORS: dict[str, type[errors.ToolError]] = {
     for kind in (
         errors.ToolNotFoundError,
         errors.ToolInputError,
+        errors.NotExecuted,
         errors.ToolTimeoutError,
         errors.ToolOutputError,
         errors.ToolUndoError,

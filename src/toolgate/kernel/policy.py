@@ -93,6 +93,13 @@ class Score(NamedTuple):
     factors: tuple[str, ...] = ()
 
 
+class OnError(StrEnum):
+    """How a call ends whose handler raised after it had started."""
+
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+
+
 class Default(StrEnum):
     """What happens where no rule speaks."""
 
@@ -123,8 +130,9 @@ class Stance:
 
     `modes_settled`: the policy says in which modes the tool runs, so the definition's own modes are not asked.
     `reads_arguments`: a rule or meter looks at `Facts.arguments`. `may_retry`: whether a second attempt after a passing
-    error is harmless; None leaves it to the definition. `asks`: a person is asked about some ordinary arguments; what
-    only leads out of the workspace does not count.
+    error is harmless; None leaves it to the definition. `on_error`: how a call ends whose handler raised; None leaves
+    it to the definition. `nothing_happened`: names of errors that mean nothing did. `asks`: a person is asked about
+    some ordinary arguments; what only leads out of the workspace does not count.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -144,6 +152,8 @@ class Stance:
     placement: Placement | None = None
     sandbox: SandboxTerms | None = None
     may_retry: bool | None = None
+    on_error: OnError | None = None
+    nothing_happened: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -113,6 +113,7 @@ class ToolDefinition:
     rate_limit_per_hour: at most this many executions an hour in a project.
     effects: read, reversible or irreversible; undeclared counts as having effects.
     idempotent: running it twice with one call id is the same as once.
+    nothing_happened: errors of the handler that mean its effect did not happen; others may leave the outcome unknown.
     placement: inline, sandbox, client, worker, or caller: whoever made the call runs it, so it needs no handler.
     queue: the queue its calls wait in for a worker.
     output_schema: JSON Schema that its data is checked against.
@@ -147,6 +148,7 @@ class ToolDefinition:
     rate_limit_per_hour: int | None = field(default=None, kw_only=True)
     effects: Effects | str | None = field(default=None, kw_only=True)
     idempotent: bool = field(default=False, kw_only=True)
+    nothing_happened: tuple[type[BaseException], ...] = field(default=(), kw_only=True)
     placement: Placement | str = field(default=Placement.INLINE, kw_only=True)
     queue: str = field(default=DEFAULT_QUEUE, kw_only=True)
     output_schema: Mapping[str, Any] | None = field(default=None, kw_only=True)
@@ -177,6 +179,7 @@ class ToolDefinition:
         put("input_schema", copy.deepcopy(self.schema.source))
         put("action_type", self.action_type or self.name)
         put("allowed_behaviors", tuple(self.allowed_behaviors))
+        put("nothing_happened", tuple(self.nothing_happened))
         put(
             "allowed_modes",
             tuple(_closed(Mode, mode, "allowed_modes", self.name) for mode in self.allowed_modes),
@@ -223,6 +226,7 @@ class ToolDefinition:
         """Return everything declared as JSON values; handlers and other code are left out."""
         told = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _NOT_TOLD}
         told["thresholds"] = None if self.thresholds is None else asdict(self.thresholds)
+        told["nothing_happened"] = tuple(map(_home_of, self.nothing_happened))
         return {name: list(value) if isinstance(value, tuple) else copy.deepcopy(value) for name, value in told.items()}
 
 
@@ -259,6 +263,7 @@ def _check(tool: ToolDefinition) -> None:
     if not (_is_list_of_names(tool.allowed_behaviors) and _is_list_of_names(tool.allowed_modes)):
         raise DefinitionError(f"Tool `{tool.name}`: behaviors and modes are tuples of names, not one string.")
     _check_queue(tool)
+    _check_errors(tool)
     if not isinstance(tool.thresholds, Thresholds | None):
         raise DefinitionError(f"Tool `{tool.name}`: thresholds must be a Thresholds(auto=..., quick=...).")
     for what in ("timeout_seconds", "approval_timeout_seconds", "undo_ttl_seconds", "rate_limit_per_hour"):
@@ -275,6 +280,15 @@ def _check_queue(tool: ToolDefinition) -> None:
         raise DefinitionError(
             f"Tool `{tool.name}`: queue {str(tool.queue)[:60]!r} is refused: use 1 to 48 lower-case letters, digits "
             "and `_ . -`."
+        )
+
+
+def _check_errors(tool: ToolDefinition) -> None:
+    named = tool.nothing_happened
+    is_list = isinstance(named, Collection) and not isinstance(named, str)
+    if not is_list or not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in named):
+        raise DefinitionError(
+            f"Tool `{tool.name}`: nothing_happened takes classes of errors, such as (ValueError, FileNotFoundError)."
         )
 
 
@@ -302,6 +316,8 @@ def _risk(tool: ToolDefinition) -> RiskLevel:
 _HASHED_AS_PRESENT = ("handler", "undo_handler", "prepare", "fingerprint", "reconcile", "function")
 _NOT_HASHED = {"bind", "inject", "schema", "result_schema", "is_async", "risk", "hash"}
 _NOT_TOLD = _NOT_HASHED.union(_HASHED_AS_PRESENT)
+_CAME_LATER: dict[str, Any] = {"queue": DEFAULT_QUEUE, "nothing_happened": ()}
+"""Fields that leave what was approved before they came as it was, where they say nothing."""
 
 
 def _hash(tool: ToolDefinition) -> str:
@@ -311,9 +327,11 @@ def _hash(tool: ToolDefinition) -> str:
         if item.name in _NOT_HASHED:
             continue
         value = getattr(tool, item.name)
-        if item.name == "queue" and value == DEFAULT_QUEUE:
-            continue  # a field that came later leaves what was approved before as it was
-        if item.name in _HASHED_AS_PRESENT:
+        if item.name in _CAME_LATER and value == _CAME_LATER[item.name]:
+            continue
+        if item.name == "nothing_happened":
+            content[item.name] = sorted(map(_home_of, value))
+        elif item.name in _HASHED_AS_PRESENT:
             content[item.name] = None if value is None else _home_of(value)
         elif isinstance(value, Thresholds):
             content[item.name] = [value.auto, value.quick]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from toolgate.errors import ConflictError, StoreError, ToolOutputError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
+from toolgate.kernel.doubt import Doubt
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
@@ -34,6 +35,7 @@ from toolgate.pipeline.outcome import (
     raised,
     undone,
     unheard,
+    unusable,
 )
 from toolgate.pipeline.plan import REMOTE, Plan
 from toolgate.pipeline.recording import Recorder
@@ -87,9 +89,11 @@ class Flight(Job):
     """A job with the handle by which others may end it.
 
     `started` is the monotonic time at which the hook was entered, 0.0 while it does not run. Where it has to wait, it
-    has a `task`, and an `end` that others wait for. `is_taken` says that its hook is its caller's own function.
+    has a `task`, and an `end` that others wait for. `is_taken` says that its hook is its caller's own function, and
+    `doubt` what it means where that does not return.
     """
 
+    doubt: Doubt
     stop: Stop | None = None
     started: float = 0.0
     task: asyncio.Task[Result] | None = None
@@ -112,8 +116,8 @@ class Flight(Job):
     def cut_short(self, *, stopped: bool | None = None) -> Outcome:
         """What may be said of it when it was made to end."""
         stopped = self.stoppable if stopped is None else stopped
-        stop = self.stop or Stop("shutdown")
-        return interrupted(self.tool, why=stop.why, stopped=stopped, detail=stop.detail)
+        stop, began = self.stop or Stop("shutdown"), self.began and self.started != 0.0
+        return interrupted(self.tool, self.doubt, why=stop.why, stopped=stopped, began=began, detail=stop.detail)
 
 
 class Flights:
@@ -159,6 +163,7 @@ class Flights:
         call, tool = claim.call, plan.tool
         assert call is not None
         flight = Flight(call, tool, tool.function or tool.handler, tool.is_async, undo)  # type: ignore[arg-type]  # checked
+        flight.doubt = plan.doubt
         if taker is not None:
             runner, inside = self._at_the_caller(flight, taker), Placement.INLINE.value
         flight.inside = inside or call.placement
@@ -217,7 +222,8 @@ class Flights:
         buried = [flight for flight in flights if flight.loop is None or flight.loop.is_closed()]
         for flight in buried:
             self._drop(flight)
-            await self._recorder.finish(flight, interrupted(flight.tool, why="shutdown", stopped=False), 0.0)
+            lost = interrupted(flight.tool, flight.doubt, why="shutdown", stopped=False, began=True)
+            await self._recorder.finish(flight, lost, 0.0)
         return bool(buried)
 
     async def drain(self) -> None:
@@ -298,11 +304,11 @@ class Flights:
         except asyncio.CancelledError:
             return _cancelled(flight)
         except ToolOutputError as error:
-            return Outcome(Status.FAILED, error=str(error), code=error.code)
+            return unusable(flight.doubt, error)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
             if is_of_the_machine(error) and self._driver.on_exhausted is not None:
                 self._driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
-            return raised(call, error)
+            return raised(call, flight.doubt, error, began=flight.began)
 
     def _may_retry(self, flight: Flight, error: BaseException) -> bool:
         """Whether a first attempt that failed may be made once more: a passing error of what may be repeated."""

@@ -7,8 +7,16 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolgate.errors import ToolDeniedError, ToolOutputError, ToolTimeoutError, ToolUnknownOutcomeError, text_of
+from toolgate.errors import (
+    NotExecuted,
+    ToolDeniedError,
+    ToolOutputError,
+    ToolTimeoutError,
+    ToolUnknownOutcomeError,
+    text_of,
+)
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.doubt import Doubt, Meaning
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.text.schema import Schema
@@ -86,36 +94,42 @@ def decode(result: bytes | None) -> Any:
     return None if result is None else orjson.loads(result)
 
 
-def interrupted(tool: ToolDefinition, *, why: str, stopped: bool, detail: str | None = None) -> Outcome:
+def unusable(doubt: Doubt, error: ToolOutputError) -> Outcome:
+    """What may be said of a handler that returned something unusable: it ran, so its effect is not ruled out."""
+    if not doubt.is_declared:
+        return Outcome(Status.FAILED, error=str(error), code=error.code)
+    return Outcome(Status.UNKNOWN, error=f"{error} {_SETTLE}", code="unknown")
+
+
+def interrupted(
+    tool: ToolDefinition, doubt: Doubt, *, why: str, stopped: bool, began: bool, detail: str | None = None
+) -> Outcome:
     """Return what may honestly be said of a handler that was cut short.
 
-    One that stopped, or that only reads, failed or was cancelled. One with effects that could not be
-    stopped may still be at work: nobody knows.
+    One that had not begun did nothing. One with declared effects may have had them before it was stopped, and one with
+    any effects that could not be stopped may still be at work: nobody knows. Any other failed or was cancelled.
     """
+    is_unknown = began and (doubt.is_declared or (doubt.has_effects and not stopped))
+    left = "had not begun" if not began else "was stopped" if stopped else "could not be stopped"
     if why == "timeout":
-        return _timed_out(tool, stopped=stopped, detail=detail)
+        words = "" if detail is None else f" ({detail})"
+        text = f"The handler of `{tool.name}` timed out after {tool.timeout_seconds:g} s{words} and {left}"
+        if is_unknown:
+            return Outcome(Status.UNKNOWN, error=f"{text}. {_SETTLE}", code="unknown", timed_out=True)
+        text = f"{text}, but it can do no harm" if began and not stopped else text
+        return Outcome(Status.FAILED, error=f"{text}.", code="timeout", timed_out=True)
     reason = _WHY[why] if detail is None else f"{_WHY[why]} ({detail})"
-    if not stopped and tool.has_effects:
-        text = f"The handler of `{tool.name}` could not be stopped: {reason}. Whether its effect happened is unknown."
-        return Outcome(Status.UNKNOWN, error=text, code="unknown")
-    return Outcome(Status.CANCELLED, error=f"The handler of `{tool.name}` was stopped: {reason}.", code="cancelled")
+    text = f"The handler of `{tool.name}` {left}: {reason}."
+    if is_unknown:
+        return Outcome(Status.UNKNOWN, error=f"{text} {_SETTLE}", code="unknown")
+    return Outcome(Status.CANCELLED, error=text, code="cancelled")
 
 
+_SETTLE = "Whether its effect happened is unknown."
 _WHY = {
     "cancelled": "the call was cancelled",
     "shutdown": "the gate or its event loop was shut down",
 }
-
-
-def _timed_out(tool: ToolDefinition, *, stopped: bool, detail: str | None) -> Outcome:
-    """A timeout is told as one, also where nobody knows what the handler did or still does."""
-    words = "" if detail is None else f" ({detail})"
-    text = f"The handler of `{tool.name}` timed out after {tool.timeout_seconds:g} s{words}"
-    if not stopped and tool.has_effects:
-        text = f"{text} and could not be stopped. Whether its effect happened is unknown."
-        return Outcome(Status.UNKNOWN, error=text, code="unknown", timed_out=True)
-    left = "was stopped" if stopped else "could not be stopped, but it only reads"
-    return Outcome(Status.FAILED, error=f"{text} and {left}.", code="timeout", timed_out=True)
 
 
 def unheard(tool: ToolDefinition, trouble: str) -> Outcome:
@@ -146,9 +160,15 @@ def is_of_the_machine(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _EXHAUSTED
 
 
-def raised(call: Call, error: BaseException) -> Outcome:
-    """Return what it means that a handler raised this."""
-    return Outcome(Status.FAILED, error=text_of(error), code=_code_of(call, error), cause=error)
+def raised(call: Call, doubt: Doubt, error: BaseException, *, began: bool = True) -> Outcome:
+    """Return what it means that a handler raised this, or its runner, maybe before the handler began."""
+    meaning, text = doubt.of(error, began=began), text_of(error)
+    if meaning is Meaning.UNKNOWN:
+        kind = type(error).__name__
+        said = text if isinstance(error, ToolUnknownOutcomeError) else f"{kind}: {text}" if text != kind else kind
+        text = f"The handler of `{call.tool_name}` had started and raised {said}. {_SETTLE}"
+        return Outcome(Status.UNKNOWN, error=text, code="unknown", cause=error, timed_out=_is_timeout(error))
+    return Outcome(Status.FAILED, error=text, code=_code_of(call, error), cause=error)
 
 
 def _code_of(call: Call, error: BaseException) -> str:
@@ -156,6 +176,12 @@ def _code_of(call: Call, error: BaseException) -> str:
         return "undo_failed"
     if isinstance(error, ToolDeniedError):
         return "denied"  # a guard refused what the handler was about to touch
-    if isinstance(error, ToolTimeoutError) and not isinstance(error, ToolUnknownOutcomeError):
+    if isinstance(error, NotExecuted):
+        return error.code
+    if _is_timeout(error):
         return "timeout"  # what the handler started was given a time, and ended with it
     return "resource_exhausted" if is_exhaustion(error) else "execution_failed"
+
+
+def _is_timeout(error: BaseException) -> bool:
+    return isinstance(error, ToolTimeoutError)

@@ -16,6 +16,7 @@ from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Durability, Reservation
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
+from toolgate.kernel.doubt import Doubt, doubt_of
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance
 from toolgate.kernel.record import build, evolve
@@ -55,7 +56,8 @@ class Plan:
 
     `template` are the fields every call begins with. `reads` says that a rule, inspector or meter looks at arguments,
     `inspects` that finding out what they point at opens files.
-    `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at.
+    `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at. `doubt` says what it
+    means where a handler does not return.
     """
 
     tool: ToolDefinition
@@ -72,6 +74,7 @@ class Plan:
     rates: tuple[Reservation, ...]
     offer_s: float
     mask: Callable[[str], str]
+    doubt: Doubt
 
     def validate(self, raw: str | bytes | Mapping[str, object], limits: Limits) -> Checked:
         """Return the arguments in one canonical form; raise ToolInputError naming tool and location."""
@@ -167,6 +170,7 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
         rates=rates,
         offer_s=OFFER_AGAIN_S if placement is Placement.WORKER else tool.timeout_seconds,
         mask=mask,
+        doubt=doubt_of(tool, stance),
     )
 
 

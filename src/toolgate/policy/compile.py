@@ -14,7 +14,7 @@ from toolgate.guards.edges import Edges, unfit
 from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules, Target
-from toolgate.kernel.policy import Default, Inspector, Policy, Rule, Stance, Word
+from toolgate.kernel.policy import Default, Inspector, OnError, Policy, Rule, Stance, Word
 from toolgate.kernel.terms import NO_TERMS, SandboxTerms, least
 from toolgate.kernel.text.canonical import canonical
 from toolgate.kernel.tool import Placement, Thresholds, ToolDefinition
@@ -39,6 +39,7 @@ from toolgate.policy.values import Limit, Share, Surroundings
 LANGUAGE = 1
 NOWHERE = Surroundings("/", "/")
 _DEFAULTS = (Default.BY_RISK, Default.ASK, Default.DENY)
+_ON_ERROR = (OnError.FAILED, OnError.UNKNOWN)
 _PLACEMENTS = (Placement.INLINE, Placement.WORKER, Placement.CLIENT, Placement.SANDBOX)
 
 
@@ -185,6 +186,8 @@ class _Stance:
             placement=max(placements, key=_PLACEMENTS.index, default=None),
             sandbox=reduce(SandboxTerms.stricter, sandboxes) if sandboxes else None,
             may_retry=_all_agree(share.may_retry for share in shares),
+            on_error=max((share.on_error for share in shares if share.on_error), key=_ON_ERROR.index, default=None),
+            nothing_happened=_in_all(share.nothing_happened for share in shares),
         )
 
     def _asks(self, rule: Rule) -> bool:
@@ -233,6 +236,12 @@ def _all_agree(said: Iterable[bool | None]) -> bool | None:
     """Return whether all who say anything say yes; None where nobody does."""
     words = [word for word in said if word is not None]
     return all(words) if words else None
+
+
+def _in_all(said: Iterable[frozenset[str] | None]) -> frozenset[str]:
+    """Return what all who say anything name."""
+    named = [names for names in said if names is not None]
+    return frozenset.intersection(*named) if named else frozenset()
 
 
 def _terms(shares: list[Share]) -> list[Any]:

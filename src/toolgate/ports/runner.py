@@ -25,6 +25,7 @@ class Job:
     `undo` is the undo record claimed or prepared with the call. `inside` is where the hook runs: the call's placement,
     or, at a worker, the one it has there. `sandbox` is what the policy says of the sandbox it may run in. A runner
     whose hook cannot be stopped clears `stoppable`, and calls `late` if the hook ends after its `run` was cancelled.
+    `began` is False where the hook was not entered.
     """
 
     args: tuple[Any, ...] = ()
@@ -32,6 +33,7 @@ class Job:
     inside: str = ""
     sandbox: SandboxTerms | None = None
     stoppable: bool = True
+    began: bool = True
     late: Callable[[BaseException | None], None] | None = None
 
     def __init__(self, call: Call, tool: ToolDefinition, hook: Hook, is_async: bool, undo: UndoRecord | None) -> None:

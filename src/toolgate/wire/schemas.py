@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from toolgate.wire.ids import CallId, RunId, SessionId
 
@@ -160,43 +160,6 @@ class ToolList(Answer):
     success: bool = True
     tools: list[ToolInfo]
     total_count: int
-
-
-class ResultBody(LenientBody):
-    """What a tool that ran at the client gave."""
-
-    status: Literal["completed", "failed", "unknown"] = Field(
-        description="`unknown`: whoever ran it cannot say what it did; `error` says what is known."
-    )
-    result: Any = None
-    error: Annotated[str, StringConstraints(max_length=100_000)] | None = None
-    fence: Id | None = Field(
-        default=None, description="The token of the execution signal; needed by others than its receiver."
-    )
-    undo: dict[str, Any] | None = Field(default=None, description="What undoing it takes.")
-    artifacts: Annotated[list[Any], Field(max_length=1000)] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _explained(self) -> ResultBody:
-        if self.status == "failed" and not (self.error or "").strip():
-            raise ValueError("a result that says `failed` needs `error`: what went wrong")
-        return self
-
-
-class ResultAnswer(Answer):
-    success: bool
-    tool_id: str
-    status: WireStatus
-    message: str
-
-
-class ProgressBody(LenientBody):
-    """How far a tool at the client is. An empty body is a heartbeat."""
-
-    progress: Annotated[float, Field(ge=0, le=1)] | None = None
-    message: Text | None = None
-    data: Any = None
-    fence: Id | None = None
 
 
 class CancelBody(Body):

@@ -307,6 +307,7 @@ CHANGES: dict[str, Any] = {
     "rate_limit_per_hour": 3,
     "effects": "read",
     "idempotent": True,
+    "nothing_happened": (ValueError,),
     "placement": "client",
     "queue": "slow",
     "output_schema": {},

@@ -15,6 +15,7 @@ from toolgate.errors import ToolTimeoutError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT
+from toolgate.kernel.doubt import Doubt
 from toolgate.kernel.output import result_of
 from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import flight
@@ -335,7 +336,7 @@ async def test_a_handler_given_up_although_nobody_waits_is_recorded(rig: Rig) ->
     await commit(rig.store, insert(call))
     tool_ = ToolDefinition(name="write", handler=never)
     job = Flight(call, tool_, never, True, None)
-    await rig.flights._give_up(job, interrupted(tool_, why="timeout", stopped=False), 1.0)
+    await rig.flights._give_up(job, interrupted(tool_, Doubt(), why="timeout", stopped=False, began=True), 1.0)
     assert (await rig.driver.read("default", "c1")).status is Status.UNKNOWN
 
 
@@ -349,6 +350,7 @@ async def test_one_who_was_let_go_already_is_not_let_go_twice(rig: Rig) -> None:
 
 async def test_what_was_cut_short_outside_any_task_is_still_judged(rig: Rig) -> None:
     job = Flight(a_call(), ToolDefinition(name="write", handler=never), never, True, None)
+    job.doubt = Doubt()
     judged: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(lambda: judged.set_result(flight._cancelled(job)))
     assert (await judged).status is Status.CANCELLED

@@ -21,8 +21,9 @@ from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Durability
 from toolgate.kernel.context import Mode
+from toolgate.kernel.doubt import doubt_of
 from toolgate.kernel.marks import Marks
-from toolgate.kernel.policy import SILENCE, Facts, Judgement, Score, Verdict, Word
+from toolgate.kernel.policy import SILENCE, Facts, Judgement, Score, Stance, Verdict, Word
 from toolgate.kernel.ruling import assess, permit
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS
 from toolgate.kernel.tool import Thresholds
@@ -315,13 +316,16 @@ def test_only_true_is_success(truthy: object) -> None:
         ("timeout", False, "read", Status.FAILED),
         ("cancelled", True, None, Status.CANCELLED),
         ("cancelled", False, "irreversible", Status.UNKNOWN),
+        ("timeout", True, "irreversible", Status.UNKNOWN),
+        ("cancelled", True, "reversible", Status.UNKNOWN),
         ("shutdown", False, "read", Status.CANCELLED),
     ],
 )
 def test_what_may_be_said_of_a_handler_that_was_cut_short(
     why: str, stopped: bool, effects: str | None, status: Status
 ) -> None:
-    outcome = interrupted(a_tool(effects=effects), why=why, stopped=stopped, detail="ann asked")
+    cut = a_tool(effects=effects)
+    outcome = interrupted(cut, doubt_of(cut, Stance()), why=why, stopped=stopped, began=True, detail="ann asked")
     assert outcome.status is status
     assert "ann asked" in str(outcome.error)
 

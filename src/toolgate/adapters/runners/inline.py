@@ -34,8 +34,9 @@ class InlineRunner:
         try:
             value = await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            job.stoppable = future.cancelled()  # it had not begun
-            if not job.stoppable and job.late is not None:
+            job.began = not future.cancelled()
+            job.stoppable = not job.began
+            if job.began and job.late is not None:
                 future.add_done_callback(lambda done: job.late and job.late(done.exception()))
             raise
         return await value if inspect.isawaitable(value) else value

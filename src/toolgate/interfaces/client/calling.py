@@ -18,6 +18,7 @@ from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.client.results import result_of
 from toolgate.interfaces.client.waiting import LOOK_S, CallWaiters
+from toolgate.kernel.doubt import carried_kinds
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import plain
 from toolgate.kernel.text.canonical import MAX_DEPTH, Limits, read_arguments
@@ -164,7 +165,8 @@ async def _outcome_of(function: Callable[[dict[str, Any]], Any], arguments: dict
         result = await result if inspect.isawaitable(result) else result
         return _report_of(result)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is how it failed
-        return {"status": "failed", "error": text_of(error)}
+        # What that means for a tool with effects is for the gate to say.
+        return {"status": "unknown", "error": text_of(error), "raised": sorted(carried_kinds(error))}
 
 
 def _report_of(result: Any) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from toolgate.errors import ServerError, StaleFenceError
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given, is_uncertain
-from toolgate.wire.claims import ClaimAnswer
-from toolgate.wire.schemas import ResultAnswer
+from toolgate.wire.claims import ClaimAnswer, ResultAnswer
 
 
 class Remote(Part):
@@ -49,23 +48,24 @@ class Remote(Part):
         fence: str | None = None,
         undo: Mapping[str, Any] | None = None,
         artifacts: Sequence[Any] = (),
+        raised: Sequence[str] = (),
         retry_s: float | None = None,
     ) -> ResultAnswer:
         """Report what a call that ran here gave, or that nobody knows (`unknown`).
 
-        Reporting again after a lost answer is done for you.
+        Reporting again after a lost answer is done for you. `raised` are, with `unknown`, the names of what the error
+        was that ended it: the server knows what they mean.
 
         Raises StaleFenceError where nobody waits for it any more; `tool_status` says where the call stands.
         """
-        return await self._tell(
-            "result", call_id, result, status, retry_s, error=error, fence=fence, undo=undo, artifacts=artifacts
-        )
+        told = {"error": error, "fence": fence, "undo": undo, "artifacts": artifacts, "raised": raised}
+        return await self._tell("result", call_id, result, status, retry_s, **told)
 
     async def _tell(
         self, route: str, call_id: str, result: Any, status: str, retry_s: float | None, **more: Any
     ) -> ResultAnswer:
-        undo, artifacts = more.pop("undo"), more.pop("artifacts")
-        body = given(status=status, undo=None if undo is None else dict(undo), **more)
+        undo, artifacts, raised = more.pop("undo"), more.pop("artifacts"), list(more.pop("raised"))
+        body = given(status=status, undo=None if undo is None else dict(undo), raised=raised or None, **more)
         body |= {"result": result, "artifacts": list(artifacts)}
         path = self._path("tools", call_id, route)
         report = partial(self._connection.ask, ResultAnswer, "POST", path, body=body, retry_s=retry_s)
@@ -92,9 +92,9 @@ class Remote(Part):
         error: str | None = None,
         undo: Mapping[str, Any] | None = None,
         artifacts: Sequence[Any] = (),
+        raised: Sequence[str] = (),
         retry_s: float | None = None,
     ) -> ResultAnswer:
         """Report what a claimed call gave; `fence` is the token it was claimed with. See `result`."""
-        return await self._tell(
-            "report", call_id, result, status, retry_s, error=error, fence=fence, undo=undo, artifacts=artifacts
-        )
+        told = {"error": error, "fence": fence, "undo": undo, "artifacts": artifacts, "raised": raised}
+        return await self._tell("report", call_id, result, status, retry_s, **told)

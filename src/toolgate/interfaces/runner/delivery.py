@@ -17,7 +17,7 @@ from toolgate.interfaces.runner.report import NOT_BEGUN, Report, report_of, with
 from toolgate.interfaces.runner.signals import printable
 from toolgate.kernel.call import Call
 from toolgate.ports.store import CallQuery
-from toolgate.wire.schemas import ResultAnswer
+from toolgate.wire.claims import ResultAnswer
 
 LONGEST_S = 15.0
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from toolgate.errors import ConflictError, NotAllowedError, StaleFenceError, ToolOutputError, UsageError
+from toolgate.errors import (
+    ConflictError,
+    NotAllowedError,
+    StaleFenceError,
+    ToolExecutionError,
+    ToolOutputError,
+    UsageError,
+)
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -23,7 +30,7 @@ from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.evidence import ENDED, is_told, lapse_of, refusal_of
 from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.lane import aside, is_large
-from toolgate.pipeline.outcome import Outcome, decode, interpret
+from toolgate.pipeline.outcome import Outcome, decode, interpret, raised, unusable
 from toolgate.pipeline.plan import OFFER_AGAIN_S, REMOTE, Plan
 from toolgate.pipeline.recording import Recorder
 from toolgate.ports.runner import Job
@@ -189,7 +196,7 @@ class Leases:
                 raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
             job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
             job.undo = await driver.store.undo(project, call.undo_of or call.id)
-            reported = (call, tool, output)
+            reported = (call, driver.plan_of(tool, project), output)
             outcome = await aside(_outcome, *reported) if is_large(output.data) else _outcome(*reported)
             result = await self._recorder.record(job, outcome, self._since(call))
             if result is not None:
@@ -197,12 +204,28 @@ class Leases:
             tried = call
 
     async def doubt(
-        self, project: str, call_id: str, reason: str, *, fence: str | None, by: Principal | None = None
+        self,
+        project: str,
+        call_id: str,
+        reason: str,
+        *,
+        kinds: frozenset[str] = frozenset(),
+        fence: str | None,
+        by: Principal | None = None,
     ) -> Result:
-        """Record that the holder cannot say what its run did: UNKNOWN where it may have had an effect, else FAILED."""
+        """Record that the holder cannot say what its run did: UNKNOWN where it may have had an effect, else FAILED.
+
+        `kinds` name the error its function raised, where it did: that ends as it would have ended here.
+        """
         driver = self._driver
         while True:
             call = await self._held(project, call_id, by, fence)
+            tool = driver.realm(project).registry.find(call.tool_name)
+            if kinds and tool is not None:
+                result = await self._recorder.record(*_raised(call, driver.plan_of(tool, project), reason, kinds), 0.0)
+                if result is not None:
+                    return result
+                continue
             change = _unsure(call, driver.now(), driver.masker_of(call).text(reason))
             if await self._try(change):
                 return result_of(change.call)  # type: ignore[arg-type]  # an end has a call
@@ -290,12 +313,19 @@ def _unsure(call: Call, now: datetime, reason: str) -> Change:
     return steps.fail(call, now=now, status=Status.UNKNOWN, code="unknown", error=error)
 
 
-def _outcome(call: Call, tool: ToolDefinition, output: ToolOutput) -> Outcome:
+def _raised(call: Call, plan: Plan, reason: str, kinds: frozenset[str]) -> tuple[Job, Outcome]:
+    """What it means that the function of a call's holder raised an error of these kinds."""
+    tool, error = plan.tool, ToolExecutionError(reason)
+    error.kinds = kinds
+    return Job(call, tool, tool.handler, tool.is_async, None), raised(call, plan.doubt, error)  # type: ignore[arg-type]  # a tool has a handler
+
+
+def _outcome(call: Call, plan: Plan, output: ToolOutput) -> Outcome:
     """What a reported output means for the call: checked like a handler's own."""
     if call.undo_of is not None:
         code = "undo_failed"
         return Outcome(Status.COMPLETED) if output.success else Outcome(Status.FAILED, error=output.error, code=code)
     try:
-        return interpret(tool, output)
+        return interpret(plan.tool, output)
     except ToolOutputError as error:
-        return Outcome(Status.FAILED, error=str(error), code=error.code)
+        return unusable(plan.doubt, error)

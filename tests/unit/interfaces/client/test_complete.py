@@ -72,6 +72,7 @@ SAMPLES: dict[str, Any] = {
     "pattern": {"x": "any"},
     "preview": True,
     "progress": 0.5,
+    "raised": ["ValueError"],
     "reason": "because",
     "remember": {"uses": 2},
     "requester": "ann",

@@ -79,7 +79,7 @@ async def test_a_call_the_server_takes_back_is_stopped(stage: Stage, slow: Slow)
         await until(lambda: slow.begun)
         stage.server.say("tool.cancel_signal", {"tool_id": "t1", "reason": "changed my mind"})
         report = await stage.server.result()
-    assert (report["status"], slow.stopped) == ("failed", 1)
+    assert (report["status"], slow.stopped) == ("unknown", 1)  # it may have done it before it was stopped
     assert "changed my mind" in report["error"]
 
 
@@ -269,7 +269,7 @@ async def test_stopping_twice_stops_what_runs(stage: Stage, slow: Slow) -> None:
         await stage.notes.saw(Kind.STOPPING)
         runner.stop()
     assert slow.stopped == 1
-    assert stage.server.results[0]["status"] == "failed"
+    assert stage.server.results[0]["status"] == "unknown"
 
 
 async def test_what_could_not_be_delivered_is_delivered_at_the_next_start(stage: Stage, slow: Slow) -> None:

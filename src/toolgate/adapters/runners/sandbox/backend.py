@@ -52,15 +52,15 @@ class Backend(Protocol):
     def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished: ...
 
 
-class UnfinishedError(SandboxError):
+class Unfinished(Exception):  # no error: a test that took longer than it may says nothing
     """A test took longer than it may. That says nothing about the backend: no other takes its place for it."""
 
 
 def tried(backend: Backend, confined: Confined) -> Finished:
-    """Run a test of a backend; UnfinishedError where it does not end in time."""
+    """Run a test of a backend; Unfinished where it does not end in time."""
     finished = backend.run(confined)
     if finished.ending == "timeout":
-        raise UnfinishedError("its test did not end in time, perhaps because the machine is busy; try again")
+        raise Unfinished("its test did not end in time, perhaps because the machine is busy; try again")
     return finished
 
 

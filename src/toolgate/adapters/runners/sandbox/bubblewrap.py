@@ -19,7 +19,6 @@ from toolgate.adapters.runners.sandbox.backend import (
     TEST_S,
     Files,
     OnOutput,
-    UnfinishedError,
     User,
     limits_of,
     tried,
@@ -66,8 +65,6 @@ class Bubblewrap:
             return f"bubblewrap {version.strip() or '?'} is too old; 0.8 is the oldest that works"
         try:
             finished = tried(self, Confined(argv=("/bin/true",), timeout_s=TEST_S))
-        except UnfinishedError:
-            raise
         except SandboxError as error:
             return str(error)
         return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
@@ -265,7 +262,9 @@ class _Run:
         if code is not None:
             return code
         why = self._backend.explain(self._confined, said.decode(errors="replace"))
-        raise SandboxError(f"The sandbox could not be set up: {why}. Run `toolgate doctor` for what is missing.")
+        text = f"The sandbox could not be set up: {why}. Run `toolgate doctor` for what is missing."
+        # Its own complaint comes before the program's first word; without one it was killed, maybe at work.
+        raise SandboxError(text, may_have_run=not said.startswith(b"bwrap: "))
 
 
 class _Status:

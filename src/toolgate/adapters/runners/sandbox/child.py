@@ -19,6 +19,7 @@ from typing import Any
 
 from toolgate.errors import text_of
 from toolgate.kernel.context import Context
+from toolgate.kernel.doubt import carried_kinds
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import plain
@@ -84,11 +85,28 @@ def main() -> None:
         try:
             tell(_told(_work(pickle.loads(sys.stdin.buffer.read()), tell)))
         except Exception as error:  # noqa: BLE001  # whatever the callable raises is its failure, told as such
-            tell({"raised": type(error).__name__, "text": text_of(error), "transient": is_transient(error)})
+            tell(_failure(error))
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    return {
+        "raised": type(error).__name__,
+        "text": text_of(error),
+        "transient": is_transient(error),
+        "kinds": sorted(carried_kinds(error)),
+        "began": not isinstance(error, _NotFoundError),
+    }
+
+
+class _NotFoundError(ImportError):
+    """The callable could not be found, so it was not called."""
 
 
 def _work(asked: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> Any:
-    hook = asked["pickled"] or find(asked["name"][0], asked["name"][1], asked["main"])
+    try:
+        hook = asked["pickled"] or find(asked["name"][0], asked["name"][1], asked["main"])
+    except Exception as error:
+        raise _NotFoundError(text_of(error)) from error
 
     def progress(fraction: float | None, message: str | None, data: object) -> Any:
         tell({"progress": [fraction, message, plain(data)]})

@@ -207,7 +207,8 @@ class Landlock:
                     f"({said}). Move it to where that user can read it, or let this process "
                     "make mounts (CAP_SYS_ADMIN)."
                 )
-            raise SandboxError(f"The sandbox failed: its supervisor ended early ({said or 'it was killed'}).")
+            why = f"its supervisor ended early ({said or 'it was killed'})"
+            raise SandboxError(f"The sandbox failed: {why}.", may_have_run=True)
         return int(told)
 
 

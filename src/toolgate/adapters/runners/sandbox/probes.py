@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolgate.adapters.runners.sandbox import layout
-from toolgate.adapters.runners.sandbox.backend import TEST_S, Backend, UnfinishedError, tried
+from toolgate.adapters.runners.sandbox.backend import TEST_S, Backend, Unfinished, tried
 from toolgate.errors import SandboxError
 from toolgate.ports.confinement import MEBIBYTE, Confined
 
@@ -127,9 +127,10 @@ def probe(backend: Backend, directory: str) -> ProbeReport:
         if problem is not None or backend.name == "none":
             return ProbeReport(backend=backend.name, problem=problem)
         results = _escapes(backend, directory) | _bombs(backend) | {"keep_alive": _leaves_nothing(backend)}
+    except Unfinished as error:
+        return ProbeReport(backend=backend.name, problem=str(error), is_unfinished=True)
     except SandboxError as error:
-        is_unfinished = isinstance(error, UnfinishedError)
-        return ProbeReport(backend=backend.name, problem=str(error), is_unfinished=is_unfinished)
+        return ProbeReport(backend=backend.name, problem=str(error))
     return ProbeReport(
         backend=backend.name,
         passed=tuple(name for name, held in results.items() if held),

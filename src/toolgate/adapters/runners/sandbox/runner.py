@@ -43,6 +43,7 @@ class SandboxRunner:
 
     async def run(self, job: Job) -> object:
         """Return what the hook gives. Cancelling kills everything it started, and waits until it is gone."""
+        job.began = False
         loop = asyncio.get_running_loop()
         done: asyncio.Future[object] = loop.create_future()
         stop, pull = pipe()
@@ -89,11 +90,13 @@ class SandboxRunner:
             return job.hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop))
         confined = limited(planned, job.sandbox, job.tool.timeout_seconds)
         told = _lines(given, loop) if job.is_async else None
+        job.began = True
         return job.hook.conclude(given, self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=told))
 
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         output = _ChildOutput(_input_of(job), loop)
         confined = limited(self._program(job, request), job.sandbox, job.tool.timeout_seconds)
+        job.began = True
         finished = self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=output.take)
         return output.outcome(job, finished)
 
@@ -223,7 +226,8 @@ def _settle(done: asyncio.Future[object], value: object, failure: BaseException 
         done.set_result(value)
         return
     is_plain = isinstance(failure, Exception)
-    done.set_exception(failure if is_plain else SandboxError(f"The sandbox failed: {type(failure).__name__}."))
+    lost = SandboxError(f"The sandbox failed: {type(failure).__name__}.", may_have_run=True)
+    done.set_exception(failure if is_plain else lost)
     done.exception()  # looked at: nobody may wait for it any more
 
 
@@ -288,8 +292,10 @@ class _ChildOutput:
                 f"The handler of `{job.tool.name}` was stopped in the sandbox ({finished.ending})."
             )
         if "raised" in told:
+            job.began = told.get("began") is not False
             raised = ToolExecutionError(str(told.get("text") or told["raised"]), tool=job.tool.name)
             raised.is_transient = told.get("transient") is True
+            raised.kinds = frozenset(map(str, told.get("kinds") or ()))
             raise raised
         if isinstance(told.get("output"), dict):
             fields = told["output"]

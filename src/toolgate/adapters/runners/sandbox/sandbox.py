@@ -65,7 +65,8 @@ class Sandbox:
         try:
             return chosen.run(confined, stop=stop, on_output=on_output)
         except OSError as error:
-            raise SandboxError(f"The sandbox could not be set up: {error.strerror or error}.") from error
+            text = f"The sandbox could not be set up: {error.strerror or error}."
+            raise SandboxError(text, may_have_run=True) from error
 
     def choose(self, name: str = "auto") -> Backend:
         """Return the backend of this name, tested; for `auto` the best that holds."""

@@ -8,8 +8,7 @@ from toolgate.authority import Verb
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.routes import executions
-from toolgate.wire.claims import ClaimAnswer, ClaimBody
-from toolgate.wire.schemas import ResultAnswer, ResultBody
+from toolgate.wire.claims import ClaimAnswer, ClaimBody, ResultAnswer, ResultBody
 
 _BASE = "/my/projects/{project_id}/tools/{tool_id}"
 

@@ -12,6 +12,7 @@ from toolgate.interfaces.server.idempotency import call_id_of
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.kernel.output import Result, ToolOutput
+from toolgate.wire.claims import ProgressBody, ResultAnswer, ResultBody
 from toolgate.wire.schemas import (
     CallsQuery,
     CancelBody,
@@ -19,9 +20,6 @@ from toolgate.wire.schemas import (
     Execution,
     ExecutionList,
     ExecutionRecord,
-    ProgressBody,
-    ResultAnswer,
-    ResultBody,
     SettleBody,
     ToolList,
     UndoBody,
@@ -99,7 +97,9 @@ async def _take_result(ask: Ask, tool_id: str, body: ResultBody) -> Result:
     gate = ask.services.gate
     if body.status == "unknown":
         reason = body.error or "it did not say why"
-        return await gate.remote.doubt(tool_id, reason, fence=body.fence, by=ask.who, project=ask.project)
+        return await gate.remote.doubt(
+            tool_id, reason, raised=body.raised, fence=body.fence, by=ask.who, project=ask.project
+        )
     output = ToolOutput(
         success=body.status == "completed",
         data=body.result,

@@ -99,7 +99,13 @@ def test_the_child_answers_on_what_was_stdout(
     finally:
         os.dup2(kept, 1)
         os.close(kept)
-    assert json.loads(capfd.readouterr().out) == {"raised": "LookupError", "text": "no", "transient": False}
+    assert json.loads(capfd.readouterr().out) == {
+        "raised": "LookupError",
+        "text": "no",
+        "transient": False,
+        "kinds": ["BaseException", "Exception", "LookupError", "object"],
+        "began": True,
+    }
 
 
 def test_a_program_needs_its_prefix_and_its_interpreter(tmp_path: Path) -> None:
