@@ -8,7 +8,7 @@ from typing import Any
 
 from toolgate import errors
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.record import build
+from toolgate.kernel.record import record
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class ToolOutput:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Result:
     """Where a call stands. Final results answer `unwrap`; pending ones say what they wait for."""
 
@@ -153,24 +153,21 @@ def result_of(
     call: Call, *, data: Any = None, cause: BaseException | None = None, output: ToolOutput | None = None
 ) -> Result:
     """Return the caller's view of a call; `data` is a copy nobody else holds."""
-    fields = {
-        "call_id": call.id,
-        "tool_name": call.tool_name,
-        "status": call.status,
-        "data": data,
-        "approval_id": call.approval_id,
-        "approved_by": call.approved_by,
-        "duration_ms": call.duration_ms,
-    }
-    if call.error is not None or call.undo_of is not None or call.artifacts:
-        fields["error"] = call.error
-        fields["error_code"] = call.error_code
-        fields["timed_out"] = call.timed_out
-        fields["artifacts"] = copy.deepcopy(call.artifacts)
-        fields["undo_of"] = call.undo_of
-        fields["rule"] = call.rule
-        fields["reason"] = call.reason
-        fields["cause"] = cause
-    if output is not None:
-        fields["output"] = output
-    return build(Result, fields)
+    return Result(
+        call_id=call.id,
+        tool_name=call.tool_name,
+        status=call.status,
+        data=data,
+        approval_id=call.approval_id,
+        approved_by=call.approved_by,
+        duration_ms=call.duration_ms,
+        error=call.error,
+        error_code=call.error_code,
+        timed_out=call.timed_out,
+        artifacts=copy.deepcopy(call.artifacts) if call.artifacts else (),
+        undo_of=call.undo_of,
+        rule=call.rule,
+        reason=call.reason,
+        cause=cause,
+        output=output,
+    )

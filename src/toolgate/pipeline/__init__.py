@@ -106,7 +106,15 @@ class Pipeline:
             plan = driver.plan(name, context.project)
             read = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
         except (ToolNotFoundError, ToolInputError) as error:
-            return await self._fail(self._stillborn(name, context, call_id, plan), error.code, str(error))
+            stillborn = steps.stillborn(
+                context,
+                id=call_id or driver.new_id(),
+                tool_name=driver.masker.text(str(name)[:128]) if plan is None else plan.tool.name,
+                definition_hash="" if plan is None else plan.tool.hash,
+                policy_revision=driver.policy_of(context.project).revision,
+                now=driver.now(),
+            )
+            return await self._fail(stillborn, error.code, str(error))
         arguments, shown = read
         call = plan.born(arguments, shown, context, id=call_id or driver.new_id(), now=driver.now(), options=options)
         is_ready = plan.tool.prepare is None
@@ -400,20 +408,6 @@ class Pipeline:
             return await self._standing(call)
         assert change.call is not None
         return result_of(change.call)
-
-    def _stillborn(self, name: str, context: Context, call_id: str | None, plan: Plan | None) -> Call:
-        """Return a call that never had a tool or usable arguments. The arguments are not kept."""
-        driver = self._driver
-        return Call(
-            id=call_id or driver.new_id(),
-            project=context.project,
-            tool_name=driver.masker.text(str(name)[:128]) if plan is None else plan.tool.name,
-            context=context,
-            created_at=driver.now(),
-            arguments=b"null",  # not an object: no other call can be mistaken for this one
-            definition_hash="" if plan is None else plan.tool.hash,
-            policy_revision=driver.policy_of(context.project).revision,
-        )
 
     async def _outrun(self, call: Call) -> Result:
         """Somebody else got there first: to this call or, for an undo, to what it would have undone."""

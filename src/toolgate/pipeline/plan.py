@@ -19,7 +19,7 @@ from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
 from toolgate.kernel.doubt import Doubt, doubt_of
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance
-from toolgate.kernel.record import build, evolve
+from toolgate.kernel.record import evolve, slim
 from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
@@ -39,6 +39,9 @@ UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
 """The assessment every call is born with."""
 
 
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
 class Options(NamedTuple):
     """What a caller asks for about its own approval."""
 
@@ -54,7 +57,7 @@ NO_OPTIONS = Options()
 class Plan:
     """`fixed` is the ruling on every call of this tool in this mode, where nothing about a call can change it.
 
-    `template` are the fields every call begins with. `reads` says that a rule, inspector or meter looks at arguments,
+    `template` is what every call begins as. `reads` says that a rule, inspector or meter looks at arguments,
     `inspects` that finding out what they point at opens files.
     `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at. `doubt` says what it
     means where a handler does not return.
@@ -66,7 +69,7 @@ class Plan:
     stance: Stance
     rules: tuple[Rule, ...]
     fixed: Ruling | None
-    template: dict[str, Any]
+    template: Call
     placement: str
     durability: Durability
     reads: bool
@@ -84,18 +87,21 @@ class Plan:
         self, arguments: Checked, shown: Any, context: Context, *, id: str, now: datetime, options: Options
     ) -> Call:
         """Return a new call of this tool; `shown` are its masked arguments."""
-        fields = self.template.copy()
-        fields["id"] = id
-        fields["project"] = context.project
-        fields["context"] = context
-        fields["created_at"] = now
-        fields["arguments"] = arguments.canonical
-        fields["shown"] = shown
+        call = evolve(
+            self.template,
+            id=id,
+            project=context.project,
+            context=context,
+            created_at=now,
+            arguments=arguments.canonical,
+            shown=shown,
+        )
         if shown is not arguments.value and shown != arguments.value:
-            fields["hides"] = True
-        if options is not NO_OPTIONS:
-            fields.update(options._asdict())
-        return build(Call, fields)
+            call = evolve(call, hides=True)
+        if options is NO_OPTIONS:
+            return call
+        timeout_s, message, claim = options
+        return evolve(call, approval_timeout_s=timeout_s, message=message, claim=claim)
 
     def judge(self, call: Call, arguments: Mapping[str, Any], now: datetime) -> tuple[Call, Ruling]:
         """Permit and assess a call under the facts of now; returns it with what was found out about it.
@@ -148,13 +154,10 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
     placement = placement_of(tool, stance)
     per_hour = tool.rate_limit_per_hour
     rates = () if per_hour is None else (Reservation(key=f"tool:{tool.name}", limit=per_hour, window_s=HOUR_S),)
-    template = _template(tool, policy, placement)
-    if placement is Placement.CALLER:
-        template["approved_for_s"] = APPROVED_FOR_S if stance.approved_for_s is None else stance.approved_for_s
+    template = _template(tool, stance, policy, placement)
     fixed = _fixed(tool, stance, rules, mode)
     if fixed is not None and fixed.assessment is not None and fixed.assessment != UNREMARKABLE:
-        sample = build(Call, template.copy())
-        template = assessed(sample, fixed.assessment, mask).__dict__
+        template = slim(assessed(template, fixed.assessment, mask))
     return Plan(
         tool=tool,
         policy=policy,
@@ -199,13 +202,19 @@ def placement_of(tool: ToolDefinition, stance: Stance) -> Placement:
     return wanted
 
 
-def _template(tool: ToolDefinition, policy: Policy, placement: Placement) -> dict[str, Any]:
-    fields = {
-        "tool_name": tool.name,
-        "definition_hash": tool.hash,
-        "has_effects": tool.has_effects,
-        "idempotent": tool.idempotent,
-        "placement": placement.value,
-        "policy_revision": policy.revision,
-    }
-    return {name: value for name, value in fields.items() if value != getattr(Call, name, None)}
+def _template(tool: ToolDefinition, stance: Stance, policy: Policy, placement: Placement) -> Call:
+    waits_s = APPROVED_FOR_S if stance.approved_for_s is None else stance.approved_for_s
+    call = Call(
+        id="",
+        project="",
+        context=DEFAULT_CONTEXT,
+        created_at=_NEVER,
+        tool_name=tool.name,
+        definition_hash=tool.hash,
+        has_effects=tool.has_effects,
+        idempotent=tool.idempotent,
+        placement=placement.value,
+        policy_revision=policy.revision,
+        approved_for_s=waits_s if placement is Placement.CALLER else None,
+    )
+    return slim(call)

@@ -155,7 +155,7 @@ def test_a_plan_has_its_ruling_where_nothing_about_a_call_has_a_say() -> None:
     asking = compile_plan(a_tool(risk_level="medium"), Policy(), Mode.NORMAL)
     assert asking.fixed is not None
     assert asking.fixed.word is Word.ASK
-    assert (asking.template["level"], asking.template["risk"]) == ("quick", "medium")
+    assert (asking.template.level, asking.template.risk) == ("quick", "medium")
 
 
 @pytest.mark.parametrize(

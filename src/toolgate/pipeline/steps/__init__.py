@@ -19,7 +19,7 @@ from toolgate.pipeline.steps.asking import (
     warn,
 )
 from toolgate.pipeline.steps.ending import adopt, complete, fail, late, progress, settle, undo_record
-from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, offer, pending, reclaim, take
+from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, offer, pending, reclaim, stillborn, take
 
 __all__ = [
     "BY_POLICY",
@@ -44,6 +44,7 @@ __all__ = [
     "reclaim",
     "respond",
     "settle",
+    "stillborn",
     "take",
     "timeout_s",
     "unclaimed",

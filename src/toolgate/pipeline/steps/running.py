@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability, Reservation
-from toolgate.kernel.context import Mode
+from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, is_plainly_told, tell
@@ -88,6 +88,22 @@ def offer(call: Call, *, now: datetime, mode: Mode, grant: Grant | None = None) 
 def pending(call: Call, *, now: datetime, owner: str) -> Change:
     """Store a new call before it is asked about or claimed, since making it ready takes time."""
     return moved(evolve(call.stay(), owner=owner), call, now=now, events=first(call))
+
+
+def stillborn(
+    context: Context, *, id: str, tool_name: str, definition_hash: str, policy_revision: str, now: datetime
+) -> Call:
+    """Return a call that never had a tool or usable arguments. The arguments are not kept."""
+    return Call(
+        id=id,
+        project=context.project,
+        tool_name=tool_name,
+        context=context,
+        created_at=now,
+        arguments=b"null",  # not an object: no other call can be mistaken for this one
+        definition_hash=definition_hash,
+        policy_revision=policy_revision,
+    )
 
 
 def first(call: Call) -> tuple[Draft, ...]:
