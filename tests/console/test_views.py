@@ -70,7 +70,7 @@ async def test_a_call_tells_each_stage_with_its_time_and_reason(scene: Scene) ->
     await expect(steps.nth(4)).to_contain_text("Looks right, tests are green")
     await picture(page, "call")
     async with page.expect_download() as downloading:
-        await page.get_by_role("link", name="Download as JSON").click()
+        await page.get_by_role("button", name="Download as JSON").click()
     kept = (await (await downloading.value).path()).read_text(encoding="utf-8")
     assert ids["edit"] in kept
     await page.get_by_role("button", name="Undo").click()

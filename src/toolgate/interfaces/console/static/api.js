@@ -77,6 +77,17 @@ async function send(where, options) {
   return newer && newer !== shown ? fetchWith(newer) : response;
 }
 
+/** Have the browser keep an answer as a file; a link to it would carry no key. @param {string} where @param {string} name */
+export async function download(where, name) {
+  const response = await send(where, {});
+  if (!response.ok) throw new Problem(response.status, await response.json().catch(() => null));
+  const kept = document.createElement("a");
+  kept.href = URL.createObjectURL(await response.blob());
+  kept.download = name;
+  kept.click();
+  setTimeout(() => URL.revokeObjectURL(kept.href), 60_000);
+}
+
 /** @param {string} where @param {AbortSignal} [abort] */
 export const get = (where, abort) => request("GET", where, undefined, abort);
 /** @param {string} where @param {any} [body] @param {AbortSignal} [abort] */

@@ -1,7 +1,7 @@
 // @ts-check
 /** Parts several views are made of: loading and refreshing, pages of a list, facts, values, empty states, dialogs. */
 
-import { Problem, attempt, wordsOf } from "./api.js";
+import { Problem, attempt, download, path, wordsOf } from "./api.js";
 import { effect, h, link, onCleanup, signal } from "./core.js";
 import { json, said, statusBadge, visible } from "./format.js";
 import { show } from "./keyboard.js";
@@ -193,4 +193,10 @@ export function copier(text, label) {
     setTimeout(() => { button.textContent = label; }, 1500);
   } }, label);
   return button;
+}
+
+/** Keeps everything about a call as a file. @param {string} id */
+export function recordButton(id) {
+  const name = `call-${id.replace(/[^\w-]/g, "_")}.json`;
+  return h("button", { onclick: () => attempt(() => download(`${path("tools", id)}/record`, name)) }, "Download as JSON");
 }

@@ -1,10 +1,10 @@
 // @ts-check
 /** Audit: is the chain of events whole, what was written last, and where one call stands in it. */
 
-import { get, path, post, project, wordsOf } from "../api.js";
+import { get, post, project, wordsOf } from "../api.js";
 import { go, h, link, list, signal } from "../core.js";
 import { said, time, visible } from "../format.js";
-import { block, copier, distinct, empty, heading, loaded, section, shortId, soon, trouble } from "../parts.js";
+import { block, copier, distinct, empty, heading, loaded, recordButton, section, shortId, soon, trouble } from "../parts.js";
 import { onEvents } from "../store.js";
 
 /** @typedef {{ events: number, verified: number, is_whole: boolean, problem: string | null, head_hash: string | null,
@@ -140,7 +140,7 @@ function recordPage(id) {
   return h("div", { class: "page" },
     heading(h("span", { class: "title" }, "Record of ", () => said(value.value?.call.tool_name ?? "a call")), h("span", null, "Call ", shortId(id)),
       h("a", { class: "button", href: link("call", id) }, "What happened"),
-      h("a", { class: "button", href: `${path("tools", id)}/record`, download: `call-${id.replace(/[^\w-]/g, "_")}.json` }, "Download as JSON"),
+      recordButton(id),
       h("a", { class: "button", href: link("audit") }, "The chain")),
     trouble(() => problem.value, refresh),
     () => (isMissing.value && !value.value ? empty("There is no such call here", "Copy the id from its page, or from the log of your client.") : null),

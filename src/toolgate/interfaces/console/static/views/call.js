@@ -1,11 +1,11 @@
 // @ts-check
 /** One call: what happened to it stage by stage, what it was given and gave back, what decided, and what can be done. */
 
-import { get, may, path, post } from "../api.js";
+import { get, may, post } from "../api.js";
 import { go, h, link, list } from "../core.js";
 import { milliseconds, riskBadge, said, statusBadge, time, visible } from "../format.js";
 import { toast } from "../notify.js";
-import { FINAL, block, confirm, distinct, empty, facts, heading, loaded, section, shortId, soon, trouble, whoOf } from "../parts.js";
+import { FINAL, block, confirm, distinct, empty, facts, heading, loaded, recordButton, section, shortId, soon, trouble, whoOf } from "../parts.js";
 import { onEvents } from "../store.js";
 
 /** @typedef {import("../parts.js").Call} Call */
@@ -155,5 +155,5 @@ export function view(params) {
             h("p", { class: "soft" }, "Each event is linked to the one before it by its hash."),
             h("div", { class: "actions" },
               h("a", { class: "button", href: link("audit", id) }, "Show its links"),
-              h("a", { class: "button", href: `${path("tools", id)}/record`, download: `call-${id.replace(/[^\w-]/g, "_")}.json` }, "Download as JSON")))))));
+              recordButton(id)))))));
 }
