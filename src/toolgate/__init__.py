@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.tool import Effects, Placement, Prepared, RiskLevel, Thresholds, ToolDefinition
     from toolgate.kernel.undo import UndoMetadata
     from toolgate.ports.channel import Answer, Decision
-    from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
+    from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, GrantQuery
     from toolgate.stages import StageContext, StageKind, StageOutput
 
 __version__ = "0.1.0"
@@ -59,6 +59,7 @@ _HOMES = {
     "Context": "toolgate.kernel.context",
     "Decision": "toolgate.ports.channel",
     "Default": "toolgate.kernel.policy",
+    "DelegationQuery": "toolgate.ports.store",
     "Effects": "toolgate.kernel.tool",
     "Event": "toolgate.kernel.event",
     "Facts": "toolgate.kernel.policy",
@@ -120,6 +121,7 @@ __all__ = [
     "Context",
     "Decision",
     "Default",
+    "DelegationQuery",
     "Effects",
     "Event",
     "Facts",

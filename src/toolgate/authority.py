@@ -13,6 +13,7 @@ from toolgate.errors import NotAllowedError, NotFoundError, UsageError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Principal, PrincipalKind
+from toolgate.kernel.delegation import Delegation
 from toolgate.ports.directory import ABILITIES, Ability, Directory
 
 
@@ -37,6 +38,8 @@ class Verb(StrEnum):
     EXTEND = "extend"
     ESCALATE = "escalate"
     COMMENT = "comment"
+    DELEGATE = "delegate"
+    END_DELEGATION = "end a delegation"
     REMEMBER = "remember"
     REVOKE = "revoke"
     SETTLE = "settle"
@@ -69,6 +72,7 @@ class Right(NamedTuple):
 
 
 _TERMS = "the question's terms: roles, separation, one vote each; never an agent or a runner"
+_LENT = "for another person too whose vote was delegated to one and who may decide it now"
 
 RIGHTS: dict[Verb, Right] = {
     Verb.READ: Right(Ability.READ, condition="real arguments and results only of one's own; everything else is masked"),
@@ -83,12 +87,16 @@ RIGHTS: dict[Verb, Right] = {
     Verb.FORCE: Right(Ability.ADMIN),
     Verb.TALK: Right(Ability.ASK, Whose.OWN, "one's own conversations"),
     Verb.OVERSEE: Right(Ability.ADMIN),
-    Verb.DECIDE: Right(Ability.DECIDE, condition=_TERMS),
+    Verb.DECIDE: Right(Ability.DECIDE, condition=f"{_TERMS}; {_LENT}"),
     Verb.EDIT: Right(Ability.DECIDE, condition=f"{_TERMS}, as if the edited call had been asked about"),
     Verb.RESPOND: Right(Ability.DECIDE, condition=_TERMS),
     Verb.EXTEND: Right(Ability.DECIDE, condition=_TERMS),
     Verb.ESCALATE: Right(Ability.DECIDE, condition=f"{_TERMS}; only to whom the policy names"),
     Verb.COMMENT: Right(Ability.DECIDE, condition="a person"),
+    Verb.DELEGATE: Right(
+        Ability.DECIDE, Whose.OWN, "one's own vote, for a limited time, to another person who may decide in the project"
+    ),
+    Verb.END_DELEGATION: Right(Ability.DECIDE, Whose.OWN, "who gave it, or an admin"),
     Verb.REMEMBER: Right(Ability.DECIDE, condition=f"{_TERMS}; who decides alone"),
     Verb.REVOKE: Right(Ability.DECIDE, condition="a person"),
     Verb.SETTLE: Right(Ability.DECIDE, condition="a person"),
@@ -168,6 +176,33 @@ def check_decider(by: Principal, call: Call, approval: Approval) -> None:
     if not approval.terms.accepts(by.roles, escalated=approval.escalated):
         wanted = " and ".join("one of " + ", ".join(sorted(roles)) for roles in approval.terms.approvers)
         raise NotAllowedError(f"{by.name} may not decide this; it takes {wanted}.")
+
+
+def check_delegating(giver: Principal, delegate: Principal) -> None:
+    """Raise NotAllowedError where one of them is nobody who decides, or both are the same person."""
+    for who in (giver, delegate):
+        if not who.can_decide:
+            raise NotAllowedError(f"{who.name} is an {who.kind}; only people give and hold votes.")
+    if giver.id == delegate.id:
+        raise NotAllowedError(f"{giver.name} cannot delegate a vote to themselves.")
+
+
+def check_delegated(by: Principal, giver: Principal, call: Call, approval: Approval) -> None:
+    """Raise NotAllowedError where somebody may not answer this question with the vote of who gave it to them.
+
+    Neither of the two may have asked for the call, nor be who it is for, whatever the terms say of that.
+    """
+    for who in (by, giver):
+        check_person(who, call)
+        if call.context.user is not None and Principal.of(call.context.user).id == who.id:
+            raise NotAllowedError(f"{who.name} is who this call is for, and no delegated vote decides it.")
+    check_decider(giver, call, approval)
+
+
+def check_ending(by: Principal, delegation: Delegation) -> None:
+    """Raise NotAllowedError for who neither gave a delegation nor is an admin."""
+    if by.kind is not PrincipalKind.ADMIN and (not by.can_decide or Principal.of(delegation.giver).id != by.id):
+        raise NotAllowedError(f"{by.name} may not end this delegation; {delegation.giver} may, and admins.")
 
 
 def check_escalation(approval: Approval, roles: frozenset[str]) -> None:

@@ -53,7 +53,9 @@ async def several_people(gate: toolgate.Gate) -> None:
     await gate.undo_run("r1")
     await gate.set_policy(toolgate.Policy(terms=ApprovalTerms(quorum=2), revision="several"), by="ann")
     asked = await gate.call("change", {"value": 7}, wait=False)
-    await gate.decide(str(asked.approval_id), "approve", by="ann")
+    lent = await gate.delegations.give("dan", by="ann", seconds=60, reason="away")
+    await gate.decide(str(asked.approval_id), "approve", by="dan", on_behalf_of="ann")
+    await gate.delegations.end(lent.id, by="ann", reason="back")
     edited = await gate.approvals.edit(str(asked.approval_id), {"value": 8}, by="bob")
     await gate.approvals.respond(str(edited.approval_id), "not now", by="cid")
 

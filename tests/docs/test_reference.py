@@ -17,6 +17,7 @@ from toolgate import tools
 from toolgate.errors import ToolgateError
 from toolgate.gate import Gate, SyncGate
 from toolgate.gate.approvals import Approvals
+from toolgate.gate.delegations import Delegations
 from toolgate.gate.grants import Grants
 from toolgate.gate.host import Host
 from toolgate.gate.remote import Remote
@@ -95,7 +96,14 @@ def test_every_method_of_gate_has_a_section_with_its_parameters(name: str) -> No
     assert [word for word in parameters(getattr(Gate, name)) if not re.search(rf"`[^`]*\b{word}\b", section)] == []
 
 
-PARTS = {"approvals": Approvals, "grants": Grants, "calls": Calls, "remote": Remote, "host": Host}
+PARTS = {
+    "approvals": Approvals,
+    "grants": Grants,
+    "delegations": Delegations,
+    "calls": Calls,
+    "remote": Remote,
+    "host": Host,
+}
 
 
 @pytest.mark.parametrize(("part", "name"), [(part, name) for part in PARTS for name in public(PARTS[part])])

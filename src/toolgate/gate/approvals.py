@@ -64,11 +64,21 @@ class Approvals:
         return await self._parked.answer(approval_id, project)
 
     async def check(
-        self, approval_id: str, *, by: str | Principal, digest: str | None = None, project: str | None = None
+        self,
+        approval_id: str,
+        *,
+        by: str | Principal,
+        digest: str | None = None,
+        project: str | None = None,
+        on_behalf_of: str | Principal | None = None,
     ) -> None:
         """Raise what an answer by this person would be refused with; nothing is decided."""
         self._check_open()
-        await self._deciding.check(said(approval_id, by, None, digest, project))
+        await self._deciding.check(said(approval_id, by, None, digest, project, on_behalf_of))
+
+    async def votes_held(self, approval_id: str, *, by: str | Principal, project: str | None = None) -> tuple[str, ...]:
+        """Return whose delegated votes this person could give on an approval now."""
+        return await self._deciding.votes_held(said(approval_id, by, None, None, project))
 
     async def edit(
         self,
@@ -126,9 +136,18 @@ class Approvals:
         return await self._deciding.comment(said(approval_id, by, None, None, project), text=text)
 
 
-def said(approval_id: str, by: str | Principal, reason: str | None, digest: str | None, project: str | None) -> Said:
+def said(
+    approval_id: str,
+    by: str | Principal,
+    reason: str | None,
+    digest: str | None,
+    project: str | None,
+    on_behalf_of: str | Principal | None = None,
+) -> Said:
     """Put together what somebody said about a question."""
-    return Said(approval_id=approval_id, by=somebody(by), reason=reason, digest=digest, project=project)
+    giver = None if on_behalf_of is None else somebody(on_behalf_of)
+    who = somebody(by)
+    return Said(approval_id=approval_id, by=who, reason=reason, digest=digest, project=project, on_behalf_of=giver)
 
 
 def somebody(by: str | Principal | None) -> Principal:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.approvals import Approvals, said, somebody
+from toolgate.gate.delegations import Delegations
 from toolgate.gate.grants import Grants
 from toolgate.gate.host import Host
 from toolgate.gate.messenger import Messenger
@@ -40,6 +41,7 @@ from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.people.answers import Answers
 from toolgate.pipeline.people.deciding import Deciding
+from toolgate.pipeline.people.delegating import Delegating
 from toolgate.pipeline.people.undoing import Undoing, UndoReport
 from toolgate.pipeline.plan import NO_OPTIONS, Options
 from toolgate.pipeline.recording import Recorder
@@ -103,7 +105,8 @@ class Gate:
         self._flights = Flights(self._driver, recorder)
         self._pipeline = Pipeline(self._driver, self._flights)
         self._answers = Answers(self._driver, self._flights)
-        self._deciding = Deciding(self._driver, self._pipeline)
+        delegating = Delegating(self._driver)
+        self._deciding = Deciding(self._driver, self._pipeline, delegating)
         self._undoing = Undoing(self._driver, self._pipeline)
         self._parked = Parked(self._driver, self._pipeline, self._flights, self._background)
         self._messenger = Messenger(channels, self._deciding, self._driver, self._background.spawn)
@@ -114,6 +117,7 @@ class Gate:
         self.calls = Calls(self._driver)
         self.approvals = Approvals(self._driver, self._deciding, self._parked, self._check_open)
         self.grants = Grants(self._driver, self._deciding, self._check_open)
+        self.delegations = Delegations(delegating, self._check_open)
         self.remote = Remote(self._leases, Orders(self._driver, self._flights, self._leases), self._check_open)
         self.host = Host(self._driver, self._policies, self._undoing, self._messenger, self._check_open)
         self._lockdown = Lockdown(self._driver, self._flights)
@@ -264,12 +268,14 @@ class Gate:
         project: str | None = None,
         remember: Remember | None = None,
         allowances: tuple[str, ...] = (),
+        on_behalf_of: str | Principal | None = None,
     ) -> Result:
         """Answer an approval: "approve" or "deny"; "reject" is another word for that. The first answer is final; where
         several people must approve, each has one vote and the first "deny" ends it. `remember` makes a grant of a yes.
 
         Returns where the call stands after the decision is durable; it does not wait for execution. `allowances` name
         what the host excuses a yes from, such as the reason at level full; the decision's event has them.
+        `on_behalf_of` is whose vote it is, where that was delegated to `by`; their roles count then, not those of `by`.
         """
         self._check_open()
         try:
@@ -278,7 +284,8 @@ class Gate:
             raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
         if remember is not None and not approve_it:
             raise UsageError("Only an approval can be remembered.")
-        words = replace(said(approval_id, by, reason, digest, project), allowances=allowances)
+        words = said(approval_id, by, reason, digest, project, on_behalf_of)
+        words = replace(words, allowances=allowances)
         return await self._deciding.decide(words, approve_it=approve_it, remember=remember)
 
     async def pending(self, *, project: str | None = None, limit: int = 1000) -> list[Approval]:

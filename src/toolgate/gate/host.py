@@ -123,10 +123,10 @@ class Host:
         self._driver.spawn(self._policies.tell(("sandbox.tested", None, told, said)))
 
     def check_givers(self, who_decides: WhoDecides) -> None:
-        """Let grants count only while who gave them may: `who_decides(project, name)` is asked at every use.
+        """Let grants and delegations count only while who gave them may.
 
-        It returns who that is now, with their roles, or None where they may not decide there. Without it, who gives a
-        grant is the host's word, and stays so.
+        `who_decides(project, name)` is asked at every use. It returns who that is now, with their roles, or None where
+        they may not decide there. Without it, who gives a grant or a vote is the host's word, and stays so.
         """
         self._driver.who_decides = who_decides
 

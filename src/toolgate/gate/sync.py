@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolgate.gate.approvals import Approvals
+from toolgate.gate.delegations import Delegations
 from toolgate.gate.front import Gate
 from toolgate.gate.grants import Grants
 from toolgate.gate.host import Host
@@ -20,6 +21,7 @@ class SyncApprovals(Blocking):
     list = waited(Approvals.list)
     artifact = waited(Approvals.artifact)
     check = waited(Approvals.check)
+    votes_held = waited(Approvals.votes_held)
     answer = waited(Approvals.answer)
     edit = waited(Approvals.edit)
     respond = waited(Approvals.respond)
@@ -35,6 +37,14 @@ class SyncGrants(Blocking):
     list = waited(Grants.list)
     preview = waited(Grants.preview)
     revoke = waited(Grants.revoke)
+
+
+class SyncDelegations(Blocking):
+    """`gate.sync.delegations`."""
+
+    give = waited(Delegations.give)
+    list = waited(Delegations.list)
+    end = waited(Delegations.end)
 
 
 class SyncCalls(Blocking):
@@ -88,6 +98,7 @@ class SyncGate(Blocking):
         super().__init__(gate, background)
         self.approvals = SyncApprovals(gate.approvals, background)
         self.grants = SyncGrants(gate.grants, background)
+        self.delegations = SyncDelegations(gate.delegations, background)
         self.calls = SyncCalls(gate.calls, background)
         self.remote = SyncRemote(gate.remote, background)
         self.host = SyncHost(gate.host, background)

@@ -11,11 +11,13 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import orjson
 
 from toolgate.errors import DecisionConflictError
 from toolgate.kernel.call import Call
+from toolgate.kernel.context import Principal
 from toolgate.kernel.record import evolve, record
 from toolgate.kernel.terms import NO_TERMS, ApprovalLevel, ApprovalTerms
 from toolgate.kernel.text.canonical import canonical
@@ -29,11 +31,25 @@ class ApprovalStatus(StrEnum):
 
 
 class Note(NamedTuple):
-    """What one person said about a question, and when: a vote for it, or a comment."""
+    """What one person said about a question, and when: a vote for it, or a comment.
+
+    `on_behalf_of` is whose vote it was, where that was delegated to who said it.
+    """
 
     by: str
     at: datetime
     text: str | None = None
+    on_behalf_of: str | None = None
+
+    @property
+    def who(self) -> str:
+        """Who said it, as people read it."""
+        return decider_name(self.by, self.on_behalf_of)
+
+    @property
+    def people(self) -> frozenset[UUID]:
+        """Everybody who has answered with it: who said it, and whose vote it was."""
+        return frozenset(Principal.of(name).id for name in (self.by, self.on_behalf_of) if name is not None)
 
 
 @record
@@ -126,6 +142,11 @@ class Approval:
         """Return this approval decided or expired. The first answer is final; a late one is refused."""
         self.check_open(at=None if status is ApprovalStatus.EXPIRED else at)
         return evolve(self, status=status, decided_by=by, decided_at=at, reason=reason)
+
+
+def decider_name(by: str, on_behalf_of: str | None) -> str:
+    """Return how an answer names who gave it: `bob`, or `bob for ann` where the vote was ann's."""
+    return by if on_behalf_of is None else f"{by} for {on_behalf_of}"
 
 
 @lru_cache(maxsize=1024)  # one text for all who ask the same

@@ -200,7 +200,7 @@ def artifact_of(approval: Approval) -> ApprovalArtifact:
 def _answers(approval: Approval) -> tuple[str, ...]:
     """What has been said so far: votes, comments, and what somebody changed before."""
     needed = approval.terms.quorum
-    votes = [f"{vote.by} approved ({number} of {needed})" for number, vote in enumerate(approval.votes, 1)]
+    votes = [f"{vote.who} approved ({number} of {needed})" for number, vote in enumerate(approval.votes, 1)]
     notes = [f"{note.by}: {note.text}" for note in approval.comments]
     edited = [f"edited from {approval.edited_from}"] if approval.edited_from else []
     waiting = [f"{needed} people must approve"] if needed > 1 and not votes else []

@@ -10,6 +10,7 @@ from toolgate.errors import RateLimitError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.record import record
@@ -54,6 +55,7 @@ class Change:
     `lasting` vouches for the events: known names, and data that is JSON which nobody else can reach or change
     before the call is read back from the store. Until then a store in this process may put off encoding them.
     `grant` is written only if the stored one has version `grant_expect` (None: there must be none of this id).
+    `delegation` is written only over its version before; the first one only where there is none of this id.
     `rewrites` says that the call's arguments are others than before.
     """
 
@@ -73,10 +75,11 @@ class Change:
     lasting: bool = False
     grant: Grant | None = None
     grant_expect: int | None = None
+    delegation: Delegation | None = None
     rewrites: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether it moves a call and tells of it, and does nothing else."""
-        more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant
+        more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant or self.delegation
         return not more and not self.rewrites

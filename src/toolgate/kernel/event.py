@@ -44,6 +44,8 @@ EVENTS: dict[str, str] = {
     "approval.expired": "The approval closed without a decision: time ran out, the call ended or it was superseded.",
     "grant.created": "A person wants a yes remembered: for what, how often and how long.",
     "grant.revoked": "A grant was taken back.",
+    "delegation.given": "A person lent their vote to another, for a while.",
+    "delegation.ended": "A delegation was ended before its time.",
     "run.undone": "Undoing a run came to its end; says what was undone and what was not.",
     "mode.changed": "The operator changed the mode.",
     "mode.enforced": "What entering LOCKDOWN did: how much is frozen, which running calls were stopped or not.",

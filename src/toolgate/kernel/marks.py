@@ -1,8 +1,9 @@
-"""Keyed marks on questions, people's decisions and grants: who can write to the database, but has no key, makes none.
+"""Keyed marks on questions, people's decisions, grants and delegations: without the key, nobody makes one.
 
 A mark is the id of a key and an HMAC-SHA256 over who may answer which question, what they are shown, and everything a
-yes stands for; of a grant, over all that decides whether it covers a call. Whoever takes a yes, or claims a call,
-checks it on the row they have read anyway. The keys are given by the store, which does not keep them in the database.
+yes stands for; of a grant, over all that decides whether it covers a call; of a delegation, over all of it. Whoever
+takes a yes, or claims a call, checks it on the row they have read anyway. The keys are given by the store, which does
+not keep them in the database.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ import orjson
 
 from toolgate.kernel.approval import Approval, digest_of, shown_digest_of
 from toolgate.kernel.call import Call
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.record import evolve
 
-M = TypeVar("M", Approval, Grant)
+M = TypeVar("M", Approval, Grant, Delegation)
+Marked = Approval | Grant | Delegation
 Find = Callable[[str], bytes | None]
 """Returns the mark key with this id, if it is at hand."""
 
 
 class Marks:
-    """Marks approvals and grants with one key, and checks them with any that is at hand."""
+    """Marks approvals, grants and delegations with one key, and checks them with any that is at hand."""
 
     def __init__(self, current: str, find: Find) -> None:
         self._current = current
@@ -38,13 +41,13 @@ class Marks:
         return cls("process", {"process": key}.get)
 
     def put(self, marked: M) -> M:
-        """Return an approval or a grant with the mark of what it is now."""
+        """Return what is given with the mark of what it is now."""
         key = self._find(self._current)
         assert key is not None
         return evolve(marked, mark=_mark(self._current, key, marked))
 
-    def hold(self, marked: Approval | Grant) -> bool:
-        """Whether what an approval or a grant says is what was marked, by who has the key."""
+    def hold(self, marked: Marked) -> bool:
+        """Whether what an approval, a grant or a delegation says is what was marked, by who has the key."""
         mark = marked.mark
         if not isinstance(mark, str) or not mark.isascii():  # somebody else's writing may be anything
             return False
@@ -62,10 +65,16 @@ class Marks:
         return None
 
 
-def _mark(id: str, key: bytes, marked: Approval | Grant) -> str:
-    covered = _of_grant(marked) if isinstance(marked, Grant) else _of_approval(marked)
+def _mark(id: str, key: bytes, marked: Marked) -> str:
+    covered = _covered(marked)
     said = orjson.dumps((id, *covered), option=orjson.OPT_SORT_KEYS)
     return f"{id}:{hmac.digest(key, said, 'sha256').hex()}"
+
+
+def _covered(marked: Marked) -> tuple[Any, ...]:
+    if isinstance(marked, Approval):
+        return _of_approval(marked)
+    return _of_grant(marked) if isinstance(marked, Grant) else _of_delegation(marked)
 
 
 def _of_approval(approval: Approval) -> tuple[Any, ...]:
@@ -77,7 +86,7 @@ def _of_approval(approval: Approval) -> tuple[Any, ...]:
         approval.project,
         approval.call_id,
         approval.digest,
-        [vote.by for vote in approval.votes],
+        [vote.by if vote.on_behalf_of is None else (vote.by, vote.on_behalf_of) for vote in approval.votes],
         terms.quorum,
         terms.separation,
         [sorted(roles) for roles in terms.approvers],
@@ -118,4 +127,22 @@ def _of_grant(grant: Grant) -> tuple[Any, ...]:
         grant.revoked_by,
         grant.reason,
         grant.version,
+    )
+
+
+def _of_delegation(delegation: Delegation) -> tuple[Any, ...]:
+    """Who lent their vote to whom, for what and until when, and who ended it."""
+    return (
+        "delegation",
+        delegation.id,
+        delegation.project,
+        delegation.giver,
+        delegation.delegate,
+        delegation.created_at,
+        delegation.expires_at,
+        delegation.tools,
+        delegation.reason,
+        delegation.ended_at,
+        delegation.ended_by,
+        delegation.version,
     )

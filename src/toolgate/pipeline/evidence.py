@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.pipeline.driver import Driver
@@ -62,6 +63,14 @@ async def lapse_of(driver: Driver, grant: Grant) -> str | None:
 async def is_told(store: Store, call: Call, names: frozenset[str]) -> bool:
     """Whether an event of one of these names tells of the call."""
     return await _tells(store, call.project, call.id, lambda event: event.type in names)
+
+
+async def is_ended(store: Store, delegation: Delegation) -> bool:
+    """Whether an event tells that a delegation was ended: an earlier row of it, mark and all, may have been put back.
+
+    A delegation's events name it where others name their call.
+    """
+    return await _tells(store, delegation.project, delegation.id, lambda event: event.type == "delegation.ended")
 
 
 async def is_taken_back(store: Store, grant: Grant) -> bool:

@@ -11,6 +11,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.marks import Marks
@@ -54,6 +55,18 @@ class GrantQuery:
     project: str | None = None
     id: str | None = None
     tool_name: str | None = None
+    live_at: datetime | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationQuery:
+    """Which delegations, oldest first. None means any; `live_at` leaves out those that were over or ended then."""
+
+    project: str | None = None
+    id: str | None = None
+    giver: str | None = None
+    delegate: str | None = None
     live_at: datetime | None = None
     limit: int = 1000
 
@@ -133,7 +146,7 @@ class Store(Cursors, Protocol):
         None means it is written; otherwise it is written when the awaitable returns. A store that can
         write at once spares every call a coroutine.
 
-        Raises ConflictError when the row, the undo record, the grant or the mode is not as expected,
+        Raises ConflictError when the row, the undo record, the grant, the delegation or the mode is not as expected,
         RateLimitError when a reservation does not fit, StoreError when it cannot be written.
         """
         ...
@@ -151,6 +164,8 @@ class Store(Cursors, Protocol):
     async def undo(self, project: str, call_id: str) -> UndoRecord | None: ...
 
     async def grants(self, query: GrantQuery) -> list[Grant]: ...
+
+    async def delegations(self, query: DelegationQuery) -> list[Delegation]: ...
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None

@@ -10,12 +10,13 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question, Store
+from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, Due, GrantQuery, Head, Question, Store
 
 Before = Callable[[Change], Awaitable[None]]
 
@@ -80,6 +81,10 @@ class RemoteStore:
     async def grants(self, query: GrantQuery) -> list[Grant]:
         await asyncio.sleep(0)
         return await self._inner.grants(query)
+
+    async def delegations(self, query: DelegationQuery) -> list[Delegation]:
+        await asyncio.sleep(0)
+        return await self._inner.delegations(query)
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None

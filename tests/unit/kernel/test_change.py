@@ -48,6 +48,7 @@ MORE: dict[str, Any] = {
     "lasting": True,
     "grant": object(),
     "grant_expect": 1,
+    "delegation": object(),
     "rewrites": True,
 }
 

@@ -12,6 +12,7 @@ from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.record import evolve
 from toolgate.kernel.terms import ApprovalTerms
+from toolgate.testing.conformance.store_delegations import a_delegation
 from toolgate.testing.conformance.store_grants import a_grant
 
 
@@ -97,6 +98,40 @@ def test_using_and_revoking_a_grant_take_its_mark() -> None:
     grant = Marks.fresh().put(a_grant())
     assert grant.use("c1", NOW).mark is None
     assert grant.revoke(by="ann", reason=None, now=NOW).mark is None
+
+
+FORGED_DELEGATIONS: dict[str, dict[str, Any]] = {
+    "another id": {"id": "d2"},
+    "another project": {"project": "q"},
+    "another giver": {"giver": "eve"},
+    "another delegate": {"delegate": "eve"},
+    "another beginning": {"created_at": NOW - timedelta(days=9)},
+    "a later end": {"expires_at": NOW + timedelta(days=9)},
+    "other tools": {"tools": ()},
+    "other words": {"reason": "none"},
+    "not ended": {"ended_at": None},
+    "ended by another": {"ended_by": "eve"},
+    "another version": {"version": 1},
+    "no mark": {"mark": None},
+}
+
+
+@pytest.mark.parametrize("change", FORGED_DELEGATIONS.values(), ids=FORGED_DELEGATIONS)
+def test_the_mark_of_a_delegation_does_not_hold_for_anything_else(change: dict[str, Any]) -> None:
+    marks = Marks.fresh()
+    given = a_delegation(tools=("pay",), reason="away")
+    ended = marks.put(given.end(by="ann", now=NOW))
+    assert marks.hold(ended)
+    assert not marks.hold(evolve(ended, **change))
+    assert given.end(by="ann", now=NOW).mark is None
+
+
+@pytest.mark.parametrize(("was", "becomes"), [(None, "ann"), ("ann", None), ("ann", "eve")])
+def test_a_mark_says_whose_vote_it_was(was: str | None, becomes: str | None) -> None:
+    marks = Marks.fresh()
+    marked = marks.put(an_approval(votes=(Note("bob", NOW, None, was),)))
+    assert marks.hold(marked)
+    assert not marks.hold(evolve(marked, votes=(Note("bob", NOW, None, becomes),)))
 
 
 def test_what_a_yes_does_not_stand_for_may_change() -> None:

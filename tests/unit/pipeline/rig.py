@@ -23,6 +23,7 @@ from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.people.answers import Answers
 from toolgate.pipeline.people.deciding import Deciding, Said
+from toolgate.pipeline.people.delegating import Delegating
 from toolgate.pipeline.people.undoing import Undoing
 from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.remote.leasing import Leases
@@ -74,7 +75,7 @@ class Rig:
         self.flights = Flights(self.driver, self.recorder)
         self.pipeline = Pipeline(self.driver, self.flights)
         self.answers = Answers(self.driver, self.flights)
-        self.deciding = Deciding(self.driver, self.pipeline)
+        self.deciding = Deciding(self.driver, self.pipeline, Delegating(self.driver))
         self.undoing = Undoing(self.driver, self.pipeline)
         self.recovery = Recovery(self.driver, self.flights, self.recorder, self.offered.append)
         self.leases = Leases(self.driver, self.recorder, self.pipeline.take)

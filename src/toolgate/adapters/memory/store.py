@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import orjson
 
@@ -25,15 +25,17 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import PRIVATE, Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
+from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, Due, GrantQuery, Head, Question
 
 Key = tuple[str, str]
+L = TypeVar("L", Grant, Delegation)
 EVENTS_PER_CALL = 6
 BATCH = 64
 """How many commits of a project may wait to be encoded: the longest pause this puts into one commit is short."""
@@ -115,6 +117,7 @@ class MemoryStore:
         self._undo: dict[Key, UndoRecord] = {}
         self._undo_ends: list[tuple[datetime, Key]] = []
         self._grants: dict[str, Grant] = {}
+        self._delegations: dict[str, Delegation] = {}
         self._chains: dict[str, _Chain] = {}
         self._private: dict[str, int] = {}
         """How many finished calls of each private project are remembered: with the last one its events go, too."""
@@ -168,6 +171,10 @@ class MemoryStore:
             known = self._grants.get(change.grant.id)
             if (None if known is None else known.version) != change.grant_expect:
                 raise GrantChangedError(f"Grant {change.grant.id} was used or changed meanwhile.")
+        if change.delegation is not None:
+            given = self._delegations.get(change.delegation.id)
+            if (0 if given is None else given.version) != change.delegation.version - 1:
+                raise ConflictError(f"Delegation {change.delegation.id} was changed by somebody else.")
         for reservation in change.reservations:
             self._check_rate(change, reservation)
 
@@ -215,16 +222,11 @@ class MemoryStore:
         for reservation in change.reservations:
             self._rates[change.project, reservation.key].add(change.at, reservation.amount)
         if change.grant is not None:
-            self._keep_grant(change.grant, change.at)
+            _keep(self._grants, change.grant, change.at, self._retain)
+        if change.delegation is not None:
+            _keep(self._delegations, change.delegation, change.at, self._retain)
         if change.set_mode is not None:
             self.mode = change.set_mode
-
-    def _keep_grant(self, grant: Grant, now: datetime) -> None:
-        self._grants[grant.id] = grant
-        if len(self._grants) > self._retain:
-            dead = [id for id, kept in self._grants.items() if not kept.is_live(now)]
-            for id in dead:
-                del self._grants[id]
 
     def _keep_undo(self, undo: UndoRecord, now: datetime) -> None:
         key = (undo.project, undo.call_id)
@@ -296,6 +298,11 @@ class MemoryStore:
         with self._lock:
             everything = tuple(self._grants.values())
         return [grant for grant in everything if _grant_fits(grant, query)][: query.limit]
+
+    async def delegations(self, query: DelegationQuery) -> list[Delegation]:
+        with self._lock:
+            everything = tuple(self._delegations.values())
+        return [one for one in everything if _delegation_fits(one, query)][: query.limit]
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None
@@ -373,6 +380,14 @@ class MemoryStore:
             self._seal_all()
 
 
+def _keep(kept: dict[str, L], new: L, now: datetime, retain: int) -> None:
+    """Keep a grant or a delegation; beyond `retain`, those that ended are forgotten."""
+    kept[new.id] = new
+    if len(kept) > retain:
+        for id in [id for id, one in kept.items() if not one.is_live(now)]:
+            del kept[id]
+
+
 def _place(call: Call) -> tuple[datetime, str, str]:
     """Where a call stands among the others, oldest first."""
     return call.created_at, call.project, call.id
@@ -399,6 +414,16 @@ def _grant_fits(grant: Grant, query: GrantQuery) -> bool:
         and (query.id is None or grant.id == query.id)
         and (query.tool_name is None or grant.tool_name == query.tool_name)
         and (query.live_at is None or grant.is_live(query.live_at))
+    )
+
+
+def _delegation_fits(one: Delegation, query: DelegationQuery) -> bool:
+    return (
+        (query.project is None or one.project == query.project)
+        and (query.id is None or one.id == query.id)
+        and (query.giver is None or one.giver == query.giver)
+        and (query.delegate is None or one.delegate == query.delegate)
+        and (query.live_at is None or one.is_live(query.live_at))
     )
 
 

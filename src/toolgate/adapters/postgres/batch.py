@@ -10,6 +10,7 @@ from toolgate.adapters.postgres.bulk import (
     INSERT_EVENTS,
     INSERT_RATES,
     PUT_APPROVALS,
+    PUT_DELEGATIONS,
     PUT_EVENTS,
     PUT_GRANTS,
     PUT_UNDOS,
@@ -17,6 +18,7 @@ from toolgate.adapters.postgres.bulk import (
     Bulk,
     columns_of,
 )
+from toolgate.adapters.sql.delegation_rows import delegation_row
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
@@ -37,6 +39,7 @@ class Standing:
     heads: dict[str, Head] = field(default_factory=dict)
     undos: dict[Key, str] = field(default_factory=dict)
     grants: dict[str, int] = field(default_factory=dict)
+    delegations: dict[str, int] = field(default_factory=dict)
     versions: dict[Key, int] = field(default_factory=dict)
     used: dict[Key, int] = field(default_factory=dict)
     added: dict[Key, int] = field(default_factory=dict)
@@ -50,6 +53,9 @@ class Standing:
             raise ConflictError(f"Call {undo.call_id} is not {state} for undo any more.")
         if change.grant is not None and self.grants.get(uuid_hex(change.grant.id)) != change.grant_expect:
             raise GrantChangedError(f"Grant {change.grant.id} was used or changed meanwhile.")
+        lent = change.delegation
+        if lent is not None and self.delegations.get(uuid_hex(lent.id), 0) != lent.version - 1:
+            raise ConflictError(f"Delegation {lent.id} was changed by somebody else.")
         for name, *_ in change.events:
             if name not in EVENTS:
                 raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
@@ -72,7 +78,8 @@ class Standing:
 
 def needs_version(change: Change) -> bool:
     """Whether the call's row must be looked at before anything else of the change is written or refused."""
-    return bool(change.reservations) or change.undo_expect is not None or change.grant is not None
+    decided_by_rows = change.undo_expect is not None or change.grant is not None or change.delegation is not None
+    return bool(change.reservations) or decided_by_rows
 
 
 def outdated(change: Change) -> ConflictError:
@@ -90,6 +97,8 @@ def keys_of(write_set: WriteSet) -> list[object]:
         keys.append(("undo", change.undo.project, change.undo.call_id))
     if change.grant is not None:
         keys.append(("grant", change.grant.id))
+    if change.delegation is not None:
+        keys.append(("delegation", change.delegation.id))
     return keys
 
 
@@ -147,6 +156,7 @@ class Batch:
         undos: list[Row] = []
         rates: list[Row] = []
         grants: list[Row] = []
+        delegations: list[Row] = []
         beside: dict[Beside, list[Row]] = {}
         for write_set in self.standing:
             change, rest = write_set.change, write_set.rest
@@ -161,9 +171,12 @@ class Batch:
             rates += [(change.project, one.key, change.at.timestamp(), one.amount) for one in change.reservations]
             if change.grant is not None:
                 grants.append(grant_row(change.grant))
+            if change.delegation is not None:
+                delegations.append(delegation_row(change.delegation))
         tables = ((UPDATE_PARAMS, params), (PUT_APPROVALS, approvals), (PUT_UNDOS, undos))
+        given = ((INSERT_RATES, rates), (PUT_GRANTS, grants), (PUT_DELEGATIONS, delegations))
         apart = [(BESIDE[what], rows) for what, rows in beside.items() if what in BESIDE]
-        return [(bulk, rows) for bulk, rows in (*tables, (INSERT_RATES, rates), (PUT_GRANTS, grants), *apart) if rows]
+        return [(bulk, rows) for bulk, rows in (*tables, *given, *apart) if rows]
 
     def kept(self) -> list[Large]:
         """The large values that are there already, of the changes that stand."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
@@ -24,11 +25,12 @@ from toolgate.adapters.sql.rows import (
 from toolgate.adapters.sql.write_set import Beside
 
 _MOMENT, _JSON = "{}::timestamp AT TIME ZONE 'UTC'", "{}::json"
+_TIMES = (
+    "created_at", "started_at", "approved_at", "completed_at", "due_at", "decided_at", "expires_at", "revoked_at",
+    "ended_at",
+)  # fmt: skip
 _TEXT_CASTS = {
-    **dict.fromkeys(
-        ("created_at", "started_at", "approved_at", "completed_at", "due_at", "decided_at", "expires_at", "revoked_at"),
-        _MOMENT,
-    ),
+    **dict.fromkeys(_TIMES, _MOMENT),
     **dict.fromkeys(("tool_params", "result", "detail"), _JSON),
     "error": "left({}, 1000)",
     "error_type": "left({}, 100)",
@@ -183,6 +185,11 @@ PUT_GRANTS = inserting(
     "grants",
     GRANT_COLUMNS,
     then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in GRANT_COLUMNS[1:]),
+)
+PUT_DELEGATIONS = inserting(
+    "delegations",
+    DELEGATION_COLUMNS,
+    then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in DELEGATION_COLUMNS[1:]),
 )
 _REPLACE = " ON CONFLICT (project_id, action_id) DO UPDATE SET "
 _PARAMS = f"{_REPLACE}tool_params=excluded.tool_params, sealed_params=excluded.sealed_params"

@@ -9,6 +9,7 @@ from toolgate.adapters.postgres.bulk import FREE_UNDO
 from toolgate.adapters.postgres.link import EVERYTHING, Link
 from toolgate.adapters.postgres.owners import LEASE_S
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS, delegation_of
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     EVENT_COLUMNS,
@@ -28,13 +29,15 @@ from toolgate.adapters.sql.rows import (
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
+from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, Due, GrantQuery, Head, Question
 
 _CALL = f"SELECT {call_columns('t')} FROM tool_executions AS t"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
+_DELEGATION = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
 _PLACE = ("created_at", 'project_id COLLATE "C"', 'call_id COLLATE "C"')
@@ -141,6 +144,20 @@ class Reader:
             where.add("expires_at>? AND revoked_at IS NULL AND uses_left>0", query.live_at)
         sql = where.sql(_GRANT, "created_at, id", query.limit)
         return [grant_of(row) for row in await self._link.fetch(sql, *where.values, projects=_seen(query.project))]
+
+    async def delegations(self, query: DelegationQuery) -> list[Delegation]:
+        where = _Where()
+        columns = {"project_id": query.project, "giver": query.giver, "delegate": query.delegate}
+        for column, value in columns.items():
+            if value is not None:
+                where.add(f"{column}=?", value)
+        if query.id is not None:
+            where.add("id=?", uuid_hex(query.id))
+        if query.live_at is not None:
+            where.add("expires_at>? AND ended_at IS NULL", query.live_at)
+        sql = where.sql(_DELEGATION, "created_at, id", query.limit)
+        found = await self._link.fetch(sql, *where.values, projects=_seen(query.project))
+        return [delegation_of(row) for row in found]
 
     async def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
         where = _Where()

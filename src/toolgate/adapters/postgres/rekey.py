@@ -16,13 +16,10 @@ from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
 from toolgate.adapters.sql.rows import row_name
 from toolgate.adapters.sql.upkeep import (
     BATCH,
-    GRANTS,
+    MARKED,
     ROUNDS,
     SEALED,
-    UNUSED_YES,
     Rekeyed,
-    grant_marked_anew,
-    marked_anew,
 )
 
 
@@ -91,14 +88,11 @@ async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
             sql = f"SELECT 1 FROM {table} WHERE substr({column}, 1, {ID_BYTES})<>$1 LIMIT 1"
             if await connection.fetchval(sql, head) is not None:
                 return None
-        for row in await connection.fetch(UNUSED_YES):
-            detail = marked_anew(row, sealer)
-            if detail is not None:
-                await connection.execute("UPDATE approval_requests SET detail=$1::json WHERE id=$2", detail, row[0])
-        for row in await connection.fetch(GRANTS):
-            detail = grant_marked_anew(row, sealer)
-            if detail is not None:
-                await connection.execute("UPDATE grants SET detail=$1::json WHERE id=$2", detail, row[0])
+        for table, rows, marked_anew in MARKED:
+            for row in await connection.fetch(rows):
+                detail = marked_anew(row, sealer)
+                if detail is not None:
+                    await connection.execute(f"UPDATE {table} SET detail=$1::json WHERE id=$2", detail, row[0])
         retired = tuple(id for id in await _keys(connection) if id != sealer.current)
         await connection.execute(PUT_SETTING, "keys", sealer.current)
     return retired

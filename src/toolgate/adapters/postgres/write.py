@@ -53,6 +53,7 @@ SELECT t.project_id, t.call_id, t.state FROM unnest($1::text[], $2::uuid[]) AS v
 JOIN undo_records AS t ON t.project_id=v.project AND t.action_id=v.id
 """
 _READ_GRANTS = "SELECT replace(id::text, '-', ''), version FROM grants WHERE id = ANY ($1::uuid[])"
+_READ_DELEGATIONS = "SELECT replace(id::text, '-', ''), version FROM delegations WHERE id = ANY ($1::uuid[])"
 _READ_RATES = """
 WITH k AS (SELECT * FROM unnest($1::text[], $2::text[], $3::float8[]) AS v(project, key, since)),
 gone AS (DELETE FROM rate_uses AS t USING k WHERE t.project_id=k.project AND t.key=k.key AND t.at<=k.since)
@@ -185,6 +186,9 @@ class Writer:
         grants = [uuid_hex(change.grant.id) for change in changes if change.grant is not None]
         if grants:
             standing.grants = dict(await connection.fetch(_READ_GRANTS, grants))
+        lent = [uuid_hex(change.delegation.id) for change in changes if change.delegation is not None]
+        if lent:
+            standing.delegations = dict(await connection.fetch(_READ_DELEGATIONS, lent))
         await self._look_at_rates(connection, batch, standing)
         return standing
 

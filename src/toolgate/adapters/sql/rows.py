@@ -90,10 +90,10 @@ def _moment(at: datetime) -> str:
 
 def time_of(kept: str | datetime | None) -> datetime | None:
     """A time as it was before it became a column, where it has one."""
-    return None if kept is None else _time(kept)
+    return None if kept is None else required_time(kept)
 
 
-def _time(kept: str | datetime) -> datetime:
+def required_time(kept: str | datetime) -> datetime:
     """A time as it was before it became a column; PostgreSQL gives it back as one."""
     return datetime.fromisoformat(kept + "+00:00") if isinstance(kept, str) else kept
 
@@ -247,7 +247,7 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
         id=call_id,
         project=project,
         tool_name=tool_name,
-        created_at=_time(created_at),
+        created_at=required_time(created_at),
         status=Status(status),
         version=version,
         risk=risk.lower(),
@@ -299,6 +299,9 @@ def approval_row(approval: Approval) -> Row:
     for name in ("votes", "comments"):
         if name in kept:
             detail[name] = [(note.by, moment(note.at), note.text) for note in kept[name]]
+    lent = [vote.on_behalf_of for vote in kept.get("votes", ())]
+    if any(lent):
+        detail["lent"] = lent
     return (
         uuid_hex(approval.id),
         approval.project,
@@ -333,21 +336,25 @@ def approval_of(row: Sequence[Any]) -> Approval:
         fields["factors"] = tuple(fields["factors"])
     if "escalate_at" in fields:
         fields["escalate_at"] = time_of(fields["escalate_at"])
+    lent = fields.pop("lent", None)
     for name in ("votes", "comments"):
         if name in fields:
-            fields[name] = tuple(Note(by, _time(at), text) for by, at, text in fields[name])
+            fields[name] = tuple(Note(by, required_time(at), text) for by, at, text in fields[name])
+    if lent is not None:
+        pairs = zip(fields["votes"], lent, strict=True)
+        fields["votes"] = tuple(vote._replace(on_behalf_of=giver) for vote, giver in pairs)
     return Approval(
         **fields,
         project=project,
         call_id=call_id,
         tool_name=tool_name,
         message=message,
-        created_at=_time(created_at),
+        created_at=required_time(created_at),
         digest=digest,
         status=ApprovalStatus(status),
         decided_by=decided_by,
         decided_at=time_of(decided_at),
-        expires_at=_time(expires_at),
+        expires_at=required_time(expires_at),
     )
 
 
@@ -413,8 +420,8 @@ def undo_of(row: Sequence[Any], sealer: Sealer) -> UndoRecord:
         data=data,
         fingerprint=fingerprint,
         claimed_by=claimed_by,
-        created_at=_time(created_at),
-        expires_at=_time(expires_at),
+        created_at=required_time(created_at),
+        expires_at=required_time(expires_at),
     )
 
 
@@ -424,7 +431,7 @@ EVENT_COLUMNS = ("project_id", "seq", "type", "at", "call_id", "frame", "content
 def event_of(row: Sequence[Any]) -> Event:
     """The event of a row selected as EVENT_COLUMNS."""
     project, seq, name, at, *rest = row
-    return Event(project, seq, name, _time(at), *rest)
+    return Event(project, seq, name, required_time(at), *rest)
 
 
 def head_of(project: str, found: Sequence[Sequence[Any]]) -> Head:
@@ -469,15 +476,15 @@ def grant_of(row: Sequence[Any]) -> Grant:
     _, project, tool_name, requester, granted_by, created_at, expires_at, revoked_at, _, version, detail = row
     fields: dict[str, Any] = _loads(detail)
     fields["terms"] = ApprovalTerms.of_json(fields["terms"])
-    fields["used"] = tuple(Use(call_id, _time(at)) for call_id, at in fields["used"])
+    fields["used"] = tuple(Use(call_id, required_time(at)) for call_id, at in fields["used"])
     return Grant(
         **fields,
         project=project,
         tool_name=tool_name,
         requester=requester,
         granted_by=granted_by,
-        created_at=_time(created_at),
-        expires_at=_time(expires_at),
+        created_at=required_time(created_at),
+        expires_at=required_time(expires_at),
         revoked_at=time_of(revoked_at),
         version=version,
     )

@@ -227,6 +227,21 @@ grants = Table(
     Index("ix_grants_project_id_tool_name", "project_id", "tool_name"),
 )
 
+delegations = Table(
+    "delegations",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", String(128), nullable=False),
+    Column("giver", Text, nullable=False),
+    Column("delegate", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("version", Integer, nullable=False),
+    Column("detail", Json, nullable=False),
+    Index("ix_delegations_project_id_delegate", "project_id", "delegate"),
+)
+
 settings = Table(
     "settings",
     metadata,

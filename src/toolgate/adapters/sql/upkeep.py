@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS, delegation_of, delegation_row
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
@@ -14,9 +15,8 @@ from toolgate.adapters.sql.rows import (
     grant_of,
     grant_row,
 )
-from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
-from toolgate.kernel.grant import Grant
+from toolgate.kernel.marks import Marked
 
 BATCH = 200
 """How many values are sealed anew in one transaction."""
@@ -33,7 +33,7 @@ SEALED = (
 FORGETTABLE = tuple(status.value for status in Status if status.is_final and status is not Status.UNKNOWN)
 
 _ENDS = ", ".join(f"'{status}'" for status in Status if status.is_final)
-UNUSED_YES = (
+_UNUSED_YES = (
     f"SELECT {', '.join(f'a.{name}' for name in APPROVAL_COLUMNS)} FROM approval_requests AS a "
     "JOIN tool_executions AS c ON c.project_id=a.project_id AND c.id=a.action_id AND c.call_id=a.call_id "
     f"WHERE a.status IN ('pending', 'approved') AND c.status NOT IN ({_ENDS})"
@@ -41,27 +41,42 @@ UNUSED_YES = (
 """The approvals whose marks will be checked: their calls have not ended."""
 
 
-GRANTS = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
+_GRANTS = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 """All of them: a use of one that has ended may still wait for its runner."""
 
 
-def marked_anew(row: Sequence[Any], sealer: Sealer) -> str | None:
-    """The detail of an approval, selected as APPROVAL_COLUMNS, with its mark under the newest key.
+_DELEGATIONS = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations WHERE ended_at IS NULL"
 
-    None where it needs none: it has no mark, has that one, or carries one that does not hold, which is not made good.
-    """
+
+def _approval(row: Sequence[Any], sealer: Sealer) -> str | None:
     approval = approval_of(row)
     return approval_row(sealer.marks.put(approval))[-1] if _is_old(approval, sealer) else None
 
 
-def grant_marked_anew(row: Sequence[Any], sealer: Sealer) -> str | None:
-    """The same of a grant, selected as GRANT_COLUMNS."""
+def _grant(row: Sequence[Any], sealer: Sealer) -> str | None:
     grant = grant_of(row)
     return grant_row(sealer.marks.put(grant))[-1] if _is_old(grant, sealer) else None
 
 
-def _is_old(marked: Approval | Grant, sealer: Sealer) -> bool:
+def _delegation(row: Sequence[Any], sealer: Sealer) -> str | None:
+    delegation = delegation_of(row)
+    return delegation_row(sealer.marks.put(delegation))[-1] if _is_old(delegation, sealer) else None
+
+
+def _is_old(marked: Marked, sealer: Sealer) -> bool:
     return sealer.marks.hold(marked) and not str(marked.mark).startswith(f"{sealer.current}:")
+
+
+MARKED = (
+    ("approval_requests", _UNUSED_YES, _approval),
+    ("grants", _GRANTS, _grant),
+    ("delegations", _DELEGATIONS, _delegation),
+)
+"""What carries marks: its table, the rows whose marks will be checked, and the function that marks one anew.
+
+That returns the row's new detail, with its mark under the newest key. None where it needs none: it has no mark, has
+that one, or carries one that does not hold, which is not made good.
+"""
 
 
 class Rekeyed(NamedTuple):

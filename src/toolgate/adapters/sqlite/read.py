@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS, delegation_of
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     EVENT_COLUMNS,
@@ -29,14 +30,16 @@ from toolgate.adapters.sql.rows import (
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
+from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, Due, GrantQuery, Head, Question
 
 _CALL = f"SELECT {call_columns()} FROM tool_executions"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _VERSION = "SELECT version FROM tool_executions WHERE project_id=? AND id=?"
+_DELEGATION = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
 
@@ -137,10 +140,23 @@ class Reader:
             "tool_name=?": query.tool_name,
             "expires_at>? AND revoked_at IS NULL AND uses_left>0": moment(query.live_at),
         }
+        return [grant_of(row) for row in self._fitting(_GRANT, wanted, query.limit)]
+
+    def delegations(self, query: DelegationQuery) -> list[Delegation]:
+        wanted = {
+            "project_id=?": query.project,
+            "id=?": None if query.id is None else uuid_hex(query.id),
+            "giver=?": query.giver,
+            "delegate=?": query.delegate,
+            "expires_at>? AND ended_at IS NULL": moment(query.live_at),
+        }
+        return [delegation_of(row) for row in self._fitting(_DELEGATION, wanted, query.limit)]
+
+    def _fitting(self, source: str, wanted: dict[str, str | None], limit: int) -> list[Any]:
+        """The rows that fit every condition that has a value, oldest first."""
         where = " AND ".join(["1=1", *(clause for clause, value in wanted.items() if value is not None)])
         values = [value for value in wanted.values() if value is not None]
-        sql = f"{_GRANT} WHERE {where} ORDER BY created_at, rowid LIMIT ?"  # names are ours
-        return [grant_of(row) for row in self._all(sql, [*values, query.limit])]
+        return self._all(f"{source} WHERE {where} ORDER BY created_at, rowid LIMIT ?", [*values, limit])
 
     def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
         if call_id is None:

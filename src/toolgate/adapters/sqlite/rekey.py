@@ -14,13 +14,10 @@ from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
 from toolgate.adapters.sql.rows import row_name
 from toolgate.adapters.sql.upkeep import (
     BATCH,
-    GRANTS,
+    MARKED,
     ROUNDS,
     SEALED,
-    UNUSED_YES,
     Rekeyed,
-    grant_marked_anew,
-    marked_anew,
 )
 from toolgate.adapters.sqlite.file import PUT_KEYS, check_current, connect, keys_of
 from toolgate.errors import StoreError
@@ -91,14 +88,7 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
             if found.fetchone() is not None:
                 connection.execute("ROLLBACK")
                 return None
-        for row in connection.execute(UNUSED_YES).fetchall():
-            detail = marked_anew(row, sealer)
-            if detail is not None:
-                connection.execute("UPDATE approval_requests SET detail=? WHERE id=?", (detail, row[0]))
-        for row in connection.execute(GRANTS).fetchall():
-            detail = grant_marked_anew(row, sealer)
-            if detail is not None:
-                connection.execute("UPDATE grants SET detail=? WHERE id=?", (detail, row[0]))
+        _mark_anew(connection, sealer)
         retired = tuple(id for id in keys_of(connection) if id != sealer.current)
         connection.execute(PUT_KEYS, (sealer.current,))
         connection.execute("COMMIT")
@@ -107,3 +97,11 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
             connection.execute("ROLLBACK")
         raise
     return retired
+
+
+def _mark_anew(connection: sqlite3.Connection, sealer: Sealer) -> None:
+    for table, rows, marked_anew in MARKED:
+        for row in connection.execute(rows).fetchall():
+            detail = marked_anew(row, sealer)
+            if detail is not None:
+                connection.execute(f"UPDATE {table} SET detail=? WHERE id=?", (detail, row[0]))

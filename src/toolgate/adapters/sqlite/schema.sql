@@ -229,3 +229,16 @@ CREATE TABLE large_undo (
   sealed_data BLOB NOT NULL,
   CONSTRAINT pk_large_undo PRIMARY KEY (project_id, action_id)
 );
+CREATE TABLE delegations (
+  id CHAR(32) NOT NULL,
+  project_id VARCHAR(128) NOT NULL,
+  giver TEXT NOT NULL,
+  delegate TEXT NOT NULL,
+  created_at DATETIME NOT NULL,
+  expires_at DATETIME NOT NULL,
+  ended_at DATETIME,
+  version INTEGER NOT NULL,
+  detail TEXT NOT NULL,
+  CONSTRAINT pk_delegations PRIMARY KEY (id)
+);
+CREATE INDEX ix_delegations_project_id_delegate ON delegations (project_id, delegate);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
+from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
     CALL_COLUMNS,
@@ -30,6 +31,7 @@ PUT_APPROVAL = inserting(
 )
 PUT_UNDO = inserting("undo_records", UNDO_COLUMNS, verb="INSERT OR REPLACE")
 PUT_GRANT = inserting("grants", GRANT_COLUMNS, verb="INSERT OR REPLACE")
+PUT_DELEGATION = inserting("delegations", DELEGATION_COLUMNS, verb="INSERT OR REPLACE")
 INSERT_RUN = inserting("runs", ("id", "project_id", "name", "created_at"), verb="INSERT OR IGNORE")
 INSERT_EVENT = inserting("events", ("position", *EVENT_COLUMNS))
 INSERT_RATE = inserting("rate_uses", ("project_id", "key", "at", "amount"))
@@ -68,7 +70,7 @@ def are_apart(write_sets: list[WriteSet]) -> bool:
     for change, *_ in write_sets:
         if change.reservations or change.undo_expect is not None or change.set_mode is not None:
             return False
-        if change.grant is not None:
+        if change.grant is not None or change.delegation is not None:
             return False
         if change.call is not None:
             seen.add((change.call.project, change.call.id))

@@ -38,11 +38,12 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.undo import UndoRecord
 from toolgate.ports.sink import Cursor
-from toolgate.ports.store import ApprovalQuery, CallQuery, Due, GrantQuery, Head, Question
+from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, Due, GrantQuery, Head, Question
 
 ENOUGH_FOR_A_GROUP = 512
 CROWD, CROWDED_S = 16, 0.02
@@ -279,6 +280,9 @@ class SqliteStore:
 
     async def grants(self, query: GrantQuery) -> list[Grant]:
         return self._reading.grants(query)
+
+    async def delegations(self, query: DelegationQuery) -> list[Delegation]:
+        return self._reading.delegations(query)
 
     async def events(
         self, project: str, *, after: int = 0, limit: int = 1000, call_id: str | None = None

@@ -11,6 +11,7 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.delegation_rows import delegation_row
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.sql.write_set import Large, WriteSet
@@ -21,6 +22,7 @@ from toolgate.adapters.sqlite.statements import (
     INSERT_RATE,
     INSERT_RUN,
     PUT_APPROVAL,
+    PUT_DELEGATION,
     PUT_GRANT,
     PUT_UNDO,
     UPDATE_CALL,
@@ -31,6 +33,7 @@ from toolgate.adapters.sqlite.statements import (
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Mode
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import genesis, link
 from toolgate.kernel.grant import Grant
 
@@ -65,6 +68,7 @@ class _Batch:
     __slots__ = (
         "approvals",
         "beside",
+        "delegations",
         "events",
         "grants",
         "heads",
@@ -88,6 +92,7 @@ class _Batch:
         self.rates: list[Row] = []
         self.beside: list[Large] = []
         self.grants: list[Row] = []
+        self.delegations: list[Row] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.mode: Mode | None = None
 
@@ -107,10 +112,16 @@ class _Batch:
                 self.undos.append(undo)
             if run is not None:
                 self.runs.append(run)
+        if not change.is_plain:
+            self._add_companions(change)
+
+    def _add_companions(self, change: Change) -> None:
         for reservation in change.reservations:
             self.rates.append((change.project, reservation.key, change.at.timestamp(), reservation.amount))
         if change.grant is not None:
             self.grants.append(grant_row(change.grant))
+        if change.delegation is not None:
+            self.delegations.append(delegation_row(change.delegation))
         if change.set_mode is not None:
             self.mode = change.set_mode
 
@@ -294,6 +305,8 @@ class Writer:
                 raise ConflictError(f"Call {change.undo.call_id} is not {change.undo_expect} for undo any more.")
         if change.grant is not None:
             self._check_grant(change.grant, change.grant_expect)
+        if change.delegation is not None:
+            self._check_delegation(change.delegation)
         if change.reservations:
             self._check_version(change)  # whoever comes second hears of that, not of the rate
         for reservation in change.reservations:
@@ -303,6 +316,11 @@ class Writer:
         row = self._connection.execute("SELECT version FROM grants WHERE id=?", (uuid_hex(grant.id),)).fetchone()
         if (None if row is None else row[0]) != expect:
             raise GrantChangedError(f"Grant {grant.id} was used or changed meanwhile.")
+
+    def _check_delegation(self, new: Delegation) -> None:
+        row = self._connection.execute("SELECT version FROM delegations WHERE id=?", (uuid_hex(new.id),)).fetchone()
+        if (0 if row is None else row[0]) != new.version - 1:
+            raise ConflictError(f"Delegation {new.id} was changed by somebody else.")
 
     def _check_version(self, change: Change) -> None:
         call = change.call
@@ -355,6 +373,7 @@ class Writer:
             (PUT_UNDO, batch.undos),
             (INSERT_RATE, batch.rates),
             (PUT_GRANT, batch.grants),
+            (PUT_DELEGATION, batch.delegations),
             (INSERT_EVENT, batch.events),
         ):
             if rows:

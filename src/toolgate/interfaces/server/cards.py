@@ -128,7 +128,7 @@ def _group(approval: Approval) -> str:
 
 
 def _notes(notes: Iterable[Note]) -> list[NoteRecord]:
-    return [NoteRecord(by=_safe(note.by), at=note.at, text=_maybe(note.text)) for note in notes]
+    return [NoteRecord(by=_safe(note.who), at=note.at, text=_maybe(note.text)) for note in notes]
 
 
 def _safe(text: str) -> str:

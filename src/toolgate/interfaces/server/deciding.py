@@ -110,5 +110,5 @@ def outcome(approval: Approval) -> dict[str, Any]:
         "decided_by": approval.decided_by,
         "decided_at": None if approval.decided_at is None else approval.decided_at.isoformat(),
         "reason": approval.reason,
-        "votes": [vote.by for vote in approval.votes],
+        "votes": [vote.who for vote in approval.votes],
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import orjson
 
@@ -40,6 +41,7 @@ from toolgate.pipeline import Pipeline, name_of, steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.evidence import shows_much
 from toolgate.pipeline.lane import aside, is_large
+from toolgate.pipeline.people.delegating import Delegating
 from toolgate.ports.store import CallQuery, GrantQuery
 
 Given = str | bytes | Mapping[str, object]
@@ -66,6 +68,7 @@ class Said:
     """Who answers which approval, and what they saw: the id, in its project, and the digest they were shown.
 
     `allowances` name what the host excused a yes from; its event has them, and no reason is asked for with them.
+    `on_behalf_of` is whose vote it is, where that was delegated to who answers.
     """
 
     approval_id: str
@@ -74,14 +77,21 @@ class Said:
     digest: str | None = None
     project: str | None = None
     allowances: tuple[str, ...] = ()
+    on_behalf_of: Principal | None = None
+
+    @property
+    def people(self) -> frozenset[UUID]:
+        """Everybody who answers with it."""
+        return frozenset(who.id for who in (self.by, self.on_behalf_of) if who is not None)
 
 
 class Deciding:
     """Takes people's answers to questions."""
 
-    def __init__(self, driver: Driver, pipeline: Pipeline) -> None:
+    def __init__(self, driver: Driver, pipeline: Pipeline, delegating: Delegating) -> None:
         self._driver = driver
         self._pipeline = pipeline
+        self._delegating = delegating
 
     async def decide(self, said: Said, *, approve_it: bool, remember: Remember | None = None) -> Result:
         """Record a person's answer and return where the call then stands.
@@ -89,6 +99,8 @@ class Deciding:
         Raises DecisionConflictError where the approval is decided, expired, frozen by LOCKDOWN, already answered by
         this person, or not what `digest` says was shown; NotAllowedError where they may not decide.
         """
+        if remember is not None and said.on_behalf_of is not None:
+            raise UsageError("A yes on behalf of somebody else is not remembered; only one's own can be.")
         while True:
             call, approval = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=approve_it)
@@ -104,6 +116,7 @@ class Deciding:
                 now=now,
                 marks=marks,
                 allowances=said.allowances,
+                on_behalf_of=None if said.on_behalf_of is None else said.on_behalf_of.name,
             )
             change = await aside(decide) if shows_much(approval) else decide()
             if remember is not None:
@@ -229,17 +242,29 @@ class Deciding:
         """Raise what an answer by this person would be refused with; nothing is decided."""
         await self._answerable(said)
 
+    async def votes_held(self, said: Said) -> tuple[str, ...]:
+        """Whose votes this person could give on a question now, by delegations; nothing is decided."""
+        call, approval = await self._asked(said)
+        return await self._delegating.held(said.by, call, approval)
+
     async def _answerable(self, said: Said) -> tuple[Call, Approval]:
         """Return a call and its question, if this person may answer it now."""
         call, approval = await self._asked(said)
-        check_decider(said.by, call, approval)
+        if said.on_behalf_of is None:
+            check_decider(said.by, call, approval)
+        else:
+            await self._delegating.giver(said.by, said.on_behalf_of, call, approval)
         if said.digest is not None and said.digest != approval.digest:
             raise DecisionConflictError(
                 f"Approval {approval.id} covers something else than what was shown; review it again."
             )
         approval.check_open(at=self._driver.now())
-        if any(Principal.of(vote.by).id == said.by.id for vote in approval.votes):
-            raise DecisionConflictError(f"{said.by.name} has answered approval {approval.id} already.")
+        for vote in approval.votes:
+            if not said.people.isdisjoint(vote.people):
+                raise DecisionConflictError(
+                    f"Approval {approval.id} has the answer of {vote.who} already; nobody answers twice, "
+                    "neither for themselves nor for somebody else."
+                )
         if self._driver.store.mode is Mode.LOCKDOWN:
             raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
         return call, approval

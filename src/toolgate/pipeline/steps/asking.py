@@ -166,24 +166,26 @@ def decide(
     now: datetime,
     marks: Marks,
     allowances: tuple[str, ...] = (),
+    on_behalf_of: str | None = None,
 ) -> Change:
     """Record a person's answer; raise DecisionConflictError where it comes second or too late.
 
     A yes counts as one of the votes the terms ask for; the last of them decides. One no ends it. `allowances` name what
-    a yes was excused from, for its event.
+    a yes was excused from, for its event. `on_behalf_of` is whose vote it is, where that was delegated.
     """
     approval.check_open(at=now)
+    note = Note(by, now, reason, on_behalf_of)
     if not approve:
-        return _reject(call, approval, by=by, reason=reason, now=now, marks=marks)
+        return _reject(call, approval, note, marks=marks)
     check_marked(approval, marks)
-    voted = evolve(approval, votes=(*approval.votes, Note(by, now, reason)))
+    voted = evolve(approval, votes=(*approval.votes, note))
     if len(voted.votes) < approval.terms.quorum:
         return _vote(call, marks.put(voted), now=now, allowances=allowances)
-    closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=by, reason=reason))
+    closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=note.who, reason=reason))
     due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
-    approvers = ", ".join(dict.fromkeys(vote.by for vote in closed.votes))
+    approvers = ", ".join(dict.fromkeys(vote.who for vote in closed.votes))
     decided = evolve(call.to(Status.APPROVED), approved_by=approvers, approved_at=now, due_at=due)
-    return _step(decided, call.version, closed, now, (_decided(closed, allowances),))
+    return _step(decided, call.version, closed, now, (_decided(closed, allowances, on_behalf_of),))
 
 
 def check_marked(approval: Approval, marks: Marks) -> None:
@@ -198,20 +200,23 @@ def check_marked(approval: Approval, marks: Marks) -> None:
 def _vote(call: Call, voted: Approval, *, now: datetime, allowances: tuple[str, ...]) -> Change:
     vote = voted.votes[-1]
     data: dict[str, Any] = {
-        "voted_by": vote.by,
+        "voted_by": vote.who,
         "votes": len(voted.votes),
         "quorum": voted.terms.quorum,
         "mark": voted.mark,
     }
     if allowances:
         data["allowances"] = list(allowances)
+    if vote.on_behalf_of is not None:
+        data["on_behalf_of"] = vote.on_behalf_of
     event = tell_approval(voted, "approval.voted", data, {"reason": vote.text})
     return _step(call.stay(), call.version, voted, now, (event,))
 
 
-def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now: datetime, marks: Marks) -> Change:
-    closed = marks.put(approval.close(ApprovalStatus.DENIED, at=now, by=by, reason=reason))
-    error = f"Approval was denied by {by}" + (f": {reason}" if reason else ".")
+def _reject(call: Call, approval: Approval, said: Note, *, marks: Marks) -> Change:
+    now, reason = said.at, said.text
+    closed = marks.put(approval.close(ApprovalStatus.DENIED, at=now, by=said.who, reason=reason))
+    error = f"Approval was denied by {said.who}" + (f": {reason}" if reason else ".")
     ended = evolve(
         call.to(Status.REJECTED),
         due_at=None,
@@ -220,7 +225,8 @@ def _reject(call: Call, approval: Approval, *, by: str, reason: str | None, now:
         error_code="approval_denied",
         reason=reason,
     )
-    return _step(ended, call.version, closed, now, (_decided(closed), _refusal(ended, "approval_denied", error)))
+    decided = _decided(closed, on_behalf_of=said.on_behalf_of)
+    return _step(ended, call.version, closed, now, (decided, _refusal(ended, "approval_denied", error)))
 
 
 def respond(
@@ -242,16 +248,18 @@ def respond(
     return _step(ended, call.version, closed, now, events)
 
 
-def _decided(closed: Approval, allowances: tuple[str, ...] = (), **more: Any) -> Draft:
+def _decided(closed: Approval, allowances: tuple[str, ...] = (), on_behalf_of: str | None = None, **more: Any) -> Draft:
     data: dict[str, Any] = {
         "decision": closed.status.value,
         "decided_by": closed.decided_by,
         "digest": closed.digest,
-        "votes": [vote.by for vote in closed.votes],
+        "votes": [vote.who for vote in closed.votes],
         "mark": closed.mark,
     }
     if allowances:
         data["allowances"] = list(allowances)
+    if on_behalf_of is not None:
+        data["on_behalf_of"] = on_behalf_of
     return tell_approval(closed, "approval.decided", data, {"reason": closed.reason, **more})
 
 

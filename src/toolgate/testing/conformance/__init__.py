@@ -5,8 +5,9 @@ They run under pytest with pytest-asyncio in auto mode, and use real threads and
 
 import pytest
 
-_MODULES = "bus channel directory runner store store_events store_grants store_large store_limits threads".split()
-for _module in _MODULES:
+_MODULES = "bus channel directory runner store threads".split()
+_LAWS = "delegations events grants large limits".split()
+for _module in (*_MODULES, *(f"store_{laws}" for laws in _LAWS)):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
 from toolgate.testing.conformance.bus import BusConformance  # noqa: E402  # asserts are rewritten at import
