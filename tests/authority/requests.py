@@ -14,7 +14,8 @@ REMEMBER = {"uses": 1, "seconds": 60}
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One request; `{call}`, `{approval}`, `{grant}`, `{run}` and `{claim}` in its path are things somebody made.
+    """One request; `{call}`, `{approval}`, `{grant}`, `{delegation}`, `{run}` and `{claim}` in its path are things that
+    somebody made.
 
     `is_about` says whose call decides. `also` are statuses that something else than a missing right may give.
     """
@@ -48,6 +49,7 @@ REQUESTS: tuple[Request, ...] = (
         "/inbox/waiting",
         "/grants",
         "/grants/{grant}",
+        "/delegations",
         "/mode",
         "/policy",
         "/runs",
@@ -75,6 +77,8 @@ REQUESTS: tuple[Request, ...] = (
     _post(Verb.DECIDE, "/approvals/{approval}/deny", also=frozenset({403})),
     _post(Verb.RESPOND, "/approvals/{approval}/respond", {"response": "no"}, also=frozenset({403})),
     _post(Verb.REVOKE, "/grants/{grant}/revoke"),
+    _post(Verb.DELEGATE, "/delegations", {"to": "bob", "seconds": 60}),
+    _post(Verb.END_DELEGATION, "/delegations/{delegation}/end", also=frozenset({403})),
     _post(Verb.UNDO_RUN, "/runs/{run}/undo", {"preview": True}),
     Request(verb=Verb.SET_MODE, method="PUT", path="/mode", body={"mode": "NORMAL", "reason": "drill"}),
     Request(verb=Verb.TRY_POLICY, method="GET", path="/policy/source", also=frozenset({404})),
@@ -100,5 +104,9 @@ async def made_by(house: House, who: str) -> dict[str, str]:
     await house.client("bob").post(f"{P}/approvals/{granted['approval_id']}/approve", json=yes)
     grants = (await house.client("bob").get(f"{P}/grants")).json()["grants"]
     things["grant"] = next(one["grant_id"] for one in grants if one["requester"].endswith(who))
+    lent = (await client.post(f"{P}/delegations", json={"to": "bob", "seconds": 60})).json()
+    things["delegation"] = (
+        lent["delegation"]["delegation_id"] if "delegation" in lent else "none"
+    )  # an agent has no vote
     things["claim"] = (await client.post(f"{P}/tools/execute", json=execute("here", wait=False))).json()["tool_id"]
     return things

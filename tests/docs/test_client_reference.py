@@ -12,11 +12,19 @@ from toolgate import client
 from toolgate.client import BrowserSession, Client, EventStream, StreamEvent, SyncStream
 from toolgate.interfaces.client.approvals import Approvals
 from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.delegations import Delegations
 from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.remote import Remote
 
 PAGE = "docs/reference/client.md"
-PARTS = {"": Client, "calls.": Calls, "approvals.": Approvals, "grants.": Grants, "remote.": Remote}
+PARTS = {
+    "": Client,
+    "calls.": Calls,
+    "approvals.": Approvals,
+    "grants.": Grants,
+    "delegations.": Delegations,
+    "remote.": Remote,
+}
 METHODS = {
     f"{part}{name}": getattr(face, name)
     for part, face in PARTS.items()

@@ -151,6 +151,34 @@ def test_a_yes_is_remembered_listed_and_revoked(database: Path) -> None:
         assert here("grants", "revoke", database, "").code == 1
 
 
+def test_a_vote_is_lent_used_and_taken_back(database: Path) -> None:
+    with holding(database, "bob"):
+        (waiting,) = open_ids(database)
+        assert here("delegations", "list", database, "--all").out == "There is no delegation.\n"
+        given = here("delegations", "give", database, "cid", "--by", "ann", "--for", "7d", "--reason", "leave")
+        assert "cid may give the vote of ann until" in given.out
+        assert here("delegations", "give", database, "cid", "--by", "ann", "--for", "15d").code == 1
+        (listed,) = here("delegations", "list", database, "--json").json["delegations"]
+        assert (listed["giver"], listed["delegate"], listed["reason"]) == ("ann", "cid", "leave")
+        done = here("approve", database, waiting, "--by", "cid", "--on-behalf-of", "ann", "--json")
+        assert (done.code, done.json["approved_by"]) == (0, "cid for ann")
+        assert here("delegations", "end", database, listed["delegation_id"], "--by", "cid").code == 1
+        ended = here("delegations", "end", database, listed["delegation_id"][:30], "--by", "ann", "--json")
+        assert ended.json["ended_by"] == "ann"
+        assert here("delegations", "end", database, "").code == 1
+
+
+def test_a_delegation_that_nobody_gave_is_listed_as_such(database: Path) -> None:
+    for _ in range(2):
+        assert here("delegations", "give", database, "cid", "--by", "ann", "--for", "1h").code == 0
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE delegations SET giver='eve', expires_at='2999-01-01 00:00:00.000000'")
+        connection.execute("UPDATE delegations SET expires_at='2020-01-01 00:00:00.000000' WHERE rowid=1")
+    shown = here("delegations", "list", database, "--all").out
+    assert shown.count("not valid: it does not carry the mark") == 2
+    assert "write more of the id" in here("delegations", "end", database, "0", "--by", "eve").err
+
+
 def test_a_grant_that_covers_nothing_is_listed_with_the_reason(database: Path) -> None:
     with holding(database, "bob"):
         (waiting,) = open_ids(database)

@@ -73,6 +73,10 @@ class ArtifactAnswer(Answer):
     arguments: Any = None
     arguments_text: str
     input_schema: Any = None
+    on_behalf_of: list[str] = Field(
+        default_factory=list, description="Whose votes the reader could give on it now, by delegations."
+    )
+    has_no_own_vote: bool = Field(default=False, description="With these: the reader may not decide it for themselves.")
 
 
 class PieceAnswer(Answer):

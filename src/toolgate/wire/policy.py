@@ -12,6 +12,20 @@ from toolgate.wire.schemas import Answer, Body, Id
 PolicyText = Annotated[str, StringConstraints(max_length=1024 * 1024)]
 
 
+class ExplainBody(Body):
+    """A call that is not made."""
+
+    tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    tool_params: dict[str, Any] = Field(default_factory=dict)
+    behavior: Id | None = None
+    mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"] | None = None
+
+
+class ExplainAnswer(Answer):
+    success: bool = True
+    explanation: dict[str, Any]
+
+
 class PolicyFile(Answer):
     """One file of the policy, as it is written but for what must not be shown."""
 

@@ -197,12 +197,14 @@ class ApproveBody(Body):
     reason: Text | None = None
     digest: Digest | None = Field(default=None, description="The digest that was shown; another one is refused.")
     remember: RememberBody | None = None
+    on_behalf_of: Id | None = Field(default=None, description="Whose vote it is, where that was delegated to one.")
 
 
 class RejectBody(Body):
     decision: Literal["rejected", "denied"] = "rejected"
     reason: Text | None = None
     digest: Digest | None = None
+    on_behalf_of: Id | None = Field(default=None, description="Whose vote it is, where that was delegated to one.")
 
 
 class EditBody(Body):
@@ -282,20 +284,6 @@ class GrantsQuery(Query):
 
 class RevokeBody(Body):
     reason: Text | None = None
-
-
-class ExplainBody(Body):
-    """A call that is not made."""
-
-    tool_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
-    tool_params: dict[str, Any] = Field(default_factory=dict)
-    behavior: Id | None = None
-    mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"] | None = None
-
-
-class ExplainAnswer(Answer):
-    success: bool = True
-    explanation: dict[str, Any]
 
 
 class NoteRecord(Answer):

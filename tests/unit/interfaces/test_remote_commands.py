@@ -47,6 +47,24 @@ async def test_questions_are_listed_shown_and_answered(house: House, tmp_path: P
     assert (await bob("grants", "list")).out == "There are no grants that can be used.\n"
 
 
+async def test_a_vote_is_lent_used_and_taken_back(house: House, tmp_path: Path) -> None:
+    await house.add("cid", "person")
+    await house.add("dia", "person")
+    cid, dia, bob = (Person(house, name, tmp_path) for name in ("cid", "dia", "bob"))
+    assert (await dia("delegations", "list")).out == "No vote is lent.\n"
+    given = (await cid("delegations", "give", "dia", "--for", "8h", "--tool", "pay", "--json")).json
+    assert (given["giver"], given["delegate"], given["tools"], given["is_live"]) == ("cid", "dia", ["pay"], True)
+    assert "live" in (await bob("delegations", "list")).out
+    done = await dia("approve", await asked(house, amount=5), "--on-behalf-of", "cid", "--json")
+    assert (done.code, done.json["approved_by"]) == (0, "dia for cid")
+    assert (await dia("deny", await asked(house, amount=6), "--on-behalf-of", "cid")).code == 0
+    refused = await dia("delegations", "end", given["delegation_id"][:30])
+    assert (refused.code, "may not end this delegation" in refused.err) == (1, True)
+    ended = await cid("delegations", "end", given["delegation_id"][:30])
+    assert "dia may not give the vote of cid any more" in ended.out
+    assert "ended by cid" in (await bob("delegations", "list", "--all")).out
+
+
 async def test_arguments_are_edited_and_calls_denied(house: House, tmp_path: Path) -> None:
     bob = Person(house, "bob", tmp_path)
     first, second = await asked(house, amount=5), await asked(house, amount=6)

@@ -11,6 +11,7 @@ from toolgate.interfaces.cli import (
     calling,
     chat,
     db,
+    delegations,
     demo,
     grants,
     history,
@@ -63,6 +64,7 @@ _add(Panel.PEOPLE, "deny", people.deny, on=OnServer)
 _add(Panel.PEOPLE, "reject", people.deny, on=OnServer, help="The same as `deny`.")
 _add(Panel.PEOPLE, "edit", people.edit, on=OnServer)
 _add_group(Panel.PEOPLE, "grants", grants.app, help="List and revoke remembered approvals.")
+_add_group(Panel.PEOPLE, "delegations", delegations.app, help="Lend your vote to another person for a while.")
 
 _add(Panel.CALLS, "call", calling.call)
 _add(Panel.CALLS, "chat", chat.chat)

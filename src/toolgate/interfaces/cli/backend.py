@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
     from toolgate.ports.channel import Decision
+    from toolgate.wire.delegations import DelegationRecord
     from toolgate.wire.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
 
 
@@ -34,6 +35,7 @@ class Backend(Protocol):
         reason: str | None = None,
         digest: str | None = None,
         remember: Remember | None = None,
+        on_behalf_of: str | None = None,
     ) -> Result: ...
 
     def edit(
@@ -57,6 +59,12 @@ class Backend(Protocol):
     def grants(self, *, everything: bool) -> list[GrantRecord]: ...
 
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord: ...
+
+    def delegate(self, to: str, *, seconds: float, tools: Collection[str], reason: str | None) -> DelegationRecord: ...
+
+    def delegations(self, *, everything: bool) -> list[DelegationRecord]: ...
+
+    def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord: ...
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from queue import SimpleQueue
@@ -20,7 +20,8 @@ from toolgate.kernel.grant import Remember
 from toolgate.kernel.output import Result
 from toolgate.pipeline.background import Background
 from toolgate.ports.channel import Decision
-from toolgate.ports.store import ApprovalQuery, CallQuery, GrantQuery
+from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, GrantQuery
+from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     EventRecord,
     ExecutionRecord,
@@ -61,9 +62,17 @@ class LocalBackend:
         reason: str | None = None,
         digest: str | None = None,
         remember: Remember | None = None,
+        on_behalf_of: str | None = None,
     ) -> Result:
         return self._gate.sync.decide(
-            asked.id, decision, by=self._who, reason=reason, digest=digest, project=asked.project, remember=remember
+            asked.id,
+            decision,
+            by=self._who,
+            reason=reason,
+            digest=digest,
+            project=asked.project,
+            remember=remember,
+            on_behalf_of=None if on_behalf_of is None else Principal(name=on_behalf_of, roles=self._who.roles),
         )
 
     def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
@@ -133,6 +142,22 @@ class LocalBackend:
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
         revoked = self._gate.sync.grants.revoke(grant_id, by=self._who, reason=reason, project=self._project)
         return views.grant(revoked, datetime.now(UTC))
+
+    def delegate(self, to: str, *, seconds: float, tools: Collection[str], reason: str | None) -> DelegationRecord:
+        project = self._project or DEFAULT_PROJECT
+        given = self._gate.sync.delegations.give(
+            to, by=self._who, seconds=seconds, tools=tools, reason=reason, project=project
+        )
+        return views.delegation(given, datetime.now(UTC))
+
+    def delegations(self, *, everything: bool) -> list[DelegationRecord]:
+        now = datetime.now(UTC)
+        query = DelegationQuery(project=self._project, live_at=None if everything else now)
+        return [views.delegation(one, now) for one in self._gate.sync.delegations.list(query)]
+
+    def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord:
+        ended = self._gate.sync.delegations.end(delegation_id, by=self._who, reason=reason, project=self._project)
+        return views.delegation(ended, datetime.now(UTC))
 
     def _context(self) -> Context:
         name = self._who.name

@@ -5,7 +5,7 @@ What a server says is drawn by the same code as what stands in a database: it ca
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 
 from pydantic import ValidationError
@@ -23,6 +23,7 @@ from toolgate.kernel.output import Result
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.text.canonical import read_arguments
 from toolgate.ports.channel import Decision
+from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     ApprovalRecord,
     DecisionAnswer,
@@ -85,11 +86,16 @@ class RemoteBackend:
         reason: str | None = None,
         digest: str | None = None,
         remember: Remember | None = None,
+        on_behalf_of: str | None = None,
     ) -> Result:
         if decision is Decision.DENY:
-            return self._result(self._client.approvals.reject(asked.id, reason, digest=digest))
+            rejected = self._client.approvals.reject(asked.id, reason, digest=digest, on_behalf_of=on_behalf_of)
+            return self._result(rejected)
         kept = None if remember is None else {"uses": remember.uses, "seconds": remember.seconds}
-        return self._result(self._client.approvals.approve(asked.id, reason, digest=digest, remember=kept))
+        approved = self._client.approvals.approve(
+            asked.id, reason, digest=digest, remember=kept, on_behalf_of=on_behalf_of
+        )
+        return self._result(approved)
 
     def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
         changed = dict(read_arguments(arguments).value)
@@ -133,6 +139,15 @@ class RemoteBackend:
 
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
         return self._client.grants.revoke(grant_id, reason)
+
+    def delegate(self, to: str, *, seconds: float, tools: Collection[str], reason: str | None) -> DelegationRecord:
+        return self._client.delegations.give(to, seconds=seconds, tools=tools, reason=reason)
+
+    def delegations(self, *, everything: bool) -> list[DelegationRecord]:
+        return self._client.delegations.list(live=not everything, limit=1000)
+
+    def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord:
+        return self._client.delegations.end(delegation_id, reason)
 
     def _result(self, decided: DecisionAnswer) -> Result:
         return self._client.get(decided.tool_id)

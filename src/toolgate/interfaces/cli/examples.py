@@ -81,6 +81,25 @@ EXAMPLES = {
         "# the grant whose id begins with 81c2",
         'toolgate grants revoke 81c2 --reason "The release is done"',
     ),
+    "delegations": examples(
+        "toolgate delegations give bob --for 7d",
+        "toolgate delegations list",
+    ),
+    "delegations give": examples(
+        "# bob may give your vote for a week",
+        'toolgate delegations give bob --for 7d --reason "On leave"',
+        "# only on payments, until tonight",
+        "toolgate delegations give bob --for 8h --tool pay --project shop",
+    ),
+    "delegations list": examples(
+        "toolgate delegations list",
+        "# with those that are over or ended",
+        "toolgate delegations list --all",
+    ),
+    "delegations end": examples(
+        "# the delegation whose id begins with 81c2",
+        "toolgate delegations end 81c2",
+    ),
     "call": examples(
         "# wait for approval and print the result",
         f"""toolgate call read_file '{{"path": "README.md"}}' {SERVER}""",

@@ -29,6 +29,14 @@ Digest = Annotated[
 Uses = Annotated[
     int | None, typer.Option("--remember", help="Allow the same call this many more times without asking.")
 ]
+Behalf = Annotated[
+    str | None,
+    typer.Option(
+        "--on-behalf-of",
+        metavar="NAME",
+        help="Whose vote it is, if it was delegated to you; on a database --role is theirs.",
+    ),
+]
 For = Annotated[str, typer.Option("--for", help="How long --remember is valid, such as 30m or 12h.")]
 
 
@@ -95,6 +103,7 @@ def approve(
     digest: Digest = None,
     remember: Uses = None,
     remember_for: For = "1h",
+    on_behalf_of: Behalf = None,
     project: Project = None,
     json: Json = False,
 ) -> None:
@@ -109,7 +118,10 @@ def approve(
         asked = backend.approval(full_id(backend, approval_id))
         _must_have_seen(asked, digest)
         kept = _remember(remember, remember_for)
-        _tell(backend.decide(asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept), json)
+        answered = backend.decide(
+            asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept, on_behalf_of=on_behalf_of
+        )
+        _tell(answered, json)
 
 
 def deny(
@@ -119,6 +131,7 @@ def deny(
     role: Role = None,
     reason: Reason = None,
     digest: Digest = None,
+    on_behalf_of: Behalf = None,
     project: Project = None,
     json: Json = False,
 ) -> None:
@@ -127,7 +140,8 @@ def deny(
 
     with backend_on(database, project=project, by=by, roles=role) as backend:
         asked = backend.approval(full_id(backend, approval_id))
-        _tell(backend.decide(asked, Decision.DENY, reason=reason, digest=digest), json)
+        answered = backend.decide(asked, Decision.DENY, reason=reason, digest=digest, on_behalf_of=on_behalf_of)
+        _tell(answered, json)
 
 
 def edit(

@@ -68,18 +68,38 @@ class Approvals(Part):
         *,
         digest: str | None = None,
         remember: RememberBody | Mapping[str, Any] | None = None,
+        on_behalf_of: str | None = None,
     ) -> DecisionAnswer:
-        """Say yes. With `digest`, only to exactly what was shown; with `remember`, also to the next ones like it."""
-        body = given(reason=reason, digest=digest, remember=_remembered(remember))
+        """Say yes. With `digest`, only to exactly what was shown; with `remember`, also to the next ones like it.
+
+        `on_behalf_of` is whose vote it is, where that was delegated to one.
+        """
+        body = given(reason=reason, digest=digest, remember=_remembered(remember), on_behalf_of=on_behalf_of)
         return await self._decide(approval_id, "approve", body)
 
-    async def reject(self, approval_id: str, reason: str | None = None, *, digest: str | None = None) -> DecisionAnswer:
+    async def reject(
+        self,
+        approval_id: str,
+        reason: str | None = None,
+        *,
+        digest: str | None = None,
+        on_behalf_of: str | None = None,
+    ) -> DecisionAnswer:
         """Say no."""
-        return await self._decide(approval_id, "reject", given(reason=reason, digest=digest))
+        body = given(reason=reason, digest=digest, on_behalf_of=on_behalf_of)
+        return await self._decide(approval_id, "reject", body)
 
-    async def deny(self, approval_id: str, reason: str | None = None, *, digest: str | None = None) -> DecisionAnswer:
+    async def deny(
+        self,
+        approval_id: str,
+        reason: str | None = None,
+        *,
+        digest: str | None = None,
+        on_behalf_of: str | None = None,
+    ) -> DecisionAnswer:
         """Say no: another word for `reject`."""
-        return await self._decide(approval_id, "deny", given(reason=reason, digest=digest))
+        body = given(reason=reason, digest=digest, on_behalf_of=on_behalf_of)
+        return await self._decide(approval_id, "deny", body)
 
     async def edit(
         self,

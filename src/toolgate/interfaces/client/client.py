@@ -10,6 +10,7 @@ from toolgate.interfaces.client.calling import Calling
 from toolgate.interfaces.client.calls import Calls
 from toolgate.interfaces.client.chat import Chat
 from toolgate.interfaces.client.connection import Connection, Options
+from toolgate.interfaces.client.delegations import Delegations
 from toolgate.interfaces.client.governance import Governance
 from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.history import History
@@ -22,7 +23,8 @@ from toolgate.kernel.context import DEFAULT_PROJECT
 class Client(Calling, Chat, Governance, History, Sessions):
     """One account in one project of a server: `async with Client(url, token=..., project=...) as client:`.
 
-    Its verbs are those of a `Gate`, over the network; `calls`, `approvals`, `grants` and `remote` are its parts.
+    Its verbs are those of a `Gate`, over the network; `calls`, `approvals`, `grants`, `delegations` and
+    `remote` are its parts.
     `timeout_s` is how long an answer may take, `retry_s` how long a request that can do no harm twice is tried again.
     A token is sent over https or to this machine; `allow_plain_http` lifts that. `ca_file` has the certificates to
     trust instead of the system's. An answer or event beyond `max_answer_bytes` is refused.
@@ -53,6 +55,7 @@ class Client(Calling, Chat, Governance, History, Sessions):
         self.calls = Calls(connection, project)
         self.approvals = Approvals(connection, project)
         self.grants = Grants(connection, project)
+        self.delegations = Delegations(connection, project)
         self.remote = Remote(connection, project)
 
     @property

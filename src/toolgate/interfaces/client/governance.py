@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
-from toolgate.wire.policy import PolicySourceAnswer, SimulateAnswer
+from toolgate.wire.policy import ExplainAnswer, PolicySourceAnswer, SimulateAnswer
 from toolgate.wire.schemas import (
-    ExplainAnswer,
     ModeAnswer,
     PolicyAnswer,
     RunAnswer,

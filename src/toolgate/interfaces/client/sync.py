@@ -14,6 +14,7 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.client.approvals import Approvals
 from toolgate.interfaces.client.calls import Calls
 from toolgate.interfaces.client.client import Client
+from toolgate.interfaces.client.delegations import Delegations
 from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.client.sse import StreamEvent
@@ -117,6 +118,14 @@ class SyncGrants(_Face):
     revoke = waited(Grants.revoke)
 
 
+class SyncDelegations(_Face):
+    """`delegations` of a SyncClient."""
+
+    list = waited(Delegations.list)
+    give = waited(Delegations.give)
+    end = waited(Delegations.end)
+
+
 class SyncRemote(_Face):
     """`remote` of a SyncClient."""
 
@@ -161,6 +170,7 @@ class SyncClient(_Face):
         self.calls = SyncCalls(client.calls, background)
         self.approvals = SyncApprovals(client.approvals, background)
         self.grants = SyncGrants(client.grants, background)
+        self.delegations = SyncDelegations(client.delegations, background)
         self.remote = SyncRemote(client.remote, background)
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.errors import ConflictError, NotAllowedError
 from toolgate.interfaces.server import friction, views
@@ -25,6 +25,7 @@ class Reply:
     """Who answers which question of a project, and what they saw.
 
     `is_plain`: said with the bare words of documents 000 and 004. `allowances` name what a yes was excused from.
+    `on_behalf_of` is whose vote it is, where that was delegated to who answers.
     """
 
     project: str
@@ -35,6 +36,7 @@ class Reply:
     remember: Remember | None = None
     is_plain: bool = False
     allowances: tuple[str, ...] = ()
+    on_behalf_of: str | None = None
 
 
 async def decide(services: Services, reply: Reply, decision: Decision) -> Result:
@@ -50,6 +52,7 @@ async def decide(services: Services, reply: Reply, decision: Decision) -> Result
             project=given.project,
             remember=given.remember,
             allowances=given.allowances,
+            on_behalf_of=given.on_behalf_of,
         )
 
     return await (_approve(services, reply, say) if decision is Decision.APPROVE else answer(services, reply, say))
@@ -84,7 +87,13 @@ async def answer(services: Services, reply: Reply, say: Callable[[Reply], Awaita
 
 async def _approve(services: Services, reply: Reply, say: Callable[[Reply], Awaitable[Result]]) -> Result:
     async def check(given: Reply) -> None:
-        await services.gate.approvals.check(given.approval_id, by=given.by, digest=given.digest, project=given.project)
+        await services.gate.approvals.check(
+            given.approval_id,
+            by=given.by,
+            digest=given.digest,
+            project=given.project,
+            on_behalf_of=given.on_behalf_of,
+        )
 
     try:
         allowances = await friction.allowances_of(services, reply)
@@ -93,6 +102,28 @@ async def _approve(services: Services, reply: Reply, say: Callable[[Reply], Awai
         raise
     result: Result = await answer(services, replace(reply, allowances=allowances), say)
     return result
+
+
+class Held(NamedTuple):
+    """Whose votes somebody could give on a question, and whether they have none of their own on it."""
+
+    on_behalf_of: list[str]
+    has_no_own_vote: bool
+
+
+async def votes_held(services: Services, approval: Approval, by: Principal) -> Held:
+    """Return whose delegated votes somebody could give on a question now; none on one that is decided."""
+    approvals, project = services.gate.approvals, approval.project
+    held = [*await approvals.votes_held(approval.id, by=by, project=project)] if approval.is_pending else []
+    if not held:
+        return Held([], False)
+    try:
+        await approvals.check(approval.id, by=by, project=project)
+    except NotAllowedError:
+        return Held(held, True)
+    except ConflictError:  # nothing can be decided in LOCKDOWN; or they have answered
+        return Held([], False)
+    return Held(held, False)
 
 
 async def conflict(services: Services, reply: Reply, error: ConflictError) -> ProblemError:

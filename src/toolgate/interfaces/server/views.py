@@ -10,9 +10,11 @@ import orjson
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.artifact import deed_of
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     ApprovalRecord,
     Execution,
@@ -194,4 +196,23 @@ def grant(one: Grant, now: datetime) -> GrantRecord:
         revoked_at=one.revoked_at,
         revoked_by=one.revoked_by,
         reason=one.reason,
+    )
+
+
+def delegation(one: Delegation, now: datetime) -> DelegationRecord:
+    """A lent vote as people see it."""
+    return DelegationRecord(
+        delegation_id=one.id,
+        project_id=one.project,
+        giver=one.giver,
+        delegate=one.delegate,
+        tools=list(one.tools),
+        reason=one.reason,
+        created_at=one.created_at,
+        expires_at=one.expires_at,
+        is_live=one.is_valid and one.is_live(now),
+        is_valid=one.is_valid,
+        invalid_because=one.invalid_because,
+        ended_at=one.ended_at,
+        ended_by=one.ended_by,
     )

@@ -18,6 +18,7 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.client import sync
 from toolgate.interfaces.client.approvals import Approvals
 from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.delegations import Delegations
 from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.server.operations import Operation
@@ -28,6 +29,7 @@ FACES: dict[str, tuple[Any, Any]] = {
     "calls.": (Calls, sync.SyncCalls),
     "approvals.": (Approvals, sync.SyncApprovals),
     "grants.": (Grants, sync.SyncGrants),
+    "delegations.": (Delegations, sync.SyncDelegations),
     "remote.": (Remote, sync.SyncRemote),
 }
 """The client and its parts, each with its face for threads."""
@@ -53,12 +55,15 @@ SAMPLES: dict[str, Any] = {
     "claim_id": "c" * 24,
     "content": "hello",
     "data": {"x": 1},
+    "delegate": "bob",
+    "delegation_id": "d1",
     "digest": "0" * 64,
     "error": "broken",
     "fence": "f",
     "files": {"a.yaml": ""},
     "force": True,
     "full": True,
+    "giver": "ann",
     "grant_id": "g1",
     "happened": True,
     "limit": 5,
@@ -66,6 +71,7 @@ SAMPLES: dict[str, Any] = {
     "message": "half",
     "mode": "ALERT",
     "offset": 3,
+    "on_behalf_of": "ann",
     "order": "newest",
     "part": "arguments",
     "arguments": {"x": 1},
@@ -89,6 +95,7 @@ SAMPLES: dict[str, Any] = {
     "skip_failures": True,
     "status": "pending",
     "text": "words",
+    "to": "bob",
     "tool": "t",
     "tool_name": "t",
     "tools": ["t", "u"],

@@ -18,10 +18,12 @@ from toolgate.client import Client
 from toolgate.errors import BadAnswerError, NotFoundError, UsageError
 from toolgate.gate import Gate
 from toolgate.gate import approvals as gate_approvals
+from toolgate.gate import delegations as gate_delegations
 from toolgate.gate import grants as gate_grants
 from toolgate.gate import rows as gate_rows
 from toolgate.interfaces.client.approvals import Approvals
 from toolgate.interfaces.client.calls import Calls
+from toolgate.interfaces.client.delegations import Delegations
 from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.results import result_of
 
@@ -158,6 +160,7 @@ def test_the_verbs_of_a_gate_take_the_same_over_the_network(verb: str) -> None:
             {"get", "list", "artifact", "edit", "respond", "extend", "escalate", "comment"},
         ),
         (gate_grants.Grants, Grants, {"list", "preview", "revoke"}),
+        (gate_delegations.Delegations, Delegations, {"list", "give", "end"}),
     ],
 )
 def test_the_parts_of_a_gate_have_their_verbs_over_the_network(here: Any, there: Any, verbs: set[str]) -> None:

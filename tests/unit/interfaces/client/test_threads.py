@@ -112,6 +112,9 @@ async def test_what_governs_is_seen_and_changed(house: House) -> None:
             (grant,) = bob.grants.list(tool_name="pay")
             assert bob.grants.get(grant.grant_id) == grant
             assert not bob.grants.revoke(grant.grant_id, "enough").is_live
+            lent = ann.delegations.give("bob", seconds=60, tools=["pay"])
+            assert bob.delegations.list(giver="ann", delegate="bob") == [lent]
+            assert ann.delegations.end(lent.delegation_id, "back").ended_by == "ann"
             kept = ann.call("keep", {"value": 1}, run_id="r1")
             assert [call.tool_id for call in ann.run("r1").tools] == [kept.call_id]
             assert [step.step for step in bob.undo_run("r1", preview=True).steps] != []

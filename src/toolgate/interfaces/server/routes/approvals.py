@@ -40,13 +40,16 @@ _STATUSES = {shown: status for status, shown in views.APPROVAL_STATUS.items()}
 def reply_of(ask: Ask) -> Reply:
     """What the body says about the question the path names.
 
-    The console sends a digest from a session: that, a `remember` and an edit are more than document 004's client says.
+    The console sends a digest from a session: that, a `remember`, somebody else's vote and an edit are more than
+    document 004's client says.
     """
     body = ask.body
     remember: RememberBody | None = getattr(body, "remember", None)
+    on_behalf_of: str | None = getattr(body, "on_behalf_of", None)
     is_console = ask.by.is_session and getattr(body, "digest", None) is not None
     return Reply(
-        is_plain=isinstance(body, ApproveBody) and remember is None and not is_console,
+        is_plain=isinstance(body, ApproveBody) and remember is None and on_behalf_of is None and not is_console,
+        on_behalf_of=on_behalf_of,
         project=ask.project,
         approval_id=ask.params["approval_id"],
         by=ask.who,

@@ -10,9 +10,8 @@ from toolgate.interfaces.server import views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.kernel.context import Mode
 from toolgate.ports.store import GrantQuery
+from toolgate.wire.policy import ExplainAnswer, ExplainBody
 from toolgate.wire.schemas import (
-    ExplainAnswer,
-    ExplainBody,
     GrantAnswer,
     GrantList,
     GrantsQuery,

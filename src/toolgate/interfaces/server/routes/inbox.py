@@ -7,6 +7,7 @@ from typing import Any
 
 from toolgate.authority import Verb
 from toolgate.gate.drawing import draw, draw_all
+from toolgate.interfaces.server import deciding
 from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.streams import inbox_stream
@@ -35,7 +36,8 @@ async def artifact(ask: Ask) -> ArtifactAnswer:
     approval = await ask.services.gate.approvals.get(ask.params["approval_id"], project=ask.project)
     shown = await draw(_opened, approval, ask.query.full)
     await note_served(ask.services, ask.by, approval, shown.blocks)
-    return shown
+    held = await deciding.votes_held(ask.services, approval, ask.who)
+    return shown.model_copy(update=held._asdict()) if held.on_behalf_of else shown
 
 
 def _opened(approval: Approval, full: bool) -> ArtifactAnswer:
