@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import ViewportSize, expect
 from tests.console.scene import Scene
 
-VIEWS = ["Activity", "Runs", "Chat", "Policy", "Grants", "Audit"]
+VIEWS = ["Activity", "Runs", "Chat", "Policy", "Grants", "Delegations", "Audit"]
 
 
 @pytest.mark.parametrize("width", [375, 900, 1400])

@@ -155,16 +155,16 @@ def test_a_vote_is_lent_used_and_taken_back(database: Path) -> None:
     with holding(database, "bob"):
         (waiting,) = open_ids(database)
         assert here("delegations", "list", database, "--all").out == "There is no delegation.\n"
-        given = here("delegations", "give", database, "cid", "--by", "ann", "--for", "7d", "--reason", "leave")
-        assert "cid may give the vote of ann until" in given.out
-        assert here("delegations", "give", database, "cid", "--by", "ann", "--for", "15d").code == 1
+        given = here("delegations", "give", database, "cid", "--by", "dan", "--for", "7d", "--reason", "leave")
+        assert "cid may give the vote of dan until" in given.out
+        assert here("delegations", "give", database, "cid", "--by", "dan", "--for", "15d").code == 1
         (listed,) = here("delegations", "list", database, "--json").json["delegations"]
-        assert (listed["giver"], listed["delegate"], listed["reason"]) == ("ann", "cid", "leave")
-        done = here("approve", database, waiting, "--by", "cid", "--on-behalf-of", "ann", "--json")
-        assert (done.code, done.json["approved_by"]) == (0, "cid for ann")
+        assert (listed["giver"], listed["delegate"], listed["reason"]) == ("dan", "cid", "leave")
+        done = here("approve", database, waiting, "--by", "cid", "--on-behalf-of", "dan", "--json")
+        assert (done.code, done.json["approved_by"]) == (0, "cid for dan")
         assert here("delegations", "end", database, listed["delegation_id"], "--by", "cid").code == 1
-        ended = here("delegations", "end", database, listed["delegation_id"][:30], "--by", "ann", "--json")
-        assert ended.json["ended_by"] == "ann"
+        ended = here("delegations", "end", database, listed["delegation_id"][:30], "--by", "dan", "--json")
+        assert ended.json["ended_by"] == "dan"
         assert here("delegations", "end", database, "").code == 1
 
 

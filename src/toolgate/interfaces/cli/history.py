@@ -79,7 +79,19 @@ def _line(event: EventRecord, json: bool) -> str:
 
         told = {"seq": event.seq, "type": event.type, "at": event.at, "call_id": event.tool_id, "data": event.data}
         return orjson.dumps(told, option=orjson.OPT_UTC_Z).decode()
-    about = ("tool_name", "decision", "decided_by", "approved_by", "reason", "error_code", "voted_by", "roles", "by")
+    about = (
+        "tool_name",
+        "decision",
+        "decided_by",
+        "approved_by",
+        "reason",
+        "error_code",
+        "voted_by",
+        "roles",
+        "giver",
+        "delegate",
+        "by",
+    )
     data: dict[str, Any] = event.data
     words = " ".join(f"{name}={printable(data[name])}" for name in about if data.get(name))
     return f"{event.at:%H:%M:%S}  {event.seq:>5}  {event.type:<22} {words}"

@@ -156,7 +156,12 @@ class Plain:
         who = caller.check(approval.project, Verb.DECIDE)
         reason = form.get("reason", "").strip() or None
         reply = Reply(
-            project=approval.project, approval_id=approval.id, by=who, reason=reason, digest=form.get("digest")
+            project=approval.project,
+            approval_id=approval.id,
+            by=who,
+            reason=reason,
+            digest=form.get("digest"),
+            on_behalf_of=form.get("on_behalf_of") or None,
         )
         match form.get("answer"):
             case "approve":
@@ -183,6 +188,7 @@ class Plain:
     ) -> Response:
         card, blocks = await draw(_opened, approval, full)
         await note_served(self._services, caller, approval, blocks)
+        held = await deciding.votes_held(self._services, approval, caller.principal_in(approval.project))
         return self._page(
             request,
             "plain_question.html",
@@ -195,6 +201,7 @@ class Plain:
             full=full,
             problem=problem,
             may_decide=may(Verb.DECIDE, caller, approval.project),
+            held=held,
         )
 
     def _page(

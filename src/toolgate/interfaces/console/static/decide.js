@@ -9,7 +9,8 @@ import { cards, mode, putCards } from "./store.js";
 
 /** @typedef {import("./store.js").Card} Card */
 /** @typedef {{ title: string, text: string, style: "fact" | "code" | "diff" | "claim", warnings: string[], hidden: number, name: string }} Block */
-/** @typedef {{ card: Card, blocks: Block[], arguments: any, arguments_text: string, input_schema: any }} Artifact */
+/** @typedef {{ card: Card, blocks: Block[], arguments: any, arguments_text: string, input_schema: any,
+ *   on_behalf_of: string[], has_no_own_vote: boolean }} Artifact */
 
 /** What one person has seen and written about one question; kept while the page is open. */
 export class Review {
@@ -25,6 +26,8 @@ export class Review {
     /** Whether the change was opened; at HIGH it is closed at first. */
     this.isOpened = signal(false);
     this.reason = signal("");
+    /** Whose vote is given, where it was delegated to who looks; null for their own. */
+    this.behalf = signal(/** @type {string | null} */ (null));
     this.panel = signal(/** @type {string | null} */ (null));
     this.problem = signal("");
     /** What changed since it was shown, in words. */
@@ -51,6 +54,9 @@ export class Review {
       const shown = this.opened(fresh);
       if (shown.blocks.some((one) => one.hidden)) this.isFull.value = false;
       this.artifact.value = shown;
+      const mine = this.behalf.peek();
+      const first = fresh.has_no_own_vote ? fresh.on_behalf_of[0] ?? null : null;
+      this.behalf.value = mine !== null && fresh.on_behalf_of.includes(mine) ? mine : first;
       putCards(fresh.card);
       this.problem.value = "";
     } catch (error) {

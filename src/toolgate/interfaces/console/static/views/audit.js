@@ -11,6 +11,9 @@ import { onEvents } from "../store.js";
  *   checked_at: string | null }} Chain */
 /** @typedef {{ seq: number, type: string, at: string, tool_id: string | null, data: any }} Event */
 
+/** The call an event is about; those of a delegation name that instead. @param {Event} one */
+const callOf = (one) => (one.type.startsWith("delegation.") ? null : one.tool_id);
+
 const LATEST = 30;
 const KEPT = `toolgate.head.${project}`;
 
@@ -38,7 +41,8 @@ async function compare() {
   if (!seen) return "";
   const found = (await get(`events?after=${seen.seq - 1}&limit=1`)).events[0];
   if (!found) return `Event ${seen.seq}, which this browser saw before, is no longer there.`;
-  const record = found.tool_id ? await get(`tools/${encodeURIComponent(found.tool_id)}/record`) : null;
+  const call = callOf(found);
+  const record = call ? await get(`tools/${encodeURIComponent(call)}/record`) : null;
   const event = record?.events.find((/** @type {any} */ one) => one.seq === seen.seq);
   return event && event.hash !== seen.hash ? `Event ${seen.seq} is another one than this browser saw before.` : "";
 }
@@ -48,12 +52,12 @@ const grouped = (number) => number.toLocaleString();
 
 /** @param {import("../core.js").Signal<Event>} event */
 function eventRow(event) {
-  const one = event.peek();
-  const about = ["tool_name", "decision", "decided_by", "approved_by", "granted_by", "reason", "error_code", "by"]
+  const one = event.peek(), call = callOf(one);
+  const about = ["tool_name", "decision", "decided_by", "approved_by", "granted_by", "giver", "delegate", "reason", "error_code", "by"]
     .filter((name) => one.data[name]).map((name) => String(one.data[name])).join(" · ");
   return h("li", { class: "line-item cells event-cells" }, h("span", { class: "when" }, time(one.at)), h("span", { class: "seq" }, one.seq),
     h("span", { class: "main" }, h("b", null, one.type), h("span", { class: "what" }, said(about))),
-    h("span", { class: "side" }, one.tool_id ? h("a", { href: link("audit", one.tool_id), "aria-label": `Record of call ${visible(one.tool_id)}` }, shortId(one.tool_id)) : null));
+    h("span", { class: "side" }, call ? h("a", { href: link("audit", call), "aria-label": `Record of call ${visible(call)}` }, shortId(call)) : null));
 }
 
 function chainPage() {

@@ -162,7 +162,7 @@ export function cardView(id, around) {
   const held = distinct(() => cards.value.get(id));
   const card = () => held.value;
   const isPending = distinct(() => held.value?.status === "pending");
-  const seen = distinct(() => `${review.artifact.value?.card.digest} ${isPending.value}`);
+  const seen = distinct(() => `${review.artifact.value?.card.digest} ${isPending.value} ${review.behalf.value}`);
   effect(() => {
     seen.value;
     unsettle();
@@ -199,7 +199,9 @@ function footer(id, held, review, around) {
   /** @param {"approve" | "reject"} verb */
   async function give(verb) {
     const reason = review.reason.peek().trim() || null;
-    for (const one of together()) if (!(await answer(one, verb, { reason }))) return;
+    const behalf = review.behalf.peek();
+    const body = behalf === null ? { reason } : { reason, on_behalf_of: behalf };
+    for (const one of together()) if (!(await answer(one, verb, body))) return;
     around.next();
   }
 
@@ -220,7 +222,7 @@ function footer(id, held, review, around) {
     : missing(card(), review));
   const refusal = () => (card().requires_reason && !review.reason.value.trim() ? "Rejecting this tool needs a reason." : "");
   const can = () => obstacles(card()).length === 0 && !review.isBusy.value;
-  const what = () => `${id} ${now().digest}`;
+  const what = () => `${id} ${now().digest} ${review.behalf.peek() ?? ""}`;
 
   /** Do the next thing that a yes needs, or aim at the button. */
   function aim(/** @type {"approve" | "reject"} */ verb) {
@@ -249,6 +251,7 @@ function footer(id, held, review, around) {
       return h("label", { class: "check" }, h("input", { type: "checkbox", checked: review.answersAll.peek(), onchange: (/** @type {any} */ event) => { review.answersAll.value = event.target.checked; } }),
         `Answer all ${count} identical questions the same way`);
     },
+    () => votes(review),
     h("p", { class: "todo", role: "status" }, () => {
       const first = lacks()[0];
       return first ? `Before you approve: ${first.says}` : "";
@@ -259,6 +262,17 @@ function footer(id, held, review, around) {
       h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", ...presses(what, () => give("reject")) }, () => card().reject_label, h("kbd", { "aria-hidden": "true" }, "d"))),
     h("div", { class: "bar tabs" }, tab("edit", "Edit", "e"), tab("respond", "Respond"), tab("remember", "Remember"),
       tab("escalate", "Escalate"), tab("extend", "Extend"), tab("comment", "Comment")));
+}
+
+/** Whose vote is given, where others' were lent to who looks. @param {Review} review */
+function votes(review) {
+  const artifact = review.artifact.value;
+  if (!artifact?.on_behalf_of.length) return null;
+  const choose = h("select", { id: "behalf", onchange: () => { review.behalf.value = choose.value || null; } },
+    artifact.has_no_own_vote ? null : h("option", { value: "", selected: review.behalf.peek() === null }, "yourself"),
+    artifact.on_behalf_of.map((name) => h("option", { value: name, selected: review.behalf.peek() === name }, name)));
+  return h("p", { class: "notice" }, h("label", { for: "behalf" }, "You decide for "), choose,
+    artifact.has_no_own_vote ? " You have no vote of your own on this." : null);
 }
 
 /** How the keyboard reaches the answers of the card that is shown. @type {Map<string, (verb: "approve" | "reject") => void>} */

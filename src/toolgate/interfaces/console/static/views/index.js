@@ -16,5 +16,6 @@ export const views = [
   { name: "chat", label: "Chat", follows: true, load: () => import("./chat.js") },
   { name: "policy", label: "Policy", follows: true, load: () => import("./policy.js") },
   { name: "grants", label: "Grants", load: () => import("./grants.js") },
+  { name: "delegations", label: "Delegations", load: () => import("./delegations.js") },
   { name: "audit", label: "Audit", load: () => import("./audit.js") },
 ];
