@@ -292,6 +292,7 @@ class NoteRecord(Answer):
     by: str
     at: datetime
     text: str | None = None
+    on_behalf_of: str | None = Field(default=None, description="Whose vote it was; `by` then says `bob for ann`.")
 
 
 class DecisionAnswer(Answer):

@@ -45,7 +45,7 @@ _GRANTS = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 """All of them: a use of one that has ended may still wait for its runner."""
 
 
-_DELEGATIONS = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations WHERE ended_at IS NULL"
+_DELEGATIONS = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations"
 
 
 def _approval(row: Sequence[Any], sealer: Sealer) -> str | None:

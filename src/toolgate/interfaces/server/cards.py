@@ -128,7 +128,10 @@ def _group(approval: Approval) -> str:
 
 
 def _notes(notes: Iterable[Note]) -> list[NoteRecord]:
-    return [NoteRecord(by=_safe(note.who), at=note.at, text=_maybe(note.text)) for note in notes]
+    return [
+        NoteRecord(by=_safe(note.who), at=note.at, text=_maybe(note.text), on_behalf_of=_maybe(note.on_behalf_of))
+        for note in notes
+    ]
 
 
 def _safe(text: str) -> str:

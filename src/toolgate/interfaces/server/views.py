@@ -130,7 +130,9 @@ def approval(one: Approval) -> ApprovalRecord:
         reasons=list(one.reasons),
         claim=one.claim,
         quorum=one.terms.quorum,
-        votes=[NoteRecord(by=note.who, at=note.at, text=note.text) for note in one.votes],
+        votes=[
+            NoteRecord(by=note.who, at=note.at, text=note.text, on_behalf_of=note.on_behalf_of) for note in one.votes
+        ],
         comments=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.comments],
         edited_from=one.edited_from,
         difference=one.difference,

@@ -16,7 +16,7 @@ from toolgate.adapters.sqlite.rekey import rekey
 from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
-from toolgate.ports.store import CallQuery, GrantQuery
+from toolgate.ports.store import CallQuery, DelegationQuery, GrantQuery
 from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert
 
 
@@ -108,6 +108,22 @@ async def test_what_people_had_remembered_still_counts_under_the_new_key(databas
         assert (await gate.call("pay", {"n": 0})).approved_by == kept.name
         assert (await gate.call("pay", {"n": 1}, wait=False)).is_pending
         assert [grant.is_valid for grant in await gate.grants.list(GrantQuery())] == [True, False]
+
+
+async def test_votes_that_were_lent_still_count_under_the_new_key(database: Path) -> None:
+    url = f"sqlite:///{database}"
+    async with toolgate.open(url) as gate:
+        kept, forged, ended = [await gate.delegations.give("bob", by="ann", seconds=600) for _ in range(3)]
+        await gate.delegations.end(ended.id, by="ann")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        forge = "UPDATE delegations SET giver='eve' WHERE id=?"
+        assert connection.execute(forge, (forged.id.replace("-", ""),)).rowcount == 1
+    rotate(database)
+    assert len(rekey(database).retired) == 1
+    keep_newest(database)
+    async with toolgate.open(url) as gate:
+        found = {one.id: one.is_valid for one in await gate.delegations.list(DelegationQuery())}
+    assert found == {kept.id: True, forged.id: False, ended.id: True}
 
 
 async def test_an_old_key_that_is_thrown_away_too_early_is_missed_before_anything_changes(database: Path) -> None:

@@ -55,7 +55,8 @@ async def test_a_lent_vote_decides_and_every_reader_sees_whose_it_was(leads: Hou
     assert own.status_code == 403
     assert (await vote(leads, question)).status_code == 200
     shown = (await leads.client("lone").get(f"{P}/approvals/{question}")).json()["approval"]
-    assert (shown["decided_by"], [note["by"] for note in shown["votes"]]) == ("bob for ann", ["bob for ann"])
+    votes = [(note["by"], note["on_behalf_of"]) for note in shown["votes"]]
+    assert (shown["decided_by"], votes) == ("bob for ann", [("bob for ann", "ann")])
     await leads.gate.wait(shown["tool_id"], project="demo")
     call = (await leads.client("lone").get(f"{P}/tools/{shown['tool_id']}")).json()
     assert call["approved_by"] == "bob for ann"
