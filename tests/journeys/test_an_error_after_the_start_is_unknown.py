@@ -215,6 +215,11 @@ async def test_the_documents_module_keeps_its_error_and_the_row_tells_the_truth(
     assert told.value.code == "unknown"
 
 
+def test_a_name_that_does_not_exist_sends_nothing() -> None:
+    with pytest.raises(NotExecuted), toolgate.nothing_sent():
+        raise socket.gaierror(-2, "no such name")
+
+
 async def test_a_refused_connection_sends_nothing() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens there

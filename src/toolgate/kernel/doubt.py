@@ -7,7 +7,6 @@ lost: whoever was asked may have done it. What only reads, or may be repeated, i
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ _LOST: Final = frozenset(
         "ServerDisconnectedError",
     )
 )
-_REFUSED: Final = (ConnectionRefusedError, socket.gaierror)
+_REFUSED: Final = frozenset(("ConnectionRefusedError", "socket.gaierror"))
 
 
 class Meaning(StrEnum):
@@ -131,7 +130,7 @@ def nothing_sent() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        is_refused = any(isinstance(one, _REFUSED) for one in _behind(error))
+        is_refused = any(not _REFUSED.isdisjoint(kinds_of(one)) for one in _behind(error))
         if is_refused and not is_lost(error):
             raise NotExecuted(f"nothing was sent: {text_of(error)}") from error
         raise
