@@ -48,7 +48,9 @@ LAYERS = """## Layers
 `include` brings in other files. Every file belongs to a layer, `org`, `project` or `tool`, and includes files of its
 own layer or higher ones. All rules of all files count, so the strictest wins; of settings that cannot be combined as
 rules, the stricter counts: the shorter timeout and undo time, the higher quorum, level and thresholds, the lower
-limit, the safer sandbox, the stricter default. An approver must hold a role of every layer's `approvers`.
+limit, the safer sandbox, the stricter default. An approver must hold a role of every layer's `approvers`, and every
+layer's `including` must be met. An escalation opens the `approvers` it stands beside, not those of another layer, entry
+or condition.
 
 A tool is spoken of by its entry under `tools`, by entries whose name has a `*` that fits, and by the entry of its
 category. All of them count.

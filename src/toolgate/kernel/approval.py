@@ -33,13 +33,15 @@ class ApprovalStatus(StrEnum):
 class Note(NamedTuple):
     """What one person said about a question, and when: a vote for it, or a comment.
 
-    `on_behalf_of` is whose vote it was, where that was delegated to who said it.
+    `on_behalf_of` is whose vote it was, where that was delegated to who said it. `roles` are those of whose vote it was,
+    when it was given, that the question's terms ask at least one of the voters to hold.
     """
 
     by: str
     at: datetime
     text: str | None = None
     on_behalf_of: str | None = None
+    roles: tuple[str, ...] = ()
 
     @property
     def who(self) -> str:
@@ -113,6 +115,16 @@ class Approval:
     def needs_reason(self) -> bool:
         """Whether a server takes a yes only with a reason: at level full, and where the risk is high."""
         return self.level == ApprovalLevel.FULL or self.risk == "high"
+
+    @property
+    def lacks(self) -> tuple[frozenset[str], ...]:
+        """The sets of roles of which somebody who approves must hold one, and nobody who did so far does."""
+        return self.terms.lacking(vote.roles for vote in self.votes)
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether enough people approved, and the right ones are among them."""
+        return len(self.votes) >= self.terms.quorum and not self.lacks
 
     @property
     def due_at(self) -> datetime:

@@ -85,6 +85,7 @@ class ApprovalArtifact:
     answers: tuple[str, ...] = ()
     approve_label: str = "Approve"
     reject_label: str = "Reject"
+    must_approve: str = ""
 
     def blocks(self, *, full: bool = False) -> tuple[Block, ...]:
         """Return everything an approver must see, in order; `full` leaves nothing out."""
@@ -137,6 +138,7 @@ class ApprovalArtifact:
             ("Confidence factors", "; ".join(self.factors)),
             ("Undo", _undo(self.undoable, self.undo_ttl_s)),
             ("Level", self.level),
+            ("Must approve", self.must_approve),
             ("Answers so far", "; ".join(self.answers)),
             ("A rejection needs", "a reason" if self.requires_reason else ""),
             ("Expires", "" if self.expires_at is None else f"{self.expires_at:%Y-%m-%d %H:%M:%S} UTC"),
@@ -194,13 +196,16 @@ def artifact_of(approval: Approval) -> ApprovalArtifact:
         answers=_answers(approval),
         approve_label=approval.approve_label or "Approve",
         reject_label=approval.reject_label or "Reject",
+        must_approve=approval.terms.who() if approval.terms.is_picky else "",
     )
 
 
 def _answers(approval: Approval) -> tuple[str, ...]:
     """What has been said so far: votes, comments, and what somebody changed before."""
-    needed = approval.terms.quorum
+    needed = max(approval.terms.quorum, len(approval.votes))
     votes = [f"{vote.who} approved ({number} of {needed})" for number, vote in enumerate(approval.votes, 1)]
+    if votes:
+        votes += [f"nobody with role {' or '.join(sorted(roles))} has approved yet" for roles in approval.lacks]
     notes = [f"{note.by}: {note.text}" for note in approval.comments]
     edited = [f"edited from {approval.edited_from}"] if approval.edited_from else []
     waiting = [f"{needed} people must approve"] if needed > 1 and not votes else []

@@ -58,10 +58,11 @@ def assess(tool: ToolDefinition, judgement: Judgement, stance: Stance, score: Sc
             level, reasons = _at_least_quick(level), ("default: the policy asks where no rule speaks",)
         elif judgement.word is Word.ASK:
             level = _at_least_quick(level)
-    if level is not ApprovalLevel.AUTO and stance.terms.level is not None:
-        level = max(level, stance.terms.level, key=_rank)
+    terms = judgement.terms(stance.terms)
+    if level is not ApprovalLevel.AUTO and terms.level is not None:
+        level = max(level, terms.level, key=_rank)
     factors = () if score is None else score.factors
-    return Assessment(level, risk, confidence, reasons, denied, stance.terms, factors)
+    return Assessment(level, risk, confidence, reasons, denied, terms, factors)
 
 
 def _strictest(one: Thresholds | None, other: Thresholds | None) -> Thresholds | None:

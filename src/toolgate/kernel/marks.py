@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from toolgate.kernel.approval import Approval, digest_of, shown_digest_of
+from toolgate.kernel.approval import Approval, Note, digest_of, shown_digest_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.grant import Grant
@@ -77,16 +77,22 @@ def _covered(marked: Marked) -> tuple[Any, ...]:
     return _of_grant(marked) if isinstance(marked, Grant) else _of_delegation(marked)
 
 
+def _of_vote(vote: Note) -> Any:
+    """Who voted, for whom, and with which roles; most votes are nothing but somebody's own."""
+    return (vote.by, vote.on_behalf_of, *vote.roles) if vote.on_behalf_of is not None or vote.roles else vote.by
+
+
 def _of_approval(approval: Approval) -> tuple[Any, ...]:
     """Who said what to which question, and all that the terms of now are compared with at the claim."""
     terms = approval.terms
+    rare = (("including", terms.including), ("firm", terms.firm))
     return (
         approval.id,
         approval.status,
         approval.project,
         approval.call_id,
         approval.digest,
-        [vote.by if vote.on_behalf_of is None else (vote.by, vote.on_behalf_of) for vote in approval.votes],
+        [_of_vote(vote) for vote in approval.votes],
         terms.quorum,
         terms.separation,
         [sorted(roles) for roles in terms.approvers],
@@ -97,6 +103,7 @@ def _of_approval(approval: Approval) -> tuple[Any, ...]:
         approval.decided_by,
         approval.decided_at,
         approval.expires_at,
+        *([name, [sorted(roles) for roles in sets]] for name, sets in rare if sets),
     )
 
 

@@ -25,13 +25,17 @@ class Word(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What one rule said and why. `code` is the short reason events carry; `risk` what it raises the risk to."""
+    """What one rule said and why. `code` is the short reason events carry; `risk` what it raises the risk to.
+
+    `terms` are how a person who is asked because of it must answer.
+    """
 
     word: Word
     reason: str
     rule: str
     code: str = ""
     risk: RiskLevel | None = None
+    terms: ApprovalTerms | None = None
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -119,6 +123,13 @@ class Judgement(NamedTuple):
         if self.word is not _DENY:
             return None
         return next(verdict for verdict in self.verdicts if verdict.word is _DENY)
+
+    def terms(self, stance: ApprovalTerms) -> ApprovalTerms:
+        """Return terms that satisfy those of a stance and of every verdict."""
+        for verdict in self.verdicts:
+            if verdict.terms is not None:
+                stance = stance.stricter(verdict.terms)
+        return stance
 
 
 SILENCE = Judgement(None, ())

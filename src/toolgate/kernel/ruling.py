@@ -17,6 +17,7 @@ from toolgate.kernel.confidence import score_call
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.demands import demands
 from toolgate.kernel.policy import SILENCE, Facts, Judgement, Rule, Score, Stance, Verdict, Word, judge
+from toolgate.kernel.terms import NO_TERMS
 from toolgate.kernel.tool import RiskLevel, ToolDefinition
 
 log = logging.getLogger("toolgate.policy")
@@ -84,7 +85,10 @@ def permit(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, 
     if call.undo_of is None or judgement.word is Word.DENY:
         return judgement
     if stance.undo_asks:
-        return Judgement(Word.ASK, (Verdict(Word.ASK, "the policy asks before an undo", "undo", "undo_asks"),))
+        # Taking back what two people had to approve is asked of two people as well.
+        terms = judgement.terms(NO_TERMS)
+        why = "the policy asks before an undo"
+        return Judgement(Word.ASK, (Verdict(Word.ASK, why, "undo", "undo_asks", terms=terms),))
     return Judgement(Word.ALLOW, (Verdict(Word.ALLOW, "an undo that no rule denies", "undo"),))
 
 

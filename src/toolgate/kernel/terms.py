@@ -6,7 +6,7 @@ Where several layers speak, `stricter` gives what satisfies all of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -31,9 +31,11 @@ class ApprovalTerms:
     level: at least this level, whatever risk and confidence say.
     approvers: sets of roles; who approves must hold a role of every set.
     quorum: how many different people must approve; one "no" ends it.
+    including: sets of roles; of each, at least one of the people who approve must hold a role.
     separation: neither the requester nor the person it acts for may approve.
     timeout_s: how long people may take.
     escalate_after_s, escalate_to: after this long, people with one of these roles are asked too, and may approve.
+    firm: those of `approvers` that the escalation opens to nobody: who demanded them did not say so.
     """
 
     level: ApprovalLevel | None = None
@@ -43,34 +45,60 @@ class ApprovalTerms:
     timeout_s: float | None = None
     escalate_after_s: float | None = None
     escalate_to: frozenset[str] = frozenset()
+    including: tuple[frozenset[str], ...] = ()
+    firm: tuple[frozenset[str], ...] = ()
 
     def accepts(self, roles: Collection[str], *, escalated: bool = False) -> bool:
         """Whether somebody with these roles may approve; `escalated` says that the escalation has happened."""
-        if escalated and not self.escalate_to.isdisjoint(roles):
-            return True
-        return all(not wanted.isdisjoint(roles) for wanted in self.approvers)
+        is_opened = escalated and not self.escalate_to.isdisjoint(roles)
+        return all(not wanted.isdisjoint(roles) for wanted in (self.firm if is_opened else self.approvers))
+
+    def counted(self, roles: Collection[str]) -> tuple[str, ...]:
+        """Return those of somebody's roles that `including` asks for."""
+        return tuple(sorted({role for wanted in self.including for role in wanted}.intersection(roles)))
+
+    def lacking(self, voters: Iterable[Collection[str]]) -> tuple[frozenset[str], ...]:
+        """Return the sets of `including` of which none of these people, each given by their roles, holds a role."""
+        held = {role for roles in voters for role in roles}
+        return tuple(wanted for wanted in self.including if wanted.isdisjoint(held))
 
     def covers(self, other: ApprovalTerms) -> bool:
         """Whether an answer given under these terms satisfies those as well; levels are compared elsewhere."""
         is_enough = self.quorum >= other.quorum and self.separation >= other.separation
-        return is_enough and set(self.approvers) >= set(other.approvers)
+        is_opened = bool(self.escalate_to) and not set(self.firm) >= set(other.firm)
+        includes = set(self.including) >= set(other.including)
+        return is_enough and includes and not is_opened and set(self.approvers) >= set(other.approvers)
 
     def stricter(self, other: ApprovalTerms) -> ApprovalTerms:
         """Return terms that satisfy both."""
         sooner = _sooner(self, other)
         return ApprovalTerms(
             level=max((it for it in (self.level, other.level) if it is not None), key=_rank, default=None),
-            approvers=self.approvers + tuple(it for it in other.approvers if it not in self.approvers),
+            approvers=_both(self.approvers, other.approvers),
             quorum=max(self.quorum, other.quorum),
             separation=self.separation or other.separation,
             timeout_s=least(self.timeout_s, other.timeout_s),
             escalate_after_s=sooner.escalate_after_s,
             escalate_to=sooner.escalate_to,
+            including=_both(self.including, other.including),
+            firm=_both(_closed(self, sooner), _closed(other, sooner)),
         )
+
+    def who(self) -> str:
+        """Say in words who must approve, and how many of them."""
+        roles = " and ".join(map(_any_of, self.approvers))
+        count = "1 person" if self.quorum == 1 else f"{self.quorum} people"
+        said = f"{count} with role {roles}" if roles else f"{count} other than the requester"
+        return said + "".join(f", at least 1 of them with role {_any_of(wanted)}" for wanted in self.including)
+
+    @property
+    def is_picky(self) -> bool:
+        """Whether not just anybody who may decide can answer alone."""
+        return bool(self.quorum > 1 or self.approvers or self.including)
 
     def as_json(self) -> dict[str, Any]:
         """Return the terms as JSON, for stores and events."""
-        return {
+        told = {
             "level": self.level and self.level.value,
             "approvers": [sorted(roles) for roles in self.approvers],
             "quorum": self.quorum,
@@ -79,13 +107,17 @@ class ApprovalTerms:
             "escalate_after_s": self.escalate_after_s,
             "escalate_to": sorted(self.escalate_to),
         }
+        # Only where they say something: what was kept, and marked, before there were such terms stays what it was.
+        more = {"including": self.including, "firm": self.firm}
+        return told | {name: [sorted(roles) for roles in sets] for name, sets in more.items() if sets}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> ApprovalTerms:
         """Return the terms that `as_json` wrote."""
         kept = dict(data)
         kept["level"] = None if data["level"] is None else ApprovalLevel(data["level"])
-        kept["approvers"] = tuple(frozenset(roles) for roles in data["approvers"])
+        for name in ("approvers", "including", "firm"):
+            kept[name] = tuple(frozenset(roles) for roles in data.get(name, ()))
         kept["escalate_to"] = frozenset(data["escalate_to"])
         return cls(**kept)
 
@@ -137,7 +169,23 @@ def least(one: Any, other: Any) -> Any:
 def _sooner(one: ApprovalTerms, other: ApprovalTerms) -> ApprovalTerms:
     if one.escalate_after_s is None or other.escalate_after_s is None:
         return other if one.escalate_after_s is None else one
-    return min(one, other, key=lambda terms: terms.escalate_after_s or 0.0)
+    return min(one, other, key=lambda terms: (terms.escalate_after_s or 0.0, sorted(terms.escalate_to)))
+
+
+def _closed(terms: ApprovalTerms, sooner: ApprovalTerms) -> tuple[frozenset[str], ...]:
+    """The approvers of some terms that an escalation opens to nobody: all of them, where it is another's."""
+    if sooner.escalate_after_s is None:
+        return ()
+    is_own = (terms.escalate_after_s, terms.escalate_to) == (sooner.escalate_after_s, sooner.escalate_to)
+    return terms.firm if is_own else terms.approvers
+
+
+def _both(one: tuple[frozenset[str], ...], other: tuple[frozenset[str], ...]) -> tuple[frozenset[str], ...]:
+    return one + tuple(it for it in other if it not in one)
+
+
+def _any_of(roles: frozenset[str]) -> str:
+    return " or ".join(sorted(roles))
 
 
 _SAFETY = (SandboxBackend.NONE, SandboxBackend.LANDLOCK, SandboxBackend.AUTO, SandboxBackend.BUBBLEWRAP)

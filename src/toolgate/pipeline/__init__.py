@@ -332,7 +332,7 @@ class Pipeline:
             now=driver.now(),
             mode=plan.mode,
             marks=driver.store.marks,
-            timeout=steps.timeout_s(call, tool, plan.stance, level),
+            timeout=steps.timeout_s(call, tool, plan.stance, level, assessment.terms),
             terms=assessment.terms,
             undo_ttl_s=driver.undo_ttl(tool, call.project),
             owner=driver.owner,
@@ -373,8 +373,9 @@ class Pipeline:
             revised, _ = await prepare(driver, revised, plan.tool, now)
         level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_rank)
         asking = assessed(revised, ruling.assessment._replace(level=level), plan.mask)
-        timeout = steps.timeout_s(call, plan.tool, plan.stance, level)
-        return Revised(asking, plan.tool, ruling.assessment.terms, timeout)
+        terms = ruling.assessment.terms
+        timeout = steps.timeout_s(call, plan.tool, plan.stance, level, terms)
+        return Revised(asking, plan.tool, terms, timeout)
 
     async def _deny(self, call: Call, ruling: Ruling) -> Result:
         denial = ruling.denial

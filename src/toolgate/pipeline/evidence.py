@@ -48,7 +48,8 @@ async def lapse_of_giver(driver: Driver, grant: Grant) -> str | None:
     giver = await driver.who_decides(grant.project, grant.granted_by)
     if giver is None:
         return f"{grant.granted_by}, who gave it, may not decide in this project any more"
-    if not grant.terms.accepts(giver.roles, escalated=grant.escalated):
+    is_accepted = grant.terms.accepts(giver.roles, escalated=grant.escalated)
+    if not is_accepted or grant.terms.lacking([giver.roles]):
         return f"{grant.granted_by}, who gave it, does not have the roles any more that it takes"
     return None
 

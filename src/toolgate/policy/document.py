@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from toolgate.errors import PolicyProblem
 from toolgate.guards.grammar import Command
@@ -20,7 +20,7 @@ from toolgate.policy.rules.hosts import Hosts
 from toolgate.policy.rules.paths import real
 from toolgate.policy.scoring import Scoring
 from toolgate.policy.strict_yaml import Path, Tree
-from toolgate.policy.values import ModeName, Name, Share, Site, Spec, Surroundings, WordName
+from toolgate.policy.values import ModeName, Name, Positive, Share, Site, Spec, Surroundings, WordName
 
 LayerName = Literal["org", "project", "tool"]
 RANKS = ("tool", "project", "org")
@@ -65,11 +65,19 @@ class Settings(Spec):
 class Example(Spec):
     arguments: dict[str, Any] = Field(default={}, description="The arguments of the call.")
     expect: WordName = Field(description="What the policy must say.")
+    level: Literal["quick", "full"] | None = Field(default=None, description="The level it must ask at.")
+    quorum: Positive | None = Field(default=None, description="How many people it must ask for.")
     mode: ModeName = Field(default="NORMAL", description="The mode.")
     behavior: Name | None = Field(default=None, description="The behavior of the run.")
     roles: list[Name] = Field(default=[], description="The roles of the caller.")
     principal: Name = Field(default="agent:example", description="The caller.")
     tool: Name | None = Field(default=None, description="The tool, where the entry is for several.")
+
+    @model_validator(mode="after")
+    def _asks(self) -> Example:
+        if self.expect != "ask" and (self.level is not None or self.quorum is not None):
+            raise ValueError("`level` and `quorum` go with `expect: ask`")
+        return self
 
 
 META = {"category": Name, "description": str, "examples": list[Example]}

@@ -74,7 +74,18 @@ def _failure(policy: FilePolicy, section: str, name: str, entry: Entry, example:
     tool = stand_in(tool_name, category=category)
     context = Context(principal=example.principal, roles=frozenset(example.roles), behavior=example.behavior)
     ruling = ruling_of(policy, tool, example.arguments, context, Mode(example.mode))
-    if ruling.word == example.expect:
+    said = unexpected(ruling, example.expect, example.level, example.quorum)
+    if said is None:
         return None
     why = "; ".join(ruling.reasons) or "no rule speaks"
-    return f"the example expects {example.expect}, but the policy says {ruling.word}: {why}"
+    return f"the example expects {example.expect}, but the policy says {said}: {why}"
+
+
+def unexpected(ruling: Ruling, expect: str, level: str | None, quorum: int | None) -> str | None:
+    """Say what a ruling is where it is not what was expected; None where it is. None expects nothing."""
+    if ruling.word != expect:
+        return ruling.word
+    assessment = ruling.assessment
+    if assessment is None or (level in (None, assessment.level) and quorum in (None, assessment.terms.quorum)):
+        return None
+    return f"{ruling.word} at level {assessment.level}, {assessment.terms.who()}"

@@ -11,22 +11,29 @@ from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.policy import Policy, Rule, Stance
 from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
-from toolgate.kernel.terms import ApprovalLevel
+from toolgate.kernel.terms import ApprovalLevel, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.policy.examples import a_call, stand_in
+from toolgate.policy.examples import a_call, stand_in, unexpected
 
-_KEYS = frozenset("tool arguments mode behavior roles principal user project category risk effects expect".split())
+_KEYS = frozenset(
+    "tool arguments mode behavior roles principal user project category risk effects expect level quorum".split()
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A call that is not made: which tool, with what, by whom, in which mode. `expect` is the word it should get."""
+    """A call that is not made: which tool, with what, by whom, in which mode.
+
+    `expect` is the word it should get; `level` and `quorum` how people should be asked, where it matters.
+    """
 
     tool: ToolDefinition
     arguments: Mapping[str, Any]
     context: Context
     mode: Mode
     expect: str | None = None
+    level: str | None = None
+    quorum: int | None = None
 
 
 def question_of(data: object, tools: Mapping[str, ToolDefinition]) -> Question:
@@ -58,7 +65,15 @@ def question_of(data: object, tools: Mapping[str, ToolDefinition]) -> Question:
     except ValueError:
         raise UsageError(f"`mode` must be one of: {', '.join(Mode)}.") from None
     context = Context(roles=frozenset(roles), **who)
-    return Question(tool=tool, arguments=arguments, context=context, mode=mode, expect=data.get("expect"))
+    return Question(
+        tool=tool,
+        arguments=arguments,
+        context=context,
+        mode=mode,
+        expect=data.get("expect"),
+        level=data.get("level"),
+        quorum=data.get("quorum"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +115,13 @@ class Explanation:
         named = [(rule, verdicts.pop(0)) for rule in self.rules if verdicts and verdicts[0].rule == rule.name]
         return [*named, *((None, verdict) for verdict in verdicts)]
 
+    def unexpected(self) -> str | None:
+        """Say what was decided, and why, where it is not what the question expects; None where it is."""
+        asked = self.question
+        assert asked.expect is not None
+        got = unexpected(self.ruling, asked.expect, asked.level, asked.quorum)
+        return None if got is None else f"{got} ({self.decided_by()})"
+
     def decided_by(self) -> str:
         """Say in one line what decided."""
         if self.ruling.denial is not None:
@@ -120,17 +142,13 @@ class Explanation:
             **terms.as_json(),
             "level": assessment.level.value,
             "timeout_s": timeout,
-            "who": _who(self, assessment.level),
+            "who": _who(terms, assessment.level),
         }
 
 
-def _who(explanation: Explanation, level: ApprovalLevel) -> str:
-    terms = explanation.stance.terms
-    roles = " and ".join(" or ".join(sorted(wanted)) for wanted in terms.approvers)
-    who = f"people with role {roles}" if roles else "any person but the requester"
-    who = f"{terms.quorum} of {who}" if terms.quorum > 1 else who
+def _who(terms: ApprovalTerms, level: ApprovalLevel) -> str:
     place = "in the session" if level is ApprovalLevel.QUICK else "in the review queue"
-    return f"{who}, {place}" + (", not the person it acts for" if terms.separation else "")
+    return f"{terms.who()}, {place}" + (", not the person it acts for" if terms.separation else "")
 
 
 def _where(rule: Rule | None) -> str:

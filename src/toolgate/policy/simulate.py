@@ -20,6 +20,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Word
 from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over
+from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import Effects, ToolDefinition
 from toolgate.policy.examples import stand_in
 
@@ -58,6 +59,7 @@ class Group:
     tool: str
     before: Word
     after: Word
+    is_stricter: bool
     count: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
@@ -69,7 +71,7 @@ class Group:
             "from": self.before.value,
             "to": self.after.value,
             "count": self.count,
-            "is_stricter": _STRICTNESS.index(self.after) > _STRICTNESS.index(self.before),
+            "is_stricter": self.is_stricter,
             "reasons": [{"reason": reason, "count": count} for reason, count in self.reasons.most_common(EXAMPLES)],
             "examples": self.examples,
         }
@@ -99,7 +101,7 @@ class Simulation:
         self.calls = 0
         self.skipped: Counter[str] = Counter()
         self.stood_in: set[str] = set()
-        self.groups: dict[tuple[str, Word, Word], Group] = {}
+        self.groups: dict[tuple[str, Word, Word, bool], Group] = {}
 
     @property
     def changed(self) -> int:
@@ -119,16 +121,20 @@ class Simulation:
         arguments = orjson.loads(call.arguments)
         mode = self._timeline.mode(call.created_at)
         ruling = self._rule(self._new, call, arguments, mode)
-        before = recorded_word(call) if self._old is None else self._rule(self._old, call, arguments, mode).word
-        after = ruling.word
+        old = None if self._old is None else self._rule(self._old, call, arguments, mode)
+        before, after = recorded_word(call) if old is None else old.word, ruling.word
+        is_stricter, reason = _STRICTNESS.index(after) > _STRICTNESS.index(before), _why(ruling)
         if before is after:
-            return
-        key = (call.tool_name, before, after)
+            more = _asked_otherwise(old, call, ruling)
+            if more is None:
+                return
+            is_stricter, reason = more
+        key = (call.tool_name, before, after, is_stricter)
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(*key)
         group.count += 1
-        group.reasons[self._mask(call, _why(ruling))] += 1
+        group.reasons[self._mask(call, reason)] += 1
         if len(group.examples) < EXAMPLES:
             group.examples.append(call.id)
 
@@ -183,6 +189,22 @@ def recorded_word(call: Call) -> Word:
     if call.status is Status.DENIED:
         return Word.DENY
     return Word.ALLOW if call.level == "auto" else Word.ASK
+
+
+def _asked_otherwise(old: Ruling | None, call: Call, new: Ruling) -> tuple[bool, str] | None:
+    """Whether more is asked of people than before, and in what it differs; None where it does not.
+
+    Of a recorded call only the level is known, and of one that a person edited not the first one.
+    """
+    due, was = new.assessment, None if old is None else old.assessment
+    if due is None or new.word is not Word.ASK or (was is None and call.first_asked is not None):
+        return None
+    level, terms = (ApprovalLevel(call.level), due.terms) if was is None else (was.level, was.terms)
+    if level is due.level and terms == due.terms:
+        return None
+    is_more = level.rank < due.level.rank or not terms.covers(due.terms)
+    before = f"level {level}" if was is None else f"level {level}, {terms.who()}"
+    return is_more, f"asks at level {due.level}, {due.terms.who()}; before at {before}"
 
 
 def _unfit(call: Call) -> str | None:

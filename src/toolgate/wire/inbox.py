@@ -41,6 +41,10 @@ class Card(Answer):
     reject_label: str
     quorum: int = 1
     approvers: list[list[str]] = Field(default_factory=list, description="Roles; who approves holds one of each set.")
+    including: list[list[str]] = Field(
+        default_factory=list, description="Roles; of each set, somebody who approves holds one."
+    )
+    lacks: list[list[str]] = Field(default_factory=list, description="Those of `including` nobody who approved holds.")
     escalates_to: list[str] = Field(default_factory=list, description="Roles the policy names for when nobody answers.")
     escalated_to: list[str] = Field(default_factory=list)
     votes: list[NoteRecord] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the wire looks like for trying things out: the policy's text, another policy, a grant that is not given yet."""
+"""What the wire looks like for the policy: what a call gets, its text, another one to try, a grant not given yet."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from pydantic import Field, StringConstraints
 from toolgate.wire.schemas import Answer, Body, Id
 
 PolicyText = Annotated[str, StringConstraints(max_length=1024 * 1024)]
+
+
+class PolicyAnswer(Answer):
+    success: bool = True
+    revision: str
+    default: str
 
 
 class ExplainBody(Body):
@@ -41,7 +47,9 @@ class ToolStance(Answer):
     tool_name: str
     risk_level: str
     modes: dict[str, Literal["allow", "ask", "deny"]]
-    rules: list[dict[str, str]]
+    rules: list[dict[str, str]] = Field(
+        description="Each `rule` and `where` it stands; one that says for itself who must approve also whom it `asks`."
+    )
     rates: list[dict[str, Any]]
 
 

@@ -293,6 +293,7 @@ class NoteRecord(Answer):
     at: datetime
     text: str | None = None
     on_behalf_of: str | None = Field(default=None, description="Whose vote it was; `by` then says `bob for ann`.")
+    roles: list[str] = Field(default_factory=list, description="Of a voter: those that `including` asks for.")
 
 
 class DecisionAnswer(Answer):
@@ -325,6 +326,10 @@ class ApprovalRecord(Answer):
     confidence: int | None = None
     factors: list[str] = Field(default_factory=list)
     quorum: int = 1
+    approvers: list[list[str]] = Field(default_factory=list, description="Roles; who approves holds one of each set.")
+    including: list[list[str]] = Field(
+        default_factory=list, description="Roles; of each set, somebody who approves holds one."
+    )
     votes: list[NoteRecord] = Field(default_factory=list)
     comments: list[NoteRecord] = Field(default_factory=list)
     edited_from: str | None = None
@@ -436,12 +441,6 @@ class ModeBody(Body):
 class ModeAnswer(Answer):
     success: bool = True
     mode: Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
-
-
-class PolicyAnswer(Answer):
-    success: bool = True
-    revision: str
-    default: str
 
 
 class Done(Answer):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolgate.errors import NotFoundError, UsageError
+from toolgate.kernel.approval import Note
 from toolgate.kernel.artifact import (
     CLAIM,
     ApprovalArtifact,
@@ -22,8 +23,9 @@ from toolgate.kernel.artifact import (
     summary_of,
 )
 from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
+from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.text.rendering import BUDGET, clip_entries, clip_field, cut_piece
-from toolgate.testing.conformance.rows import an_approval
+from toolgate.testing.conformance.rows import NOON, an_approval
 
 EVIL = (
     "ok\n\x1b[2J```\n# Approved\n[click](javascript:alert(1))<script>alert(1)</script>"
@@ -262,3 +264,17 @@ def test_a_list_of_a_card_says_how_many_more_there_are() -> None:
 def test_the_parts_of_a_preview_have_the_names_of_its_blocks(preview: Any) -> None:
     names = tuple(block.name for block in an_artifact(preview=preview).blocks(full=True))
     assert tuple(name for name in names if name in ("change", "about")) == preview_parts(preview)
+
+
+def test_an_approver_sees_how_many_must_approve_and_who_is_still_missing() -> None:
+    terms = ApprovalTerms(quorum=2, approvers=(frozenset({"finance"}),), including=(frozenset({"lead", "cfo"}),))
+    votes = (Note("ann", NOON), Note("bob", NOON))
+    shown = artifact_of(an_approval(terms=terms, votes=votes))
+    facts = next(block.text for block in shown.blocks() if block.name == "facts")
+    assert "Must approve: 2 people with role finance, at least 1 of them with role cfo or lead" in facts
+    assert shown.answers == (
+        "ann approved (1 of 2)",
+        "bob approved (2 of 2)",
+        "nobody with role cfo or lead has approved yet",
+    )
+    assert artifact_of(an_approval()).must_approve == ""

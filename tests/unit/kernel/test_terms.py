@@ -33,6 +33,7 @@ def test_both_layers_terms_must_be_met() -> None:
         timeout_s=30.0,
         escalate_after_s=10.0,
         escalate_to=frozenset({"admin"}),
+        firm=(frozenset({"lead"}),),
     )
     assert SECURITY.stricter(NO_TERMS) == SECURITY
     assert NO_TERMS.stricter(SECURITY) == SECURITY
@@ -50,7 +51,8 @@ def test_the_earlier_escalation_counts() -> None:
         ({"lead"}, False, False),
         ({"lead", "security"}, False, True),
         ({"admin"}, False, False),
-        ({"admin"}, True, True),
+        ({"admin"}, True, False),  # nobody who asks for leads said that an escalation opens it to others
+        ({"admin", "lead"}, True, True),
         (set(), True, False),
     ],
 )

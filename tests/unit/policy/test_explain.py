@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.unit.kernel.samples import a_tool
-from tests.unit.policy.asking import policy
+from tests.unit.policy.asking import policy, problems
 
 from toolgate.errors import UsageError
 from toolgate.policy.explain import explain, question_of
@@ -43,8 +43,8 @@ def test_what_asks_says_whom() -> None:
     found = told({"tool": "pay", "arguments": {"amount": 500}, "roles": ["clerk"], "user": "ann"})
     assert found["verdict"] == "ask"
     assert found["decided_by"] == "the strictest word is ask"
-    assert found["approval"]["who"] == "2 of people with role lead, in the session, not the person it acts for"
-    assert told({"tool": "open"})["approval"]["who"] == "any person but the requester, in the session"
+    assert found["approval"]["who"] == "2 people with role lead, in the session, not the person it acts for"
+    assert told({"tool": "open"})["approval"]["who"] == "1 person other than the requester, in the session"
     assert told({"tool": "sure", "mode": "NORMAL"})["verdict"] == "deny"
 
 
@@ -60,7 +60,7 @@ def test_a_tool_that_is_known_is_asked_about_as_it_is() -> None:
     tool = a_tool("pay", requires_approval=True, risk_level="high", approval_timeout_seconds=7)
     found = told({"tool": "pay", "arguments": {"amount": 1}}, [tool])
     assert (found["verdict"], found["level"], found["approval"]["timeout_s"]) == ("ask", "full", 7)
-    assert found["approval"]["who"].startswith("2 of people")
+    assert found["approval"]["who"].startswith("2 people")
 
 
 def test_silence_is_told() -> None:
@@ -85,3 +85,25 @@ def test_silence_is_told() -> None:
 def test_a_question_that_is_none(data: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         question_of(data, {})
+
+
+def test_a_condition_says_who_is_asked_and_examples_can_expect_it() -> None:
+    text = """
+        tools:
+          pay:
+            arguments: [{field: amount, above: 9, then: ask, approval: {level: full, quorum: 2, including: [lead]}}]
+            examples: [{arguments: {amount: 10}, expect: ask, level: full, quorum: 2}]
+    """
+    asked = {"tool": "pay", "arguments": {"amount": 10}, "expect": "ask"}
+    found = explain(policy(text), question_of(asked, {}))
+    approval = found.as_json()["approval"]
+    assert approval["who"] == (
+        "2 people other than the requester, at least 1 of them with role lead, in the review queue"
+    )
+    assert approval["including"] == [["lead"]]
+    assert found.unexpected() is None
+    one = explain(policy(text), question_of({**asked, "quorum": 1}, {})).unexpected()
+    assert one is not None
+    assert one.startswith("ask at level full, 2 people")
+    assert "but the policy says ask at level full" in problems(text.replace("quorum: 2}]", "quorum: 3}]"))[0]
+    assert "go with `expect: ask`" in problems(text.replace("expect: ask, level", "expect: deny, level"))[0]

@@ -137,3 +137,31 @@ def test_layers_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("include: [org.yaml]\ntools: {x: {}}")
     found = diff(load_policy(tmp_path / "a.yaml"), load_policy(tmp_path / "b.yaml"))
     assert [one.path for one in found.differences] == ["tools.x"]
+
+
+AT_STAKE = "tools: {act: {arguments: [{field: n, above: 5, then: ask, approval: {level: full, quorum: 2}}]}}"
+
+
+def test_asking_other_people_is_a_change_too() -> None:
+    simulation = Simulation(policy(AT_STAKE), NEVER, old=policy("tools: {act: {decision: ask}}"))
+    simulation.replay([recorded({"n": 9}), recorded({"n": 1})])
+    [group, _] = sorted(simulation.as_json()["groups"], key=lambda one: one["to"], reverse=True)
+    assert (group["from"], group["to"], group["is_stricter"]) == ("ask", "ask", True)
+    asks, before = group["reasons"][0]["reason"].split("; ")
+    assert asks == "asks at level full, 2 people other than the requester"
+    assert before == "before at level quick, 1 person other than the requester"
+    back = Simulation(policy("tools: {act: {decision: ask}}"), NEVER, old=policy(AT_STAKE))
+    back.replay([recorded({"n": 9})])
+    assert [one["is_stricter"] for one in back.as_json()["groups"]] == [False]
+    same = Simulation(policy(AT_STAKE), NEVER, old=policy(AT_STAKE))
+    same.replay([recorded({"n": 9}), recorded({"n": 1})])
+    assert same.changed == 0
+
+
+def test_of_recorded_calls_the_level_is_compared_but_for_those_a_person_edited() -> None:
+    simulation = Simulation(policy(AT_STAKE), NEVER)
+    simulation.replay([recorded({"n": 9}, level="quick"), recorded({"n": 9}, level="full")])
+    simulation.replay([recorded({"n": 9}, level="quick", first_asked="other")])
+    simulation.replay([recorded({"n": "x"}, status=Status.DENIED, error_code="denied")])
+    [group] = simulation.as_json()["groups"]
+    assert (group["count"], group["is_stricter"]) == (1, True)

@@ -298,7 +298,7 @@ def approval_row(approval: Approval) -> Row:
         detail["escalate_at"] = moment(approval.escalate_at)
     for name in ("votes", "comments"):
         if name in kept:
-            detail[name] = [(note.by, moment(note.at), note.text) for note in kept[name]]
+            detail[name] = [(note.by, moment(note.at), note.text, *note.roles) for note in kept[name]]
     lent = [vote.on_behalf_of for vote in kept.get("votes", ())]
     if any(lent):
         detail["lent"] = lent
@@ -339,7 +339,9 @@ def approval_of(row: Sequence[Any]) -> Approval:
     lent = fields.pop("lent", None)
     for name in ("votes", "comments"):
         if name in fields:
-            fields[name] = tuple(Note(by, required_time(at), text) for by, at, text in fields[name])
+            fields[name] = tuple(
+                Note(by, required_time(at), text, roles=tuple(roles)) for by, at, text, *roles in fields[name]
+            )
     if lent is not None:
         pairs = zip(fields["votes"], lent, strict=True)
         fields["votes"] = tuple(vote._replace(on_behalf_of=giver) for vote, giver in pairs)

@@ -179,7 +179,11 @@ class RemoteBackend:
             undoable=told.undoable,
             undo_ttl_s=told.undo_ttl_s,
             requires_reason=told.requires_reason,
-            terms=ApprovalTerms(quorum=told.quorum),
+            terms=ApprovalTerms(
+                quorum=told.quorum,
+                approvers=tuple(map(frozenset, told.approvers)),
+                including=tuple(map(frozenset, told.including)),
+            ),
             votes=_notes(told.votes),
             comments=_notes(told.comments),
             edited_from=told.edited_from,
@@ -200,4 +204,4 @@ def _event(told: StreamEvent) -> EventRecord:
 
 
 def _notes(told: list[NoteRecord]) -> tuple[Note, ...]:
-    return tuple(Note(one.by, one.at, one.text) for one in told)
+    return tuple(Note(one.by, one.at, one.text, tuple(one.roles)) for one in told)

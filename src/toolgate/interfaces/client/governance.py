@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
-from toolgate.wire.policy import ExplainAnswer, PolicySourceAnswer, SimulateAnswer
+from toolgate.wire.policy import ExplainAnswer, PolicyAnswer, PolicySourceAnswer, SimulateAnswer
 from toolgate.wire.schemas import (
     ModeAnswer,
-    PolicyAnswer,
     RunAnswer,
     UndoRunAnswer,
 )

@@ -60,6 +60,8 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         reject_label=_safe(shown.reject_label),
         quorum=approval.terms.quorum,
         approvers=[sorted(map(_safe, roles)) for roles in approval.terms.approvers],
+        including=[sorted(map(_safe, roles)) for roles in approval.terms.including],
+        lacks=[sorted(map(_safe, roles)) for roles in approval.lacks],
         escalates_to=sorted(map(_safe, approval.terms.escalate_to)),
         escalated_to=sorted(map(_safe, approval.terms.escalate_to)) if approval.escalated else [],
         votes=_notes(approval.votes),
@@ -129,7 +131,13 @@ def _group(approval: Approval) -> str:
 
 def _notes(notes: Iterable[Note]) -> list[NoteRecord]:
     return [
-        NoteRecord(by=_safe(note.who), at=note.at, text=_maybe(note.text), on_behalf_of=_maybe(note.on_behalf_of))
+        NoteRecord(
+            by=_safe(note.who),
+            at=note.at,
+            text=_maybe(note.text),
+            on_behalf_of=_maybe(note.on_behalf_of),
+            roles=[*map(_safe, note.roles)],
+        )
         for note in notes
     ]
 

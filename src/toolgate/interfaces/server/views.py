@@ -130,8 +130,13 @@ def approval(one: Approval) -> ApprovalRecord:
         reasons=list(one.reasons),
         claim=one.claim,
         quorum=one.terms.quorum,
+        approvers=[sorted(roles) for roles in one.terms.approvers],
+        including=[sorted(roles) for roles in one.terms.including],
         votes=[
-            NoteRecord(by=note.who, at=note.at, text=note.text, on_behalf_of=note.on_behalf_of) for note in one.votes
+            NoteRecord(
+                by=note.who, at=note.at, text=note.text, on_behalf_of=note.on_behalf_of, roles=list(note.roles)
+            )
+            for note in one.votes
         ],
         comments=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.comments],
         edited_from=one.edited_from,

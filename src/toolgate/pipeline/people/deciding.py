@@ -102,7 +102,7 @@ class Deciding:
         if remember is not None and said.on_behalf_of is not None:
             raise UsageError("A yes on behalf of somebody else is not remembered; only one's own can be.")
         while True:
-            call, approval = await self._answerable(said)
+            call, approval, voter = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=approve_it)
             now = self._driver.now()
             marks, by = self._driver.store.marks, said.by.name
@@ -115,6 +115,7 @@ class Deciding:
                 reason=reason,
                 now=now,
                 marks=marks,
+                roles=voter.roles,
                 allowances=said.allowances,
                 on_behalf_of=None if said.on_behalf_of is None else said.on_behalf_of.name,
             )
@@ -140,7 +141,7 @@ class Deciding:
         are not valid or a rule denies them; the question then stays open.
         """
         while True:
-            call, approval = await self._answerable(said)
+            call, approval, _ = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=True)
             change = await self._edited(call, approval, arguments, said, reason, look)
             if remember is not None:
@@ -161,7 +162,7 @@ class Deciding:
         mask, value = self._driver.masker, orjson.loads(encoded)
         shown = await aside(mask, value) if len(encoded) > LARGE else mask(value)
         while True:
-            call, approval = await self._answerable(said)
+            call, approval, _ = await self._answerable(said)
             now, by, marks = self._driver.now(), said.by.name, self._driver.store.marks
             change = steps.respond(call, approval, by=by, response=encoded, shown=shown, now=now, marks=marks)
             done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
@@ -247,13 +248,14 @@ class Deciding:
         call, approval = await self._asked(said)
         return await self._delegating.held(said.by, call, approval)
 
-    async def _answerable(self, said: Said) -> tuple[Call, Approval]:
-        """Return a call and its question, if this person may answer it now."""
+    async def _answerable(self, said: Said) -> tuple[Call, Approval, Principal]:
+        """Return a call, its question, and whose vote an answer is, if this person may give it now."""
         call, approval = await self._asked(said)
+        voter = said.by
         if said.on_behalf_of is None:
-            check_decider(said.by, call, approval)
+            check_decider(voter, call, approval)
         else:
-            await self._delegating.giver(said.by, said.on_behalf_of, call, approval)
+            voter = await self._delegating.giver(said.by, said.on_behalf_of, call, approval)
         if said.digest is not None and said.digest != approval.digest:
             raise DecisionConflictError(
                 f"Approval {approval.id} covers something else than what was shown; review it again."
@@ -267,7 +269,7 @@ class Deciding:
                 )
         if self._driver.store.mode is Mode.LOCKDOWN:
             raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
-        return call, approval
+        return call, approval, voter
 
     def _reason(self, said: Said, call: Call, approval: Approval, *, approve_it: bool) -> str | None:
         """Return the reason, masked; refuse an answer that needs one and has none."""
@@ -308,6 +310,7 @@ class Deciding:
             reason=reason,
             now=now,
             marks=marks,
+            roles=by.roles,
             allowances=said.allowances,
             answers=look is None or not look(shown),
         )
@@ -396,7 +399,8 @@ class Deciding:
 
     def _grant(self, call: Call, approval: Approval, remember: Remember, by: Principal, now: datetime) -> Grant:
         """Return the grant that would remember a yes to this question."""
-        if approval.terms.quorum > 1 or call.undo_of is not None:
+        is_alone = approval.terms.quorum == 1 and not approval.terms.lacking([by.roles])
+        if not is_alone or call.undo_of is not None:
             raise UsageError("Only the approval of one person who may decide alone can be remembered.")
         driver, nonce = self._driver, self._driver.new_id()
         arguments = orjson.loads(call.arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,12 +28,16 @@ DISPATCH_GRACE_S = 5.0
 """An approved call nobody claimed for this long is offered again by the sweeper."""
 
 
-def timeout_s(call: Call, tool: ToolDefinition, stance: Stance, level: ApprovalLevel) -> float:
+def timeout_s(
+    call: Call, tool: ToolDefinition, stance: Stance, level: ApprovalLevel, terms: ApprovalTerms | None = None
+) -> float:
     """How long a person may take: the call's own word, the tool's, the policy's, or the level's.
 
-    Where the call's word is only its caller's claim, it may shorten that, not lengthen it.
+    Where the call's word is only its caller's claim, it may shorten that, not lengthen it. `terms` are those this call
+    is asked under; without them, those every call of the tool is.
     """
-    policy_s = stance.approval_timeout_s if stance.terms.timeout_s is None else stance.terms.timeout_s
+    asked_s = (stance.terms if terms is None else terms).timeout_s
+    policy_s = stance.approval_timeout_s if asked_s is None else asked_s
     own, said = call.approval_timeout_s, (tool.approval_timeout_seconds, policy_s)
     allowed = next((seconds for seconds in said if seconds is not None), LEVEL_TIMEOUT_S[level])
     return allowed if own is None else min(own, allowed) if call.context.claimed else own
@@ -165,21 +170,23 @@ def decide(
     reason: str | None,
     now: datetime,
     marks: Marks,
+    roles: Collection[str] = (),
     allowances: tuple[str, ...] = (),
     on_behalf_of: str | None = None,
 ) -> Change:
     """Record a person's answer; raise DecisionConflictError where it comes second or too late.
 
-    A yes counts as one of the votes the terms ask for; the last of them decides. One no ends it. `allowances` name what
-    a yes was excused from, for its event. `on_behalf_of` is whose vote it is, where that was delegated.
+    A yes counts as one of the votes the terms ask for; the one decides with which they are enough, by people with the
+    `roles` that somebody among them must hold. One no ends it. `allowances` name what a yes was excused from, for its
+    event. `on_behalf_of` is whose vote it is, where that was delegated; the roles are theirs then.
     """
     approval.check_open(at=now)
     note = Note(by, now, reason, on_behalf_of)
     if not approve:
         return _reject(call, approval, note, marks=marks)
     check_marked(approval, marks)
-    voted = evolve(approval, votes=(*approval.votes, note))
-    if len(voted.votes) < approval.terms.quorum:
+    voted = evolve(approval, votes=(*approval.votes, note._replace(roles=approval.terms.counted(roles))))
+    if not voted.has_enough:
         return _vote(call, marks.put(voted), now=now, allowances=allowances)
     closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=note.who, reason=reason))
     due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
@@ -205,6 +212,8 @@ def _vote(call: Call, voted: Approval, *, now: datetime, allowances: tuple[str, 
         "quorum": voted.terms.quorum,
         "mark": voted.mark,
     }
+    if voted.lacks:
+        data["lacks"] = [sorted(roles) for roles in voted.lacks]
     if allowances:
         data["allowances"] = list(allowances)
     if vote.on_behalf_of is not None:
@@ -273,6 +282,7 @@ def edit(
     reason: str | None,
     now: datetime,
     marks: Marks,
+    roles: Collection[str] = (),
     allowances: tuple[str, ...] = (),
     answers: bool = True,
 ) -> Change:
@@ -286,7 +296,9 @@ def edit(
     closed = approval.close(ApprovalStatus.EXPIRED, at=now, reason=f"edited by {by}")
     asked = evolve(edited, approval_id=fresh.id, due_at=fresh.due_at)
     answer = (
-        decide(asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks, allowances=allowances)
+        decide(
+            asked, fresh, approve=True, by=by, reason=reason, now=now, marks=marks, roles=roles, allowances=allowances
+        )
         if answers
         else _step(asked.stay(), call.version, fresh, now, ())
     )

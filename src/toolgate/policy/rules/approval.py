@@ -1,45 +1,20 @@
 """How a person is asked: level, who may answer, how many, by when, and what happens when nobody does.
 
-A `level` here asks before every call. Without it, the other settings hold where something else asks.
+A `level` here asks before every call. Without it, the other settings hold where something else asks. An item under
+`arguments` has the same keys under its own `approval`, for the calls it holds for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from pydantic import Field, model_validator
+from typing import ClassVar
 
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Verdict, Word
-from toolgate.kernel.terms import ApprovalLevel, ApprovalTerms
+from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.policy.values import Duration, Name, Positive, Share, Site, Spec, Surroundings
-
-
-class Escalation(Spec):
-    after: Duration = Field(description="How long nobody has answered.")
-    to: list[Name] = Field(min_length=1, description="The roles asked then; they may approve from then on.")
-
-
-class ApprovalSettings(Spec):
-    level: Literal["quick", "full"] | None = Field(
-        default=None, description="Ask before every call, at least at this level."
-    )
-    approvers: list[Name] = Field(
-        default=[], description="Roles; who approves must hold one. Empty: anybody who may decide."
-    )
-    quorum: Positive = Field(default=1, description="How many different people must approve.")
-    separation: bool = Field(default=False, description="The requester, and the person it acts for, may not approve.")
-    timeout: Duration | None = Field(default=None, description="How long people may take.")
-    escalate: Escalation | None = Field(default=None, description="Whom to ask when nobody answers.")
-
-    @model_validator(mode="after")
-    def _possible(self) -> ApprovalSettings:
-        if self.escalate is not None and self.timeout is not None and self.escalate.after >= self.timeout:
-            raise ValueError("`escalate.after` must come before `timeout`")
-        return self
-
+from toolgate.policy.approvals import ApprovalSettings
+from toolgate.policy.values import Share, Site, Surroundings
 
 SPEC = ApprovalSettings
 
@@ -58,15 +33,5 @@ class ApprovalRule:
 
 
 def build(spec: ApprovalSettings, site: Site, _surroundings: Surroundings) -> Share:
-    level = None if spec.level is None else ApprovalLevel(spec.level)
-    escalate = spec.escalate
-    terms = ApprovalTerms(
-        level=level,
-        approvers=(frozenset(spec.approvers),) if spec.approvers else (),
-        quorum=spec.quorum,
-        separation=spec.separation,
-        timeout_s=spec.timeout,
-        escalate_after_s=None if escalate is None else escalate.after,
-        escalate_to=frozenset() if escalate is None else frozenset(escalate.to),
-    )
-    return Share(rules=[] if level is None else [ApprovalRule(level, site)], terms=terms)
+    terms = spec.terms()
+    return Share(rules=[] if terms.level is None else [ApprovalRule(terms.level, site)], terms=terms)

@@ -1,9 +1,13 @@
 """Conditions on arguments: where all tests of an item hold, it says `then`.
 
 `field` names an argument; dots go deeper and `*` stands for every item of a list. Patterns are RE2, take time
-linear in the text, and must match all of it. A test that cannot be made (a text compared with a number) denies,
-and so that leaving an argument out helps nobody, a missing one fulfils the negative tests (`not_in`,
-`not_matches`, `differs`) of an `ask` or `deny`. `allow` needs every value to pass every test.
+linear in the text, and must match all of it. A test that cannot be made (a text compared with a number) denies.
+So that leaving an argument out helps nobody, one that is left out counts as the default its tool's schema names;
+without a default it fulfils the negative tests (`not_in`, `not_matches`, `differs`) of an `ask` or `deny`, and every
+test of an item with `approval`. `allow` needs every value to pass every test.
+
+`approval` says who must approve the calls that an `ask` holds for. Where several items hold, what all of them and
+the entry's own `approval` demand counts: the highest level, the largest quorum, every list of roles.
 """
 
 from __future__ import annotations
@@ -18,7 +22,9 @@ from toolgate.errors import DefinitionError
 from toolgate.guards.grammar import compiled
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Verdict, Word
+from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.policy.approvals import ApprovalSettings
 from toolgate.policy.values import Name, Share, Site, Spec, Surroundings, WordName
 
 Scalar = str | int | float | bool | None
@@ -46,6 +52,9 @@ class Condition(Spec):
     shorter_than: int | None = Field(
         default=None, ge=0, description="The text has fewer bytes, or the list fewer items."
     )
+    approval: ApprovalSettings | None = Field(
+        default=None, description="Who must approve where it holds, with `then: ask`; keys as in `approval`."
+    )
     reason: Name | None = Field(default=None, description="What people are told.")
     examples: Examples | None = Field(default=None, description="Checked whenever the file is loaded.")
 
@@ -53,6 +62,8 @@ class Condition(Spec):
     def _usable(self) -> Condition:
         if not self.tests():
             raise ValueError("a condition needs a test, such as `above`, `in` or `matches`")
+        if self.approval is not None and self.then != "ask":
+            raise ValueError(f"`approval` goes with `then: ask`; nobody is asked where this says `{self.then}`")
         for pattern in (self.matches, self.not_matches):
             if pattern is not None:
                 try:
@@ -115,6 +126,8 @@ TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "shorter_than": lambda value, limit: _size(value) < limit,
 }
 _NEGATIVE = frozenset({"differs", "not_in", "not_matches"})
+_MISSING = object()
+"""Stands where an argument, or what a path leads to in it, is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +139,7 @@ class ArgumentRule:
     tests: tuple[Test, ...]
     reason: str
     site: Site
+    terms: ApprovalTerms | None = None
     name: str = "arguments"
 
     @property
@@ -133,26 +147,31 @@ class ArgumentRule:
         """Whether a person is asked about some arguments."""
         return self.word is Word.ASK
 
-    def __call__(self, _call: Call, _tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
+    def __call__(self, _call: Call, tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
         try:
-            holds = self.holds(facts.arguments)
+            holds = self.holds(_with_default(facts.arguments, self.path[0], tool))
         except CannotTellError:
             reason = f"argument '{'.'.join(self.path)}' is not of a type that the policy can compare"
             return Verdict(Word.DENY, reason, self.name, "argument_type")
-        return Verdict(self.word, self.reason, self.name, f"argument_{self.word}") if holds else None
+        if not holds:
+            return None
+        return Verdict(self.word, self.reason, self.name, f"argument_{self.word}", terms=self.terms)
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the condition holds; raise CannotTellError where an ask or deny cannot be told."""
         name = self.path[0]
         if len(self.path) == 1:
-            values = [arguments[name]] if name in arguments else []
+            values = [arguments.get(name, _MISSING)]
         else:
-            values = list(_values(arguments, self.path))
+            values = list(_values(arguments, self.path)) or [_MISSING]
         if self.word is Word.ALLOW:
-            return bool(values) and all(self._passes(value) for value in values)
-        if not values:
-            return all(name in _NEGATIVE for name, _, _ in self.tests)
-        return any(all(test(value, other) for _, test, other in self.tests) for value in values)
+            return all(value is not _MISSING and self._passes(value) for value in values)
+        return any(self._is_met(value) for value in values)
+
+    def _is_met(self, value: Any) -> bool:
+        if value is _MISSING:
+            return self.terms is not None or all(name in _NEGATIVE for name, _, _ in self.tests)
+        return all(test(value, other) for _, test, other in self.tests)
 
     def _passes(self, value: Any) -> bool:
         try:
@@ -161,24 +180,34 @@ class ArgumentRule:
             return False
 
 
+def _with_default(arguments: Mapping[str, Any], name: str, tool: ToolDefinition) -> Mapping[str, Any]:
+    """Return the arguments with the default the tool's schema names for one that was left out."""
+    if name in arguments:
+        return arguments
+    schema = (tool.input_schema.get("properties") or {}).get(name)
+    if not isinstance(schema, Mapping) or "default" not in schema:
+        return arguments
+    return {**arguments, name: schema["default"]}
+
+
 def _values(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    """Yield what a path leads to, and that something is missing wherever it leads nowhere."""
     if not path:
         yield value
     elif isinstance(value, Mapping):
-        if path[0] in value:
-            yield from _values(value[path[0]], path[1:])
+        yield from _values(value[path[0]], path[1:]) if path[0] in value else (_MISSING,)
     else:
         for item in _chosen(value, path[0]):
-            yield from _values(item, path[1:])
+            yield from _values(item, path[1:]) if item is not _MISSING else (_MISSING,)
 
 
 def _chosen(value: Any, name: str) -> list[Any]:
-    """The items of a list that a name stands for: all for `*`, one for a number; none of anything else."""
+    """The items of a list that a name stands for: all for `*`, one for a number; nothing of anything else."""
     if not isinstance(value, list):
-        return []
+        return [_MISSING]
     if name == "*":
         return value
-    return value[int(name) : int(name) + 1] if name.isdecimal() else []
+    return (value[int(name) : int(name) + 1] if name.isdecimal() else []) or [_MISSING]
 
 
 def build(spec: list[Condition], site: Site, _surroundings: Surroundings) -> Share:
@@ -186,7 +215,8 @@ def build(spec: list[Condition], site: Site, _surroundings: Surroundings) -> Sha
     for condition in spec:
         path = tuple(condition.field.split("."))
         reason = condition.reason or f"argument '{condition.field}' {_told(condition)}"
-        rule = ArgumentRule(path, Word(condition.then), condition.tests(), reason, site)
+        terms = None if condition.approval is None else condition.approval.terms()
+        rule = ArgumentRule(path, Word(condition.then), condition.tests(), reason, site, terms)
         _check_examples(condition, rule)
         share.rules.append(rule)
     return share

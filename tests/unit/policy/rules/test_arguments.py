@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.policy.asking import problems, word
+from tests.unit.policy.asking import ask, problems, word
+
+from toolgate.kernel.terms import ApprovalLevel
+from toolgate.kernel.tool import ToolDefinition
 
 
 def said(condition: str, arguments: dict[str, Any]) -> str:
@@ -109,3 +112,70 @@ def test_a_reason_of_ones_own_is_told() -> None:
     denied = ask(text, {"x": 4}).denial
     assert denied is not None
     assert denied.reason == "too dear"
+
+
+def test_what_is_left_out_counts_as_its_default() -> None:
+    tool = ToolDefinition(
+        "act",
+        {"type": "object", "properties": {"x": {"type": "number", "default": 50}, "y": True}},
+        lambda _given: None,
+    )
+    for test, expected in (("above: 10", "deny"), ("above: 60", "allow")):
+        text = f"tools: {{act: {{decision: allow, arguments: [{{field: x, {test}, then: deny}}]}}}}"
+        assert word(text, {}, tool=tool) == expected
+    assert word("tools: {act: {arguments: [{field: y, above: 1, then: deny}]}}", {}, tool=tool) == "allow"
+
+
+@pytest.mark.parametrize(
+    "items", [[{"price": 1}, {}], [{"price": 1}, 5], [], 7, {"price": 900}, [{"price": {"of": 900}}, {"price": 1}]]
+)
+def test_a_missing_item_cannot_hide_behind_the_others(items: Any) -> None:
+    some = "default: ask\ntools: {act: {arguments: [{field: items.*.price, "
+    assert word(some + "at_most: 5, then: allow}]}}", {"items": items}) == "ask"
+    found = ask(some + "above: 5, then: ask, approval: {quorum: 2}}]}}", {"items": items})
+    assert found.assessment is None or found.assessment.terms.quorum == 2
+
+
+def test_a_number_beyond_a_list_is_missing() -> None:
+    text = "tools: {act: {arguments: [{field: items.3, above: 5, then: ask, approval: {quorum: 2}}]}}"
+    assert word(text, {"items": [1]}) == "ask"
+    assert word(text, {"items": [1, 1, 1, 1]}) == "allow"
+
+
+def test_terms_go_with_an_ask_and_say_where_they_do_not() -> None:
+    text = """
+        tools:
+          act:
+            arguments:
+              - {field: x, above: 5, then: deny, approval: {quorum: 2}}
+              - {field: x, above: 5, then: ask, approval: {quorum: 0}}
+              - {field: x, above: 5, then: ask, approval: {quorom: 2}}
+    """
+    found = problems(text)
+    assert len(found) == 3
+    assert found[0].startswith("5:")
+    assert "goes with `then: ask`" in found[0]
+    assert found[1].startswith("6:")
+    assert found[2].startswith("7:")
+    assert "`quorum`" in found[2]
+
+
+def test_terms_of_conditions_entries_and_layers_add_up() -> None:
+    text = """
+        tools:
+          act:
+            approval: {approvers: [finance], timeout: 1h, escalate: {after: 1m, to: [boss]}}
+            arguments:
+              - {field: x, above: 5, then: ask, approval: {quorum: 3, including: [lead]}}
+              - {field: x, above: 9, then: ask, approval: {level: full, quorum: 2, approvers: [risk], including: [cfo]}}
+          "a*": {approval: {separation: true, timeout: 5m}}
+    """
+    few, many = (ask(text, {"x": x}).assessment for x in (6, 10))
+    assert few is not None
+    assert (few.level, few.terms.quorum, few.terms.timeout_s) == (ApprovalLevel.QUICK, 3, 300.0)
+    assert few.terms.who() == "3 people with role finance, at least 1 of them with role lead"
+    assert many is not None
+    assert (many.level, many.terms.quorum, many.terms.separation) == (ApprovalLevel.FULL, 3, True)
+    assert many.terms.including == (frozenset({"lead"}), frozenset({"cfo"}))
+    assert many.terms.accepts({"boss", "risk"}, escalated=True)
+    assert not many.terms.accepts({"boss"}, escalated=True)

@@ -13,7 +13,7 @@ import { computed, onCleanup, signal } from "./core.js";
  *   group: string, requester: string, user: string | null, run_id: string | null, session_id: string | null,
  *   reasons: string[], confidence: number | null, factors: string[], warnings: string[], must_expand: boolean,
  *   undoable: boolean, undo_ttl_s: number | null, requires_reason: boolean, needs_reason: boolean, approve_label: string,
- *   reject_label: string, quorum: number, approvers: string[][], escalates_to: string[], escalated_to: string[], votes: Note[],
+ *   reject_label: string, quorum: number, approvers: string[][], including: string[][], lacks: string[][], escalates_to: string[], escalated_to: string[], votes: Note[],
  *   comments: Note[], edited_from: string | null, created_at: string, expires_at: string,
  *   decided_by: string | null, decided_at: string | null, reason: string | null,
  * }} Card

@@ -10,14 +10,13 @@ from toolgate.interfaces.server import views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.kernel.context import Mode
 from toolgate.ports.store import GrantQuery
-from toolgate.wire.policy import ExplainAnswer, ExplainBody
+from toolgate.wire.policy import ExplainAnswer, ExplainBody, PolicyAnswer
 from toolgate.wire.schemas import (
     GrantAnswer,
     GrantList,
     GrantsQuery,
     ModeAnswer,
     ModeBody,
-    PolicyAnswer,
     RevokeBody,
 )
 

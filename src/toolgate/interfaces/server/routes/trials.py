@@ -16,7 +16,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.context import SYSTEM_PROJECT, Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
-from toolgate.kernel.policy import Policy
+from toolgate.kernel.policy import Policy, Rule
 from toolgate.kernel.ruling import rules_over
 from toolgate.kernel.text.masking.echo import CallMasker
 from toolgate.kernel.tool import ToolDefinition
@@ -65,15 +65,18 @@ def _stance(policy: Policy, tool: ToolDefinition) -> ToolStance:
         tool_name=tool.name,
         risk_level=tool.risk.value.upper(),
         modes={mode.value: word_in(policy, tool, mode).value for mode in Mode},
-        rules=[
-            {"rule": rule.name, "where": str(getattr(rule, "site", "the tool's definition"))}
-            for rule in rules_over(tool, stance)
-        ],
+        rules=[_rule(rule) for rule in rules_over(tool, stance)],
         rates=[
             {name: getattr(meter, name, None) for name in ("section", "limit", "window_s", "per")}
             for meter in stance.meters
         ],
     )
+
+
+def _rule(rule: Rule) -> dict[str, str]:
+    terms = getattr(rule, "terms", None)
+    told = {"rule": rule.name, "where": str(getattr(rule, "site", "the tool's definition"))}
+    return told if terms is None else {**told, "asks": terms.who()}
 
 
 async def simulate(ask: Ask) -> SimulateAnswer:

@@ -52,9 +52,12 @@ function facts(card) {
     h("div", null, h("dt", null, "Undo"), h("dd", { class: card.undoable ? "" : "warned" }, undo)),
     h("div", null, h("dt", null, "Time"), h("dd", null, card.status === "pending" ? countdown(card.expires_at) : "—",
       h("span", { class: "faint" }, " until ", time(card.expires_at)))),
-    card.quorum > 1 ? h("div", null, h("dt", null, "Votes"), h("dd", null, `${card.votes.length} of ${card.quorum} people have approved`)) : null,
+    card.quorum > 1 || card.lacks.length ? h("div", null, h("dt", null, "Votes"), h("dd", null, `${card.votes.length} of ${Math.max(card.quorum, card.votes.length)} people have approved`,
+      card.lacks.map((roles) => `; nobody with role ${roles.join(" or ")} yet`).join(""))) : null,
     card.approvers.length ? h("div", null, h("dt", null, "Who may approve"), h("dd", null,
       card.approvers.map((roles) => roles.join(" or ")).join("; and "))) : null,
+    card.including.length ? h("div", null, h("dt", null, "At least one of them"), h("dd", null,
+      card.including.map((roles) => roles.join(" or ")).join("; and one "))) : null,
     card.escalated_to.length ? h("div", null, h("dt", null, "Escalated to"), h("dd", null, card.escalated_to.join(", "))) : null);
 }
 

@@ -9,7 +9,7 @@ import { block, choice, distinct, empty, facts, heading, loaded, section, shortI
 import { mode } from "../store.js";
 
 /** @typedef {{ name: string, layer: string, text: string, is_masked: boolean }} PolicyFile */
-/** @typedef {{ tool_name: string, risk_level: string, modes: Record<string, string>, rules: { rule: string, where: string }[],
+/** @typedef {{ tool_name: string, risk_level: string, modes: Record<string, string>, rules: { rule: string, where: string, asks?: string }[],
  *   rates: any[] }} Stance */
 /** @typedef {{ revision: string, default: string, files: PolicyFile[], tools: Stance[] }} Source */
 /** @typedef {{ tool: string, from: string, to: string, count: number, is_stricter: boolean,
@@ -37,7 +37,7 @@ function inForce(source) {
         h("tbody", null, tools.value.map((one) => h("tr", null, h("th", { scope: "row" }, said(one.tool_name)),
           MODES.map((name) => h("td", { class: () => (mode.value === name ? "now" : null) }, word(one.modes[name] ?? ""))),
           h("td", null, h("details", null, h("summary", null, `${one.rules.length + one.rates.length}`),
-            h("ul", { class: "plain-list" }, one.rules.map((rule) => h("li", null, h("b", null, said(rule.rule)), " ", h("span", { class: "faint" }, said(rule.where)))),
+            h("ul", { class: "plain-list" }, one.rules.map((rule) => h("li", null, h("b", null, said(rule.rule)), " ", rule.asks ? [said(rule.asks), " "] : null, h("span", { class: "faint" }, said(rule.where)))),
               one.rates.map((rate) => h("li", null, visible(`${rate.limit} in ${rate.window_s} s per ${rate.per}`)))))))))))),
     () => files.value.map((file) => section(base(file.name), h("p", { class: "soft" }, said(file.name), ` · layer ${file.layer}`, file.is_masked ? " · something in it is hidden" : ""), numbered(file.text))),
     () => (source() && !files.value.length ? h("p", { class: "notice" }, "This server's policy comes from no file: every tool follows its own definition and risk.") : null));
@@ -114,9 +114,9 @@ function explaining(source) {
 
 /** @param {Outcome} sum @param {any} part @returns {Outcome} */
 function add(sum, part) {
-  const groups = new Map(sum.groups.map((one) => [`${one.tool} ${one.from} ${one.to}`, { ...one }]));
+  const groups = new Map(sum.groups.map((one) => [`${one.tool} ${one.from} ${one.to} ${one.is_stricter}`, { ...one }]));
   for (const one of part.groups) {
-    const key = `${one.tool} ${one.from} ${one.to}`;
+    const key = `${one.tool} ${one.from} ${one.to} ${one.is_stricter}`;
     const known = groups.get(key);
     if (!known) {
       groups.set(key, one);
@@ -182,7 +182,7 @@ function trying(source) {
   }
   const stop = () => { turn++; isBusy.value = false; };
   const groups = h("ul", { class: "plain-list groups" });
-  list(groups, () => outcome.value?.groups ?? [], (one) => `${one.tool} ${one.from} ${one.to}`, (group) => h("li", null,
+  list(groups, () => outcome.value?.groups ?? [], (one) => `${one.tool} ${one.from} ${one.to} ${one.is_stricter}`, (group) => h("li", null,
     h("p", null, h("b", null, () => `${group.value.count.toLocaleString()} × `, said(group.peek().tool)), " ", word(group.peek().from), " → ", word(group.peek().to),
       h("span", { class: `tone ${group.peek().is_stricter ? "bad" : "good"}` }, group.peek().is_stricter ? " stricter" : " looser")),
     h("ul", { class: "plain-list soft" }, () => group.value.reasons.slice(0, 3).map((one) => h("li", null, said(one.reason), one.count > 1 ? ` (${one.count.toLocaleString()})` : ""))),
