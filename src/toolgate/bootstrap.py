@@ -61,6 +61,7 @@ def open(  # `toolgate.open` is the name users type
     *,
     tools: Iterable[ToolDefinition] = (),
     policy: Policy | str | PathLike[str] | None = None,
+    project_policies: str | PathLike[str] | None = None,
     workspace: str | PathLike[str] | None = None,
     approver: Callable[..., Any] | Channel | Sequence[Callable[..., Any] | Channel] | None = None,
     secrets: Iterable[str] = (),
@@ -78,11 +79,13 @@ def open(  # `toolgate.open` is the name users type
 
     `approver` answers approvals: a function (see CallbackChannel), a channel, or several. Without one, calls
     that need a person wait for `gate.decide`. `policy` is a policy file, a directory that holds one, or a Policy;
-    files are read again when they change. `workspace` is where relative paths begin, the current directory by
-    default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the catalog.
-    `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places where
-    handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between processes.
-    `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on PostgreSQL.
+    files are read again when they change. `project_policies` is a folder with the policies of projects that have one of
+    their own, `<project>.yaml` each, which add to that. `workspace` is where relative paths begin, the current
+    directory by default. `secrets` are values hidden wherever they appear. `built_in_tools` adds the tools of the
+    catalog. `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places
+    where handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between
+    processes. `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on
+    PostgreSQL.
     """
     url = store_url(url)
     hidden = _secrets(secrets)
@@ -90,15 +93,19 @@ def open(  # `toolgate.open` is the name users type
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None
     if isinstance(policy, Policy | None):
+        if project_policies is not None:
+            raise UsageError("Policies of projects add to files: give `policy` as a file or folder beside them.")
         followed = policy
     else:  # read before anything is opened: a gate without its policy is no gate
-        source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace)
+        source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace, projects=project_policies)
         followed = source.load()
     metrics = _load("toolgate.adapters.telemetry.metrics", "METRICS")
     edges = _Edges(workspace)
     sandbox = _Sandbox(edges, sandbox_uid)
     offered = [*tools]
     if built_in_tools:
+        if project_policies is not None:
+            raise UsageError("The built-in tools go by one policy for all projects; leave them or the others out.")
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
     store, bus = connect(url, redis=redis)
     worker = _WorkerRunner(url, store, bus)

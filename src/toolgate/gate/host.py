@@ -111,6 +111,10 @@ class Host:
         self._check_open()
         await self._undoing.adopt(metadata, context)
 
+    def policy(self, project: str = DEFAULT_PROJECT) -> Policy:
+        """Return the policy that calls of a project answer to now."""
+        return self._driver.policy_of(project)
+
     async def reload_policy(self, *, by: str | Principal) -> Policy:
         """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
         self._check_open()

@@ -91,20 +91,29 @@ class Policies:
                 data = {"kept": self._driver.policy.revision, "by": by}
                 await self.tell(("policy.refused", None, data, {"problems": str(error)[:2000]}))
                 raise
-            if policy.revision != self._driver.policy.revision:
+            if _changes(self._driver.policy, policy):
                 await self.use(policy, by=by)
         return self._driver.policy
 
     async def use(self, policy: Policy, *, by: str) -> None:
-        """Use another policy from now on: recorded first, then in force."""
+        """Use another policy from now on: recorded first, also where a project has its own, then in force."""
         driver = self._driver
-        data = {"from": driver.policy.revision, "to": policy.revision, "by": by}
-        await self.tell(("policy.changed", None, data, None))
+        changes = _changes(driver.policy, policy) or {SYSTEM_PROJECT: (driver.policy.revision, policy.revision)}
+        for project, (before, after) in changes.items():
+            await self.tell(("policy.changed", None, {"from": before, "to": after, "by": by}, None), project)
         driver.policy = policy
 
-    async def tell(self, event: Draft) -> None:
-        """Record an event of the system's own."""
-        await self._driver.commit(Change(project=SYSTEM_PROJECT, at=self._driver.now(), events=(event,)))
+    async def tell(self, event: Draft, project: str = SYSTEM_PROJECT) -> None:
+        """Record an event of the system's own, or of what holds in a project."""
+        await self._driver.commit(Change(project=project, at=self._driver.now(), events=(event,)))
+
+
+def _changes(old: Policy, new: Policy) -> dict[str, tuple[str, str]]:
+    """Return the revisions before and after of every project that has a policy of its own, and of all the others."""
+    revisions = {SYSTEM_PROJECT: (old.revision, new.revision)}
+    for project in sorted(old.projects.keys() | new.projects.keys()):
+        revisions[project] = (old.in_project(project).revision, new.in_project(project).revision)
+    return {project: both for project, both in revisions.items() if both[0] != both[1]}
 
 
 async def _outcome(work: Future[T]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -171,15 +171,21 @@ class Stance:
 class Policy(Stance):
     """An immutable set of rules, the same for every tool. `revision` names its exact content.
 
-    `single_person`: at level full, the only person who can decide may decide their own calls.
+    `single_person`: at level full, the only person who can decide may decide their own calls. `projects` are the
+    policies of the projects that have one of their own; all others go by this one.
     """
 
     revision: str = "built-in"
     single_person: bool = False
+    projects: Mapping[str, Policy] = field(default_factory=dict, compare=False)
 
     def stance(self, _tool: ToolDefinition) -> Stance:
         """Return what this policy says about a tool; asked once per tool, not once per call."""
         return self
+
+    def in_project(self, project: str) -> Policy:
+        """Return the policy that calls of a project answer to."""
+        return self.projects.get(project, self)
 
 
 def judge(rules: tuple[Rule, ...], call: Call, tool: ToolDefinition, facts: Facts) -> Judgement:

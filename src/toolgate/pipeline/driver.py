@@ -242,7 +242,7 @@ class Driver:
 
     def policy_of(self, project: str) -> Policy:
         """Return the policy a project's calls answer to now."""
-        return self.realm(project).policy(self.policy)
+        return self.realm(project).policy(self.policy.in_project(project))
 
     def plan(self, name: str, project: str) -> Plan:
         """Return the plan of the tool of this name under a project's policy and the mode of now.
@@ -250,21 +250,25 @@ class Driver:
         Raises ToolNotFoundError.
         """
         realm = self.realm(project)
-        return self._planned(realm, realm.registry.resolve(name))
+        return self._planned(realm, realm.registry.resolve(name), project)
 
     def plan_of(self, tool: ToolDefinition, project: str) -> Plan:
         """Return the plan of a tool under a project's policy and the mode of now."""
-        return self._planned(self.realm(project), tool)
+        return self._planned(self.realm(project), tool, project)
 
     def current(self, plan: Plan, project: str) -> Plan:
         """Return a plan as it is now: the same, unless the mode or the project's policy is another."""
-        return self._planned(self.realm(project), plan.tool)
+        return self._planned(self.realm(project), plan.tool, project)
 
-    def _planned(self, realm: Realm, tool: ToolDefinition) -> Plan:
-        policy = self.policy if realm is self.home else realm.policy(self.policy)
-        plan, mode = realm.plans.get(tool.name), self.store.mode
+    def _planned(self, realm: Realm, tool: ToolDefinition, project: str) -> Plan:
+        policy, key = self.policy, tool.name
+        if policy.projects and project in policy.projects:
+            policy, key = policy.projects[project], f"{project}/{key}"
+        if realm is not self.home:
+            policy = realm.policy(policy)
+        plan, mode = realm.plans.get(key), self.store.mode
         if plan is None or plan.tool is not tool or plan.policy is not policy or plan.mode is not mode:
-            plan = realm.plans[tool.name] = compile_plan(tool, policy, mode, mask=self.masker.repeated)
+            plan = realm.plans[key] = compile_plan(tool, policy, mode, mask=self.masker.repeated)
         return plan
 
     def undo_ttl(self, tool: ToolDefinition, project: str) -> float:

@@ -48,6 +48,7 @@ class FilePolicy(Policy):
     """A policy read from files. `documents` are its layers, the highest first; `revision` is their hash."""
 
     documents: tuple[Document, ...] = ()
+    projects: Mapping[str, FilePolicy] = field(default_factory=dict, compare=False)
     surroundings: Surroundings = NOWHERE
     commands: Mapping[str, Command] = field(default_factory=dict)
     _known: dict[str, Stance] = field(default_factory=dict, compare=False, repr=False)
@@ -64,6 +65,9 @@ class FilePolicy(Policy):
         """Let go of the roots it opened; for a policy that was only tried, or never came into force."""
         if "workspace" in self.__dict__:
             self.workspace.close()
+
+    def in_project(self, project: str) -> FilePolicy:
+        return self.projects.get(project, self)
 
     def _allowed_patterns(self) -> Iterable[str]:
         for document in self.documents:

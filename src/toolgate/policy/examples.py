@@ -3,7 +3,7 @@ found before it decides anything."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from toolgate.kernel.policy import Policy
 from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy.compile import FilePolicy
-from toolgate.policy.document import Entry, Example
+from toolgate.policy.document import Document, Entry, Example
 
 
 def stand_in(
@@ -54,10 +54,10 @@ def ruling_of(
     return rule_on(call, tool, stance, rules_over(tool, stance), facts)
 
 
-def check_examples(policy: FilePolicy) -> list[PolicyProblem]:
-    """Return a problem for every example that is not decided as it expects."""
+def check_examples(policy: FilePolicy, documents: Iterable[Document]) -> list[PolicyProblem]:
+    """Return a problem for every example of these documents that the policy does not decide as it expects."""
     found: list[PolicyProblem] = []
-    for document in policy.documents:
+    for document in documents:
         for section, entries in (("tools", document.tools), ("categories", document.categories)):
             for name, entry in entries.items():
                 for number, example in enumerate(entry.examples):

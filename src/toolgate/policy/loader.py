@@ -13,6 +13,7 @@ from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy, compile_policy
 from toolgate.policy.document import RANKS, Document, document_of
 from toolgate.policy.examples import check_examples
+from toolgate.policy.projects import check_only_adds, find_projects
 from toolgate.policy.values import Surroundings
 
 PLACES = ("toolgate.yaml", "config/governance/tools.yaml")
@@ -34,14 +35,19 @@ def find_policy(directory: str | Path = ".") -> tuple[Path, ...]:
 
 
 def load_policy(
-    source: str | Path | None = None, *, workspace: str | Path | None = None, home: str | Path | None = None
+    source: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    home: str | Path | None = None,
+    projects: str | Path | None = None,
 ) -> FilePolicy:
     """Return the policy of a file, or of a directory's files (the current one by default).
 
     `workspace` is what `${WORKSPACE}` and relative paths mean, the current directory by default; `home` is
-    `$HOME`. Raises PolicyError with every problem found.
+    `$HOME`. `projects` is a folder with the policies of projects that have one of their own. Raises PolicyError with
+    every problem found.
     """
-    return PolicySource(source, workspace=workspace, home=home).load()
+    return PolicySource(source, workspace=workspace, home=home, projects=projects).load()
 
 
 def read_policy(
@@ -80,21 +86,61 @@ class PolicySource:
     """Where a policy comes from, and whether it changed there."""
 
     def __init__(
-        self, source: str | Path | None = None, *, workspace: str | Path | None = None, home: str | Path | None = None
+        self,
+        source: str | Path | None = None,
+        *,
+        workspace: str | Path | None = None,
+        home: str | Path | None = None,
+        projects: str | Path | None = None,
     ) -> None:
         path = Path(source if source is not None else ".")
         self.paths = find_policy(path) if path.is_dir() else (path,)
         self.surroundings = surroundings_of(workspace, home)
+        self._projects = None if projects is None else Path(projects)
+        self._known: frozenset[str] = frozenset()
         self._seen: dict[str, tuple[int, int, int] | None] = {}
 
     def load(self) -> FilePolicy:
         """Read everything anew; PolicyError where anything is wrong, and the files are then not looked at again
         before they change."""
         reading = _Reading(self.surroundings)
+        folder = () if self._projects is None else (str(self._projects),)  # which changes when a file comes or goes
+        seen = [*folder]
         try:
-            return reading.of_files(self.paths)
+            base = reading.of_files(self.paths)
+            return base if self._projects is None else replace(base, projects=self._of_projects(reading, seen))
         finally:
-            self._seen = {path: _stamp(path) for path in reading.files}
+            self._seen = {path: _stamp(path) for path in (*reading.files, *seen)}
+
+    def _of_projects(self, base: _Reading, seen: list[str]) -> dict[str, FilePolicy]:
+        """Return the policies of projects, each together with the one of all; what was read is added to `seen`.
+
+        One that was there before and is gone is a mistake: without its file, more would be allowed than with it.
+        """
+        assert self._projects is not None
+        found = find_projects(self._projects)
+        gone = sorted(self._known - found.keys())
+        if gone:
+            raise PolicyError(
+                f"The policy of project {gone[0]!r} is not in {self._projects} any more: put it back, or start again "
+                "without it."
+            )
+        policies: dict[str, FilePolicy] = {}
+        problems: list[PolicyProblem] = []
+        for project, path in found.items():
+            reading = base.further()
+            try:
+                policies[project] = reading.of_project(path)
+            except PolicyError as error:
+                if not error.problems:
+                    raise
+                problems += error.problems
+            finally:
+                seen += reading.files
+        if problems:
+            raise PolicyError(problems)
+        self._known = frozenset(found)
+        return policies
 
     def has_changed(self) -> bool:
         """Whether any file of the last reading is another one now."""
@@ -122,6 +168,19 @@ class _Reading:
         for path in paths:
             self._file(path, None)
         return self._compile()
+
+    def further(self) -> _Reading:
+        """Return a reading that goes on from here."""
+        other = _Reading(self.surroundings)
+        other.files, other.documents = [*self.files], [*self.documents]
+        return other
+
+    def of_project(self, path: Path) -> FilePolicy:
+        """Put a project's file, and what it includes, together with what was read before."""
+        before = len(self.documents)
+        self._file(path, None)
+        self.problems += check_only_adds(self.documents[before:])
+        return self._compile(before)
 
     def of_text(self, text: str | bytes, name: str) -> FilePolicy:
         self._take(text, name, Path("."))
@@ -165,11 +224,12 @@ class _Reading:
             return None
         return replace(document, text=text if isinstance(text, str) else text.decode()), tree
 
-    def _compile(self) -> FilePolicy:
+    def _compile(self, before: int = 0) -> FilePolicy:
+        """Return the policy; the examples of what was read `before` were checked by themselves."""
         self._check_commands()
         if not self.problems:
             policy = compile_policy(self.documents, self.surroundings)
-            self.problems += check_examples(policy)
+            self.problems += check_examples(policy, self.documents[before:])
             if not self.problems:
                 return policy
             policy.close()

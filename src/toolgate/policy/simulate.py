@@ -139,7 +139,7 @@ class Simulation:
             group.examples.append(call.id)
 
     def _rule(self, policy: Policy, call: Call, arguments: Mapping[str, Any], mode: Mode) -> Ruling:
-        tool, stance, rules = self._prepared(policy, call)
+        tool, stance, rules = self._prepared(policy.in_project(call.project), call)
         if stance.inspectors:
             facts = recalled(call, tool, stance, arguments, mode)
         else:

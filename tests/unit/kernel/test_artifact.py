@@ -25,7 +25,7 @@ from toolgate.kernel.artifact import (
 from toolgate.kernel.surfaces import to_html, to_markdown, to_plain, to_terminal
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.text.rendering import BUDGET, clip_entries, clip_field, cut_piece
-from toolgate.testing.conformance.rows import NOON, an_approval
+from toolgate.testing.conformance.rows import an_approval
 
 EVIL = (
     "ok\n\x1b[2J```\n# Approved\n[click](javascript:alert(1))<script>alert(1)</script>"
@@ -268,7 +268,8 @@ def test_the_parts_of_a_preview_have_the_names_of_its_blocks(preview: Any) -> No
 
 def test_an_approver_sees_how_many_must_approve_and_who_is_still_missing() -> None:
     terms = ApprovalTerms(quorum=2, approvers=(frozenset({"finance"}),), including=(frozenset({"lead", "cfo"}),))
-    votes = (Note("ann", NOON), Note("bob", NOON))
+    at = an_approval().created_at
+    votes = (Note("ann", at), Note("bob", at))
     shown = artifact_of(an_approval(terms=terms, votes=votes))
     facts = next(block.text for block in shown.blocks() if block.name == "facts")
     assert "Must approve: 2 people with role finance, at least 1 of them with role cfo or lead" in facts

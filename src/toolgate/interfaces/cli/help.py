@@ -31,7 +31,8 @@ _HOLDS = {
     "database": "NAME", "digest": "HEX", "drain_s": "SECONDS", "expires": "DURATION", "grace": "SECONDS",
     "host": "ADDRESS", "kind": "KIND", "label": "TEXT", "lease_s": "SECONDS", "limit": "N", "named": "NAME",
     "older_than": "DURATION", "only_project": "NAME", "policy": "PATH", "port": "N", "profile": "NAME",
-    "project": "NAME", "queue": "NAME", "reason": "TEXT", "redis": "URL", "remember": "USES",
+    "project": "NAME", "project_policies": "FOLDER", "queue": "NAME", "reason": "TEXT", "redis": "URL",
+    "remember": "USES",
     "remember_for": "DURATION", "role": "ROLE", "run": "ID", "server": "URL", "session": "ID", "since": "DURATION",
     "state": "FOLDER", "token_file": "FILE", "tools": "MODULE:NAME", "url": "URL", "workspace": "FOLDER",
 }  # fmt: skip

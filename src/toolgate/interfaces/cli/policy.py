@@ -23,7 +23,7 @@ from toolgate.interfaces.cli.show import as_json
 if TYPE_CHECKING:
     from toolgate.kernel.tool import ToolDefinition
     from toolgate.policy.compile import FilePolicy
-    from toolgate.policy.explain import Explanation
+    from toolgate.policy.explain import Explanation, Question
 
 TROUBLE = 2
 app = typer.Typer(no_args_is_help=True)
@@ -34,6 +34,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 JsonOfCalls = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line with --calls.")]
 Workspace = Annotated[
     Path | None, typer.Option(help="What ${WORKSPACE} and relative paths mean; this folder by default.")
+]
+Projects = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="TOOLGATE_PROJECT_POLICIES",
+        show_envvar=False,
+        help="Folder with policies of single projects, PROJECT.yaml each.",
+    ),
 ]
 Tools = Annotated[str | None, typer.Option(help="Your own tools, such as my_app.tools:TOOLS.")]
 Calls = Annotated[Path | None, typer.Option(help="File of calls, one JSON object per line; - is standard input.")]
@@ -53,11 +61,11 @@ def answering(command: F) -> F:
     return run  # type: ignore[return-value]  # the same signature, which typer reads
 
 
-def load(path: Path, workspace: Path | None) -> FilePolicy:
-    """Return the policy of a file."""
+def load(path: Path, workspace: Path | None, projects: Path | None = None) -> FilePolicy:
+    """Return the policy of a file, with those of single projects."""
     from toolgate.policy.loader import load_policy
 
-    return load_policy(path, workspace=workspace)
+    return load_policy(path, workspace=workspace, projects=projects)
 
 
 def known_tools(policy: FilePolicy, where: str | None) -> Mapping[str, ToolDefinition]:
@@ -98,13 +106,13 @@ def policy() -> None:
 
 @app.command(cls=Command, epilog=EXAMPLES["policy check"])
 @answering
-def check(file: File, workspace: Workspace = None, json: Json = False) -> None:
+def check(file: File, workspace: Workspace = None, project_policies: Projects = None, json: Json = False) -> None:
     """Check a policy file and run its examples.
 
     Exit code 1 if anything is wrong with it.
     """
     try:
-        found = load(file, workspace)
+        found = load(file, workspace, project_policies)
     except PolicyError as error:
         if not error.problems:
             raise
@@ -117,11 +125,15 @@ def check(file: File, workspace: Workspace = None, json: Json = False) -> None:
     counts["commands"] = len(found.commands)
     files = [document.name for document in found.documents]
     if json:
-        as_json({"ok": True, "revision": found.revision, "files": files, "default": found.default.value, **counts})
+        revisions = {project: own.revision for project, own in found.projects.items()}
+        told = {"ok": True, "revision": found.revision, "files": files, "default": found.default.value, **counts}
+        as_json({**told, "projects": revisions})
         return
     typer.echo(f"{', '.join(files)}: valid, revision {found.revision}")
     said = ", ".join(f"{number} {name}" for name, number in counts.items())
     typer.echo(f"{said}; by default: {found.default}")
+    for project, own in found.projects.items():
+        typer.echo(f"project {project}: valid, revision {own.revision}")
 
 
 @app.command(cls=Command, epilog=EXAMPLES["policy explain"])
@@ -134,32 +146,39 @@ def explain(
     calls: Calls = None,
     tools: Tools = None,
     workspace: Workspace = None,
+    project_policies: Projects = None,
     json: JsonOfCalls = False,
 ) -> None:
     """Explain what a policy decides about a call.
 
     Shows the verdict, what each rule says, the approval level and who may approve. Nothing runs.
     """
-    from toolgate.policy.explain import explain as explain_one
     from toolgate.policy.explain import question_of
 
-    found = load(file, workspace)
+    found = load(file, workspace, project_policies)
     known = known_tools(found, tools)
     if (call is None) == (calls is None):
         raise UsageError("Give one call with --call, or many with --calls FILE.")
     if calls is not None:
         for data in lines_of(calls):
-            explanation = explain_one(found, question_of(data, known))
+            explanation = explained(found, question_of(data, known))
             if json:
                 as_line(explanation.as_json())
             else:
                 typer.echo(f"{explanation.ruling.word:5}  {explanation.question.tool.name}  {explanation.decided_by()}")
         return
-    explanation = explain_one(found, question_of(_json_of(call or "", "--call"), known))
+    explanation = explained(found, question_of(_json_of(call or "", "--call"), known))
     if json:
         as_json(explanation.as_json())
     else:
         _tell(explanation)
+
+
+def explained(policy: FilePolicy, question: Question) -> Explanation:
+    """What the policy of the project that a call is made in says of it."""
+    from toolgate.policy.explain import explain
+
+    return explain(policy.in_project(question.context.project), question)
 
 
 def _tell(explanation: Explanation) -> None:

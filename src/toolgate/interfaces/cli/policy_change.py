@@ -17,10 +17,12 @@ from toolgate.interfaces.cli.policy import (
     File,
     Json,
     JsonOfCalls,
+    Projects,
     Tools,
     Workspace,
     answering,
     as_line,
+    explained,
     known_tools,
     lines_of,
     load,
@@ -39,25 +41,31 @@ New = Annotated[Path, typer.Argument(help="The new policy: a file, or a folder w
 
 @answering
 def check_calls(
-    file: File, calls: Calls = None, tools: Tools = None, workspace: Workspace = None, json: JsonOfCalls = False
+    file: File,
+    calls: Calls = None,
+    tools: Tools = None,
+    workspace: Workspace = None,
+    project_policies: Projects = None,
+    json: JsonOfCalls = False,
 ) -> None:
     """Run a policy's examples and a file of expected verdicts.
 
     Exit code 1 if a call is decided differently than expected.
     """
-    from toolgate.policy.explain import explain, question_of
+    from toolgate.policy.explain import question_of
 
-    found = load(file, workspace)  # which runs the examples
+    found = load(file, workspace, project_policies)  # which runs the examples
     known = known_tools(found, tools)
+    documents = {one.name: one for each in (found, *found.projects.values()) for one in each.documents}
     passed = sum(
-        len(entry.examples) for one in found.documents for entry in (*one.tools.values(), *one.categories.values())
+        len(entry.examples) for one in documents.values() for entry in (*one.tools.values(), *one.categories.values())
     )
     failed = 0
     for number, data in enumerate(lines_of(calls) if calls is not None else (), start=1):
         question = question_of(data, known)
         if question.expect not in ("allow", "ask", "deny"):
             raise UsageError(f"Call {number} must `expect` allow, ask or deny.")
-        explanation = explain(found, question)
+        explanation = explained(found, question)
         said = explanation.unexpected()
         ok = said is None
         passed, failed = passed + ok, failed + (not ok)
@@ -83,6 +91,7 @@ def simulate(
     ] = None,
     tools: Tools = None,
     workspace: Workspace = None,
+    project_policies: Projects = None,
     json: Json = False,
 ) -> None:
     """Replay recorded calls under a new policy; show what changes.
@@ -91,7 +100,7 @@ def simulate(
     """
     from toolgate.policy.simulate import Simulation
 
-    policy = load(new, workspace)
+    policy = load(new, workspace, project_policies)
     old = None if against is None else load(against, workspace)
     start = datetime.now(UTC) - timedelta(seconds=seconds_of(since))
 

@@ -19,6 +19,9 @@ def serve(
     policy: Annotated[
         Path | None, typer.Option(help="Policy file or folder; by default toolgate.yaml in this folder.")
     ] = None,
+    project_policies: Annotated[
+        Path | None, typer.Option(help="Folder with policies of single projects, PROJECT.yaml each.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 by default.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 8642 by default, 0 takes a free one.")] = None,
     tools: Annotated[
@@ -39,6 +42,7 @@ def serve(
     settings = settings_of(
         database=database,
         policy=policy,
+        project_policies=project_policies,
         host=host,
         port=port,
         tools=None if tools is None else tuple(tools),

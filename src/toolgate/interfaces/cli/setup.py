@@ -16,6 +16,7 @@ import typer
 from toolgate.errors import SandboxError, ToolgateError, UsageError
 from toolgate.interfaces.cli.on_server import DATABASE as NAMED
 from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
+from toolgate.interfaces.cli.policy import Projects
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
 from toolgate.kernel.context import DEFAULT_PROJECT
 from toolgate.kernel.extras import how_to_install
@@ -104,6 +105,7 @@ def doctor(
             help=f"Path or URL of the database; by default ${NAMED}, or else {DATABASE} in the folder.",
         ),
     ] = None,
+    project_policies: Projects = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check that the server can run here, and say what to fix.
@@ -112,7 +114,7 @@ def doctor(
     """
     if folder.is_file() or ":/" in str(folder):
         raise UsageError(f"`doctor` takes a folder, and {str(folder)!r} is not one. Name a database with --database.")
-    findings = list(_look(folder, database or str(folder / DATABASE)))
+    findings = list(_look(folder, database or str(folder / DATABASE), project_policies))
     if json:
         as_json(
             {
@@ -128,10 +130,10 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _look(folder: Path, database: str) -> Iterator[Finding]:
+def _look(folder: Path, database: str, projects: Path | None) -> Iterator[Finding]:
     yield Finding("Python", sys.version_info >= (3, 11), platform.python_version())
     yield _extras()
-    yield _policy(folder)
+    yield _policy(folder, projects)
     yield _database(database)
     yield from _sandbox(folder)
 
@@ -179,7 +181,7 @@ def _extras() -> Finding:
     return Finding("server libraries", not missing, detail)
 
 
-def _policy(folder: Path) -> Finding:
+def _policy(folder: Path, projects: Path | None) -> Finding:
     from toolgate.policy.loader import find_policy, load_policy
 
     try:
@@ -187,10 +189,11 @@ def _policy(folder: Path) -> Finding:
     except ToolgateError as error:
         return Finding("policy", False, f"{error} `toolgate init` writes a first one.")
     try:
-        loaded = load_policy(folder)
+        loaded = load_policy(folder, projects=projects)
     except ToolgateError as error:
         return Finding("policy", False, str(error))
-    return Finding("policy", True, f"revision {loaded.revision[:12]}")
+    own = [f"; project {project} {policy.revision[:12]}" for project, policy in loaded.projects.items()]
+    return Finding("policy", True, f"revision {loaded.revision[:12]}{''.join(own)}")
 
 
 def _database(database: str) -> Finding:

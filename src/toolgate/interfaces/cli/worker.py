@@ -22,6 +22,9 @@ def worker(
     policy: Annotated[
         Path | None, typer.Option(help="Policy file or folder; by default toolgate.yaml in this folder.")
     ] = None,
+    project_policies: Annotated[
+        Path | None, typer.Option(help="Folder with policies of single projects, PROJECT.yaml each.")
+    ] = None,
     workspace: Annotated[
         str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
     ] = None,
@@ -57,6 +60,7 @@ def worker(
     settings = settings_of(
         database=database,
         policy=policy,
+        project_policies=project_policies,
         tools=None if tools is None else tuple(tools),
         workspace=workspace,
         redis=redis,
@@ -76,6 +80,7 @@ def worker(
         settings.database,
         tools=found.values(),
         policy=settings.policy or ".",
+        project_policies=settings.project_policies,
         workspace=settings.workspace,
         limits=Limits(max_bytes=settings.max_argument_bytes),
         redis=None if settings.redis is None else settings.redis.get_secret_value(),

@@ -55,7 +55,7 @@ async def _check_alone(services: Services, reply: Reply, asked: Approval) -> Non
         able = may(Verb.DECIDE, account, reply.project)
         if able and other.id != reply.by.id and asked.terms.accepts(other.roles, escalated=asked.escalated):
             raise NotAllowedError(f"{who} is who this call is for; at level full another person decides.")
-    if not services.gate.policy.single_person:
+    if not services.gate.host.policy(reply.project).single_person:
         raise NotAllowedError(
             f"{who} is who this call is for, and at level full another person decides, but nobody else can here. Add a "
             "person to the project, or write `single_person: true` into the policy: then the only person decides, and "

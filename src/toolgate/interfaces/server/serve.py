@@ -35,6 +35,7 @@ def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = Non
         settings.database,
         tools=_tools(settings),
         policy=policy,
+        project_policies=settings.project_policies,
         workspace=settings.workspace,
         limits=Limits(max_bytes=settings.max_argument_bytes),
         runners={"client": ClientRunner()},

@@ -28,6 +28,11 @@ class ServerSettings(BaseSettings):
     policy: Path | None = Field(
         default=None, description="The policy file or folder; the working directory by default."
     )
+    project_policies: Path | None = Field(
+        default=None,
+        description="A folder with the policies of projects that have one of their own, each in `<project>.yaml`. They "
+        "add to the server's.",
+    )
     tools: Names = Field(default=(), description="Where tools are, such as `my_app.tools:TOOLS`.")
     redis: SecretStr | None = Field(
         default=None, description="URL of a Redis for hints between servers and limits they share."

@@ -176,6 +176,7 @@ async def open_house(
     agent: Any = None,
     tools: Any = None,
     policy: Any = None,
+    project_policies: Any = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
     """A running server with an admin, two people, an agent and a stranger, whose accounts may be kept elsewhere;
@@ -183,7 +184,11 @@ async def open_house(
     """
     chosen = ServerSettings(host="127.0.0.1", port=0, drain_s=1, **settings)
     gate = toolgate.open(
-        url, tools=TOOLS if tools is None else tools, policy=policy, runners={"client": ClientRunner()}
+        url,
+        tools=TOOLS if tools is None else tools,
+        policy=policy,
+        project_policies=project_policies,
+        runners={"client": ClientRunner()},
     )
     directory = bootstrap.directory(people or url)
     if agent == "settings":

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
 
+from toolgate import Context
+
 POLICY = """\
 default: ask  # whoever is not named is asked about
 tools:
@@ -168,3 +170,51 @@ async def test_a_grant_is_tried_before_it_is_given(house: House) -> None:
     bad = await ann.post(f"{P}/approvals/{approval}/grant-preview", json={"pattern": {"amount": {"at_most": 1}}})
     assert bad.status_code == 400
     assert (await ann.get(f"{P}/grants")).json()["grants"] == []
+
+
+async def test_every_surface_shows_the_policy_of_its_project(tmp_path: Path) -> None:
+    (tmp_path / "toolgate.yaml").write_text("single_person: true")
+    own = tmp_path / "projects"
+    own.mkdir()
+    text = "tools: {pay: {arguments: [{field: amount, above: 5, then: ask, approval: {quorum: 2, including: [lead]}}]}}"
+    (own / "demo.yaml").write_text(text)
+    async with open_house(policy=tmp_path, project_policies=own) as house:
+        here, there = (P, house.client("ann")), ("/my/projects/elsewhere", house.client("eve"))
+        revisions, files, asked = [], [], []
+        for base, client in (here, there):
+            revisions.append((await client.get(f"{base}/policy")).json()["revision"])
+            told = (await client.get(f"{base}/policy/source")).json()
+            files.append(sorted(Path(one["name"]).name for one in told["files"]))
+            asked.append([rule["asks"] for tool in told["tools"] for rule in tool["rules"] if "asks" in rule])
+            body = {"tool_name": "pay", "tool_params": {"amount": 9}}
+            found = (await client.post(f"{base}/policy/explain", json=body)).json()["explanation"]
+            assert found["policy_revision"] == revisions[-1]
+            assert found["approval"]["quorum"] == (2 if base == P else 1)
+        assert revisions == [house.gate.host.policy("demo").revision, house.gate.policy.revision]
+        assert files == [["demo.yaml", "toolgate.yaml"], ["toolgate.yaml"]]
+        assert asked == [["2 people other than the requester, at least 1 of them with role lead"], []]
+        name = str(own / "demo.yaml")
+        tried = await house.client("ann").post(f"{P}/policy/simulate", json={"files": {name: "default: deny"}})
+        assert tried.json()["success"], tried.text
+        strange = await house.client("eve").post(f"{there[0]}/policy/simulate", json={"files": {name: text}})
+        assert strange.status_code == 400, strange.text
+
+
+async def test_a_question_says_over_the_wire_who_must_approve_and_who_is_missing(tmp_path: Path) -> None:
+    text = "tools: {pay: {arguments: [{field: amount, above: 5, then: ask, approval: {including: [lead]}}]}}"
+    (tmp_path / "toolgate.yaml").write_text(text)
+    async with open_house(policy=tmp_path) as house:
+        context = Context(project="demo", principal="agent:bot")
+        await house.gate.call("pay", {"amount": 50}, context=context, wait=False)
+        (asked,) = await house.gate.pending()
+        record = (await house.client("ann").get(f"{P}/approvals/{asked.id}")).json()["approval"]
+        assert (record["including"], record["approvers"]) == ([["lead"]], [])
+        body = {"reason": "fine"}
+        counted = await house.client("bob").post(f"{P}/approvals/{asked.id}/approve", json=body)
+        assert counted.json()["status"] == "pending", counted.text
+        async with house.listen("ann", f"{P}/inbox") as heard:
+            card = await heard.next("inbox.card")
+        assert (card["including"], card["lacks"], len(card["votes"])) == ([["lead"]], [["lead"]], 1)
+        await house.add("lea", "person", {"demo": frozenset({"lead"})})
+        done = await house.client("lea").post(f"{P}/approvals/{asked.id}/approve", json=body)
+        assert done.json()["status"] == "approved"

@@ -34,7 +34,7 @@ async def set_mode(ask: Ask) -> ModeAnswer:
 
 
 async def policy(ask: Ask) -> PolicyAnswer:
-    followed = ask.services.gate.policy
+    followed = ask.services.gate.host.policy(ask.project)
     return PolicyAnswer(revision=followed.revision, default=followed.default.value)
 
 
@@ -53,7 +53,7 @@ async def explain(ask: Ask) -> ExplainAnswer:
         context=ask.by.context(ask.project, session_id=None, run_id=None, behavior=body.behavior),
         mode=gate.mode if body.mode is None else Mode(body.mode),
     )
-    told = explaining.explain(gate.policy, question).as_json()
+    told = explaining.explain(gate.host.policy(ask.project), question).as_json()
     masked: Any = gate.host.masker(told)
     return ExplainAnswer(explanation=masked)
 

@@ -44,7 +44,7 @@ async def source(ask: Ask) -> PolicySourceAnswer:
     from toolgate.policy.compile import FilePolicy
 
     gate = ask.services.gate
-    policy = gate.policy
+    policy = gate.host.policy(ask.project)
     documents = policy.documents if isinstance(policy, FilePolicy) else ()
     files = [(one, gate.host.masker.text(one.text)) for one in documents]
     return PolicySourceAnswer(
@@ -87,12 +87,13 @@ async def simulate(ask: Ask) -> SimulateAnswer:
 
     body: SimulateBody = ask.body
     gate = ask.services.gate
+    followed = gate.host.policy(ask.project)
     try:
-        revised = await asyncio.to_thread(revise_policy, gate.policy, body.files)
+        revised = await asyncio.to_thread(revise_policy, followed, body.files)
     except PolicyError as error:
         return SimulateAnswer(success=False, problems=_problems(gate, error))
     # Not the policy in force itself: asked about tools that only stand in, it would remember them.
-    current = revise_policy(gate.policy, {}) if isinstance(gate.policy, FilePolicy) else gate.policy
+    current = revise_policy(followed, {}) if isinstance(followed, FilePolicy) else followed
     try:
         answer = await _replay(ask, revised, current if body.against == "current" else None)
         if body.after is None and isinstance(current, FilePolicy):
