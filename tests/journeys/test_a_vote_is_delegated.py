@@ -379,3 +379,15 @@ async def test_a_vote_made_out_to_another_in_the_database_does_not_count(open_ga
             await writing
         with pytest.raises(DecisionConflictError, match="does not carry the mark"):
             await vote(gate, approval, "cid", None)
+
+
+async def test_a_lent_vote_has_the_roles_of_who_lent_it(open_gate: Open) -> None:
+    async with open_gate(**options(approvers=(), quorum=1, including=(frozenset({"lead"}),))) as gate:
+        people(gate, ann="lead", bob=None)
+        approval = await park(gate, "pay", {})
+        assert (await gate.decide(approval.id, "approve", by="bob")).status is Status.AWAITING_APPROVAL
+        other = await park(gate, "pay", {}, call_id="other")
+        await lent(gate)
+        assert await vote(gate, other) is not Status.AWAITING_APPROVAL
+        [kept] = await gate.approvals.list(ApprovalQuery(id=other.id))
+        assert (kept.votes[0].who, kept.votes[0].roles) == ("bob for ann", ("lead",))

@@ -166,7 +166,7 @@ async def test_a_vote_whose_role_was_written_into_the_row_counts_for_nothing(ope
         asked = await park(gate, "pay", {"amount": 2000})
         await gate.decide(asked.id, "approve", by=ANN)
         row, call = await gate.approvals.get(asked.id), await gate.calls.get(asked.call_id)
-        forged = evolve(row, votes=(Note("ann", row.votes[0].at, None, ("lead",)),))
+        forged = evolve(row, votes=(Note("ann", row.votes[0].at, None, roles=("lead",)),))
         change = Change(project=call.project, at=call.created_at, call=call.stay(), expect=call.version)
         writing = gate._driver.store.commit(evolve(change, approvals=(forged,)))
         if writing is not None:

@@ -33,8 +33,8 @@ class ApprovalStatus(StrEnum):
 class Note(NamedTuple):
     """What one person said about a question, and when: a vote for it, or a comment.
 
-    `on_behalf_of` is whose vote it was, where that was delegated to who said it. `roles` are those of whose vote it was,
-    when it was given, that the question's terms ask at least one of the voters to hold.
+    `on_behalf_of` is whose vote it was, where that was delegated to who said it. `roles` are those of whose vote it
+    was, when it was given, that the question's terms ask at least one of the voters to hold.
     """
 
     by: str

@@ -204,4 +204,4 @@ def _event(told: StreamEvent) -> EventRecord:
 
 
 def _notes(told: list[NoteRecord]) -> tuple[Note, ...]:
-    return tuple(Note(one.by, one.at, one.text, tuple(one.roles)) for one in told)
+    return tuple(Note(one.by, one.at, one.text, roles=tuple(one.roles)) for one in told)

@@ -133,9 +133,7 @@ def approval(one: Approval) -> ApprovalRecord:
         approvers=[sorted(roles) for roles in one.terms.approvers],
         including=[sorted(roles) for roles in one.terms.including],
         votes=[
-            NoteRecord(
-                by=note.who, at=note.at, text=note.text, on_behalf_of=note.on_behalf_of, roles=list(note.roles)
-            )
+            NoteRecord(by=note.who, at=note.at, text=note.text, on_behalf_of=note.on_behalf_of, roles=list(note.roles))
             for note in one.votes
         ],
         comments=[NoteRecord(by=note.by, at=note.at, text=note.text) for note in one.comments],

@@ -130,7 +130,7 @@ class GrantLaws:
         approval = an_approval(
             claim="trust me",
             factors=("70: base",),
-            votes=(Note("ann", NOON, None), Note("bob", NOON, "fine", ("cfo", "lead"))),
+            votes=(Note("ann", NOON, None), Note("bob", NOON, "fine", roles=("cfo", "lead"))),
             comments=(Note("cid", NOON, "hm"),),
             escalate_at=NOON,
             escalated=True,
