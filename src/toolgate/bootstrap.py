@@ -322,15 +322,15 @@ def directory(url: str | PathLike[str]) -> Directory:
         in_memory: Directory = _load("toolgate.adapters.memory.directory", "MemoryDirectory")()
         return in_memory
     if separator and scheme == "sqlite":
-        path, files = _path(rest), import_module("toolgate.adapters.sqlite.file")
-        files.prepare(path)
+        file = _load("toolgate.adapters.sqlite.beside", "Beside")(_path(rest))
         in_file: Directory = _load("toolgate.adapters.sqlite.directory", "SqliteDirectory")(
-            lambda: files.connect(path, busy_s=files.CREATE_S)
+            file.connect, sealer=file.sealer
         )
         return in_file
     if separator and scheme in _POSTGRES:
         link = _load("toolgate.adapters.postgres.schema", "prepared")(url)
-        in_postgres: Directory = _load("toolgate.adapters.postgres.directory", "PostgresDirectory")(link)
+        sealer = _load("toolgate.adapters.sealing", "load_shared")(link.address.key)
+        in_postgres: Directory = _load("toolgate.adapters.postgres.directory", "PostgresDirectory")(link, sealer=sealer)
         return in_postgres
     raise _unknown(scheme)
 

@@ -12,7 +12,7 @@ from toolgate import bootstrap
 from toolgate.adapters import sealing
 from toolgate.adapters.memory.threads import MemoryThreads
 from toolgate.adapters.sqlite.rekey import rekey
-from toolgate.adapters.sqlite.upkeep import forget_before
+from toolgate.adapters.sqlite.upkeep import prune
 from toolgate.errors import StoreError, UsageError
 from toolgate.ports.threads import RunStatus, Threads
 from toolgate.testing.clock import NOON
@@ -81,7 +81,7 @@ async def test_retention_forgets_what_was_said_in_runs_that_ended(file: Path, th
     await threads.save(ended, messages=[a_message()], title="a secret")
     await threads.save(ended.next(NOON, status=RunStatus.COMPLETED, ended_at=NOON))
     await threads.save(going_on, messages=[a_message("m2", conversation_id="s2", run_id="r2")])
-    forget_before(file, LATER)
+    prune(file, LATER)
     assert await threads.messages("p", "ann", "s1") == []
     assert [one.id for one in await threads.messages("p", "ann", "s2")] == ["m2"]
     assert {one.title for one in await threads.conversations("p", "ann")} == {""}

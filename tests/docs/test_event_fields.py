@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,19 @@ from tests.docs.pages import missing_words, sections
 
 import toolgate
 from toolgate.adapters.runners.client import ClientRunner
+from toolgate.adapters.sql.directory_rows import told_account, told_end, told_token
+from toolgate.adapters.sql.upkeep import told_copied, told_imported, told_keys, told_pruned
 from toolgate.errors import DeliveryError, PolicyError
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.context import SYSTEM_PROJECT
+from toolgate.kernel.change import Change
+from toolgate.kernel.context import SYSTEM_PROJECT, PrincipalKind
 from toolgate.kernel.event import EVENTS, Event
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.undo import UndoMetadata
+from toolgate.ports.directory import Account, Token, TokenUse
 from toolgate.ports.store import GrantQuery
+from toolgate.testing.clock import NOON
 from toolgate.testing.patience import PATIENCE_S, until
 
 PAGE = "docs/reference/events.md"
@@ -92,8 +98,28 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await gate.set_policy(toolgate.Policy(revision="two"), by="ann")
     with suppress(PolicyError):
         await gate.host.reload_policy(by="ann")
+    await keep_house(gate)
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
     await gate.call("count", {"to": 3})
+
+
+async def keep_house(gate: toolgate.Gate) -> None:
+    """What directories and commands on a database tell the record."""
+    ann = Account(name="ann", kind=PrincipalKind.PERSON)
+    token = Token(id="t1", account="ann", digest=b"", created_at=NOON)
+    session = replace(token, use=TokenUse.SESSION)
+    drafts = (
+        told_account(ann, by="me", adopted=True),
+        told_token(token, by="me", adopted=True, revoked_at=None),
+        told_token(session, by="ann"),
+        told_end(token, by="me"),
+        told_end(session, by="ann"),
+        told_pruned(NOON, 1, 2, by="me"),
+        told_copied("copy.db", by="me"),
+        told_imported({}, by="me"),
+        told_keys("new", ["old"], by="me"),
+    )
+    await gate._driver.commit(Change(project=SYSTEM_PROJECT, at=NOON, events=drafts))
 
 
 async def told(gate: toolgate.Gate) -> list[Event]:

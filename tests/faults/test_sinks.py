@@ -15,7 +15,7 @@ import pytest
 from tests.postgres import needs_postgres
 
 import toolgate
-from toolgate.adapters.sqlite.upkeep import remove_events_before
+from toolgate.adapters.sqlite.upkeep import prune
 from toolgate.adapters.telemetry.metrics import METRICS
 from toolgate.errors import StoreError
 from toolgate.kernel.context import Context
@@ -165,7 +165,7 @@ async def test_what_was_pruned_before_it_was_told_is_told_as_a_gap(database: Pat
         await gate.call("ping", context=SHOP)
         at = (await gate.events(project="shop"))[-1].at
         assert realm.relay is not None
-    assert remove_events_before(database, at + timedelta(microseconds=1)) == 3
+    assert prune(database, at + timedelta(microseconds=1), events=True)[1] == 3
     sink, before = Sink(), METRICS._sinks.get(("audit", "missed"), 0)
     async with toolgate.open(url) as gate:
         realm = gate.host.attach("shop", ToolRegistry([ping]), sink=sink, sink_name="audit")

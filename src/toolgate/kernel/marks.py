@@ -1,9 +1,9 @@
-"""Keyed marks on questions, people's decisions, grants and delegations: without the key, nobody makes one.
+"""Keyed marks on whatever row gives permission: who can write to the database, but has no key, makes none.
 
 A mark is the id of a key and an HMAC-SHA256 over who may answer which question, what they are shown, and everything a
-yes stands for; of a grant, over all that decides whether it covers a call; of a delegation, over all of it. Whoever
-takes a yes, or claims a call, checks it on the row they have read anyway. The keys are given by the store, which does
-not keep them in the database.
+yes stands for; of a grant, over all that decides whether it covers a call; of a delegation, over all of it; of an
+account or a token, over what it may do. Whoever takes a yes, or claims a call, checks it on the row they have read
+anyway. The keys are given by the store, which does not keep them in the database.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from toolgate.kernel.record import evolve
 
 M = TypeVar("M", Approval, Grant, Delegation)
 Marked = Approval | Grant | Delegation
+Covered = tuple[Any, ...]
+"""All that a mark stands for, as JSON can say it."""
 Find = Callable[[str], bytes | None]
 """Returns the mark key with this id, if it is at hand."""
 
 
 class Marks:
-    """Marks approvals, grants and delegations with one key, and checks them with any that is at hand."""
+    """Marks rows with one key, and checks them with any that is at hand."""
 
     def __init__(self, current: str, find: Find) -> None:
         self._current = current
@@ -40,20 +42,27 @@ class Marks:
         key = secrets.token_bytes(32)
         return cls("process", {"process": key}.get)
 
-    def put(self, marked: M) -> M:
-        """Return what is given with the mark of what it is now."""
+    def make(self, covered: Covered) -> str:
+        """Return the mark of what a row of any kind says. The first of it names the kind: no mark does for another."""
         key = self._find(self._current)
         assert key is not None
-        return evolve(marked, mark=_mark(self._current, key, marked))
+        return _mark(self._current, key, covered)
 
-    def hold(self, marked: Marked) -> bool:
-        """Whether what an approval, a grant or a delegation says is what was marked, by who has the key."""
-        mark = marked.mark
+    def match(self, mark: object, covered: Covered) -> bool:
+        """Whether this is the mark of what a row says, made by who has the key."""
         if not isinstance(mark, str) or not mark.isascii():  # somebody else's writing may be anything
             return False
         id = mark.partition(":")[0]
         key = self._find(id)
-        return key is not None and hmac.compare_digest(_mark(id, key, marked), mark)
+        return key is not None and hmac.compare_digest(_mark(id, key, covered), mark)
+
+    def put(self, marked: M) -> M:
+        """Return what is given with the mark of what it is now."""
+        return evolve(marked, mark=self.make(_covered(marked)))
+
+    def hold(self, marked: Marked) -> bool:
+        """Whether what an approval, a grant or a delegation says is what was marked, by who has the key."""
+        return self.match(marked.mark, _covered(marked))
 
     def refusal(self, call: Call, approval: Approval | None) -> tuple[str, str] | None:
         """Why an approval does not let this very call run, as a code and a reason; None where it does."""
@@ -65,13 +74,12 @@ class Marks:
         return None
 
 
-def _mark(id: str, key: bytes, marked: Marked) -> str:
-    covered = _covered(marked)
+def _mark(id: str, key: bytes, covered: Covered) -> str:
     said = orjson.dumps((id, *covered), option=orjson.OPT_SORT_KEYS)
     return f"{id}:{hmac.digest(key, said, 'sha256').hex()}"
 
 
-def _covered(marked: Marked) -> tuple[Any, ...]:
+def _covered(marked: Marked) -> Covered:
     if isinstance(marked, Approval):
         return _of_approval(marked)
     return _of_grant(marked) if isinstance(marked, Grant) else _of_delegation(marked)
@@ -82,7 +90,7 @@ def _of_vote(vote: Note) -> Any:
     return (vote.by, vote.on_behalf_of, *vote.roles) if vote.on_behalf_of is not None or vote.roles else vote.by
 
 
-def _of_approval(approval: Approval) -> tuple[Any, ...]:
+def _of_approval(approval: Approval) -> Covered:
     """Who said what to which question, and all that the terms of now are compared with at the claim."""
     terms = approval.terms
     rare = (("including", terms.including), ("firm", terms.firm))
@@ -107,7 +115,7 @@ def _of_approval(approval: Approval) -> tuple[Any, ...]:
     )
 
 
-def _of_grant(grant: Grant) -> tuple[Any, ...]:
+def _of_grant(grant: Grant) -> Covered:
     """Who remembered a yes to what, for whom, until when, how often it was used, and what people are shown of it."""
     return (
         "grant",  # no approval has such an id, so neither mark does for the other

@@ -41,6 +41,20 @@ ABILITIES: dict[PrincipalKind, frozenset[Ability]] = {
 """What each kind of principal may do at most. An agent never decides."""
 
 
+HOST = "host"
+"""Who changed something where nobody is named: the program that holds the directory."""
+
+
+def account_subject(name: str) -> str:
+    """What events that tell of an account have as their `call_id`."""
+    return f"account:{name}"
+
+
+def token_subject(token_id: str) -> str:
+    """What events that tell of a token or a session have as their `call_id`."""
+    return f"token:{token_id}"
+
+
 class TokenUse(StrEnum):
     """How a token is shown: in a header for as long as it lives, in a cookie, beside that cookie, or once in a URL."""
 
@@ -105,10 +119,12 @@ class Token:
 class Directory(Protocol):
     """Safe to use from several event loops and threads at once; raises StoreError where it cannot be read or written.
 
-    A write is durable when it returns. Cancelling one leaves it wholly done or wholly not.
+    A write is durable when it returns. Cancelling one leaves it wholly done or wholly not. Where the directory is kept
+    with a store, each change is an event of the project `_system`, in the same transaction, which says `by` whom; and
+    a row that was not written so counts as absent.
     """
 
-    async def put_account(self, account: Account) -> None:
+    async def put_account(self, account: Account, *, by: str = HOST) -> None:
         """Add an account, or replace the one of this name."""
         ...
 
@@ -116,7 +132,7 @@ class Directory(Protocol):
         """Every account, or those that belong to a project, by name."""
         ...
 
-    async def put_token(self, token: Token) -> None:
+    async def put_token(self, token: Token, *, by: str = HOST) -> None:
         """Keep a new token; ConflictError where its id or digest is taken or its account unknown.
 
         Tickets, sessions and their keys that ended long ago are freed on the way.
@@ -140,7 +156,7 @@ class Directory(Protocol):
         """Bearer tokens, oldest first, the revoked and expired ones too."""
         ...
 
-    async def revoke(self, token_id: str, *, now: datetime) -> bool:
+    async def revoke(self, token_id: str, *, now: datetime, by: str = HOST) -> bool:
         """End a token and what was made with it; False where there is no such token. Ended tokens stay ended."""
         ...
 

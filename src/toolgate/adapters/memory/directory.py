@@ -7,14 +7,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from toolgate.errors import ConflictError
-from toolgate.ports.directory import EVERY_PROJECT, Account, Token, TokenUse
+from toolgate.ports.directory import EVERY_PROJECT, HOST, Account, Token, TokenUse
 
 KEPT_S = 60.0
 """How long after its end a ticket or session is remembered."""
 
 
 class MemoryDirectory:
-    """Keeps every guarantee of the Directory port but durability."""
+    """Keeps every guarantee of the Directory port but durability and the record: it ends with the process, and has no
+    rows that others could write."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,7 +24,7 @@ class MemoryDirectory:
         self._by_digest: dict[bytes, str] = {}
         self._revision = 0
 
-    async def put_account(self, account: Account) -> None:
+    async def put_account(self, account: Account, *, by: str = HOST) -> None:
         with self._lock:
             self._accounts[account.name] = account
             self._revision += 1
@@ -32,7 +33,7 @@ class MemoryDirectory:
         found = sorted(self._accounts.values(), key=lambda account: account.name)
         return [one for one in found if project is None or project in one.roles or EVERY_PROJECT in one.roles]
 
-    async def put_token(self, token: Token) -> None:
+    async def put_token(self, token: Token, *, by: str = HOST) -> None:
         with self._lock:
             if token.account not in self._accounts:
                 raise ConflictError(f"There is no account {token.account[:64]} to make a token for.")
@@ -76,7 +77,7 @@ class MemoryDirectory:
         found.sort(key=lambda token: (token.created_at, token.id))
         return [token for token in found if account is None or token.account == account]
 
-    async def revoke(self, token_id: str, *, now: datetime) -> bool:
+    async def revoke(self, token_id: str, *, now: datetime, by: str = HOST) -> bool:
         with self._lock:
             if token_id not in self._tokens:
                 return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,15 +17,19 @@ import asyncpg
 from sqlalchemy import Boolean, DateTime, String, Table, Text
 
 from toolgate.adapters import sealing
+from toolgate.adapters.postgres.chain import append
 from toolgate.adapters.postgres.link import LOST, Connection, Link, connect, failure
 from toolgate.adapters.postgres.upkeep import linked, verify_chain
 from toolgate.adapters.postgres.write import PUT_SETTING, locks_on
 from toolgate.adapters.sealing import check_keys
 from toolgate.adapters.sql.tables import metadata
+from toolgate.adapters.sql.upkeep import told_imported
 from toolgate.adapters.sqlite import upkeep
 from toolgate.adapters.sqlite.file import keys_of
 from toolgate.adapters.sqlite.owners import SCHEMA_OWNER, OwnerLock
 from toolgate.errors import ConflictError, StoreError
+from toolgate.kernel.context import SYSTEM_PROJECT
+from toolgate.ports.directory import HOST
 
 PAGE = 2000
 _NUMBERED = {"events": "position", "rate_uses": "id"}
@@ -43,7 +47,7 @@ class Imported(NamedTuple):
     chains: dict[str, int]
 
 
-def bring(path: Path, url: str, *, say: Say = lambda _table, _rows: None) -> Imported:
+def bring(path: Path, url: str, *, by: str = HOST, say: Say = lambda _table, _rows: None) -> Imported:
     """Import a file; `say` hears the table and the rows so far. StoreError: nothing was imported."""
     _check_unused(path)
     reports = upkeep.verify_chains(path)
@@ -59,7 +63,7 @@ def bring(path: Path, url: str, *, say: Say = lambda _table, _rows: None) -> Imp
             noted = keys_of(source)
             check_keys(noted, sealing.load_shared(link.address.key))
             chains = {report.project: report.events for report in reports}
-            return link.run(_bring(link, source, noted, chains, say))
+            return link.run(_bring(link, source, noted, chains, say, by))
     except sqlite3.Error as error:
         raise StoreError(f"The file {path.name} cannot be read: {error}. Nothing was imported.") from error
     finally:
@@ -82,7 +86,7 @@ def _check_unused(path: Path) -> None:
 
 
 async def _bring(
-    link: Link, source: sqlite3.Connection, noted: list[str], chains: dict[str, int], say: Say
+    link: Link, source: sqlite3.Connection, noted: list[str], chains: dict[str, int], say: Say, by: str
 ) -> Imported:
     is_committing = False
     try:
@@ -91,7 +95,7 @@ async def _bring(
             await connection.execute(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('toolgate.projects', '*', true)"
             )
-            done = await _copy(connection, source, noted, chains, say)
+            done = await _copy(connection, source, noted, chains, say, by)
             is_committing = True
             await connection.execute("COMMIT")
             is_committing = False
@@ -109,11 +113,11 @@ async def _bring(
 
 
 async def _copy(
-    connection: Connection, source: sqlite3.Connection, noted: list[str], chains: dict[str, int], say: Say
+    connection: Connection, source: sqlite3.Connection, noted: list[str], chains: dict[str, int], say: Say, by: str
 ) -> Imported:
     tables = [table for table in metadata.sorted_tables if table.name not in _LEFT]
     projects = _projects(source, tables)
-    await connection.execute(f"SELECT {', '.join(['true', *locks_on(projects)])}")
+    await connection.execute(f"SELECT {', '.join(['true', *locks_on([*projects, SYSTEM_PROJECT])])}")
     for table in tables:
         if table.name not in _SHARED:
             sql = f"SELECT project_id FROM {table.name} WHERE project_id = ANY ($1::text[]) LIMIT 1"
@@ -126,7 +130,9 @@ async def _copy(
         report = await verify_chain(connection, project)
         if report.problem is not None or report.events != events:
             raise StoreError(f"The chain of project '{project}' did not arrive whole; nothing was imported.")
-    return Imported({name: count for name, count in rows.items() if count}, chains)
+    done = Imported({name: count for name, count in rows.items() if count}, chains)
+    await append(connection, datetime.now(UTC), [told_imported(done.rows, by=by)])
+    return done
 
 
 def _projects(source: sqlite3.Connection, tables: list[Table]) -> list[str]:

@@ -18,6 +18,7 @@ import asyncpg
 
 from toolgate.adapters.postgres.url import Address
 from toolgate.errors import ConflictError, StoreError
+from toolgate.kernel.context import SYSTEM_PROJECT
 
 T = TypeVar("T")
 Connection = Any
@@ -37,9 +38,11 @@ LINGER_S = 2.0
 """How long work under way may take when the store is closed."""
 
 EVERYTHING = "*"
-DIRECTORY = "\x1edirectory"
-"""Stands for no project: for accounts and tokens, which no transaction of a project sees."""
 SEPARATOR = "\x1f"
+_PEOPLE = "\x1edirectory"
+"""Stands for no project: for accounts and tokens, which no transaction of a project sees."""
+DIRECTORY = f"{_PEOPLE}{SEPARATOR}{SYSTEM_PROJECT}"
+"""What the directory sees: accounts and tokens, and the project whose events tell of them."""
 
 LOST = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError)
 """The connection is gone, or cannot be trusted any more."""
@@ -71,7 +74,7 @@ def _options(address: Address, **more: str) -> dict[str, Any]:
 
 def check_name(project: str) -> None:
     """Refuse a project whose name would open other projects' rows to its transactions."""
-    if project in (EVERYTHING, DIRECTORY) or SEPARATOR in project:
+    if project in (EVERYTHING, _PEOPLE) or SEPARATOR in project:
         raise StoreError("A project on PostgreSQL cannot be named `*` or have the character 30 or 31 in its name.")
 
 

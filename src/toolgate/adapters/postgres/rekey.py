@@ -6,13 +6,16 @@ key already is left alone. A server that still seals with an older key notes it 
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from toolgate.adapters import sealing
+from toolgate.adapters.postgres.chain import append
 from toolgate.adapters.postgres.link import EVERYTHING, Link
 from toolgate.adapters.postgres.upkeep import linked
-from toolgate.adapters.postgres.write import MODE_LOCK, PUT_SETTING
+from toolgate.adapters.postgres.write import MODE_LOCK, PUT_SETTING, locks_on
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
+from toolgate.adapters.sql.directory_rows import ACCOUNTS, TOKENS, Rows
 from toolgate.adapters.sql.rows import row_name
 from toolgate.adapters.sql.upkeep import (
     BATCH,
@@ -20,17 +23,20 @@ from toolgate.adapters.sql.upkeep import (
     ROUNDS,
     SEALED,
     Rekeyed,
+    told_keys,
 )
+from toolgate.kernel.context import SYSTEM_PROJECT
+from toolgate.ports.directory import HOST
 
 
-def rekey(url: str) -> Rekeyed:
+def rekey(url: str, *, by: str = HOST) -> Rekeyed:
     """Seal every value with the first key given, and forget those keys that seal nothing any more."""
     with linked(url) as link:
         sealer = sealing.load_shared(link.address.key)
-        return link.run(_rekey(link, sealer))
+        return link.run(_rekey(link, sealer, by))
 
 
-async def _rekey(link: Link, sealer: Sealer) -> Rekeyed:
+async def _rekey(link: Link, sealer: Sealer, by: str) -> Rekeyed:
     async with link.transaction(EVERYTHING, writing=True) as connection:
         noted = await _keys(connection)
         check_keys(noted, sealer)
@@ -40,7 +46,7 @@ async def _rekey(link: Link, sealer: Sealer) -> Rekeyed:
     for _ in range(ROUNDS):
         for column in SEALED:
             resealed += await _reseal(link, sealer, *column)
-        retired = await _retire(link, sealer)
+        retired = await _retire(link, sealer, by)
         if retired is not None:
             return Rekeyed(sealer.current, resealed, retired, ())
     async with link.transaction(EVERYTHING) as connection:
@@ -72,7 +78,16 @@ async def _reseal(link: Link, sealer: Sealer, table: str, id_column: str, column
             return done
 
 
-async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
+async def _mark_people(connection: Any, sealer: Sealer) -> None:
+    rows = Rows(sealer.marks)
+    for select, table, id in ((ACCOUNTS, "accounts", "name"), (TOKENS, "tokens", "id")):
+        for row in await connection.fetch(select):
+            if rows.is_old(row, sealer.current):
+                mark = rows.marked_anew(row)
+                await connection.execute(f"UPDATE {table} SET mark=$1 WHERE {id}=$2", mark, row[0])
+
+
+async def _retire(link: Link, sealer: Sealer, by: str) -> tuple[str, ...] | None:
     """Forget all keys but the first; None where something is sealed with another one again.
 
     What people said that was not used yet is marked anew in the same transaction: it must still count then.
@@ -81,7 +96,8 @@ async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
     async with link.transaction(EVERYTHING, writing=True) as connection:
         # Nobody writes meanwhile, nor has looked at the keys and is about to: a value sealed with an older key just now
         # must not be missed.
-        await connection.execute(f"SELECT pg_advisory_xact_lock({MODE_LOCK}, 0)")
+        locks = [f"pg_advisory_xact_lock({MODE_LOCK}, 0)", *locks_on([SYSTEM_PROJECT])]
+        await connection.execute(f"SELECT {', '.join(locks)}")
         tables = ", ".join(sorted({table for table, *_ in SEALED}))
         await connection.execute(f"LOCK TABLE {tables} IN SHARE MODE")
         for table, _, column, _ in SEALED:
@@ -93,6 +109,9 @@ async def _retire(link: Link, sealer: Sealer) -> tuple[str, ...] | None:
                 detail = marked_anew(row, sealer)
                 if detail is not None:
                     await connection.execute(f"UPDATE {table} SET detail=$1::json WHERE id=$2", detail, row[0])
+        await _mark_people(connection, sealer)
         retired = tuple(id for id in await _keys(connection) if id != sealer.current)
         await connection.execute(PUT_SETTING, "keys", sealer.current)
+        if retired:
+            await append(connection, datetime.now(UTC), [told_keys(sealer.current, retired, by=by)])
     return retired

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import asyncpg
 
 from toolgate.adapters.postgres import schema
 from toolgate.adapters.postgres.bulk import FREE_UNDO
+from toolgate.adapters.postgres.chain import append, lock
 from toolgate.adapters.postgres.link import EVERYTHING, LOST, Connection, Link, connect, failure
 from toolgate.adapters.postgres.role import role_of
 from toolgate.adapters.postgres.schema import revision_of
 from toolgate.adapters.postgres.url import Address, read
 from toolgate.adapters.sql import versions
 from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of
-from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport
+from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport, told_pruned
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.kernel.call import Status
+from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import ChainError, genesis, verify
+from toolgate.ports.directory import HOST
 
 T = TypeVar("T")
 PAGE = 5000
@@ -45,12 +48,12 @@ def linked(url: str) -> Iterator[Link]:
 
 
 async def _check(address: Address) -> None:
-    async with _moment(address) as connection:
+    async with moment_of(address) as connection:
         versions.check(await revision_of(connection), await schema.floor_of(connection))
 
 
 @asynccontextmanager
-async def _moment(address: Address) -> AsyncIterator[Connection]:
+async def moment_of(address: Address) -> AsyncIterator[Connection]:
     """One moment in time of everything, however long looking at it takes."""
     try:
         connection = await connect(address, statement_timeout="0", idle_in_transaction_session_timeout="0")
@@ -66,7 +69,8 @@ async def _moment(address: Address) -> AsyncIterator[Connection]:
         raise failure(error, doing="read") from error
 
 
-def _do(url: str, work: Coroutine[Any, Any, T]) -> T:
+def do(url: str, work: Coroutine[Any, Any, T]) -> T:
+    """Do some work on a database of this version's schema, for one command."""
     try:
         with linked(url) as link:
             return link.run(work)
@@ -76,21 +80,21 @@ def _do(url: str, work: Coroutine[Any, Any, T]) -> T:
 
 def verify_chains(url: str) -> list[ChainReport]:
     """Check the chain of every project against its events and its recorded head."""
-    return _do(url, _verify_all(read(url)))
+    return do(url, _verify_all(read(url)))
 
 
 def projects_of(url: str) -> list[str]:
     """The projects anything was recorded for, by name."""
-    return _do(url, _projects(read(url)))
+    return do(url, _projects(read(url)))
 
 
 async def _projects(address: Address) -> list[str]:
-    async with _moment(address) as connection:
+    async with moment_of(address) as connection:
         return sorted(row[0] for row in await connection.fetch("SELECT project_id FROM chain_heads"))
 
 
 async def _verify_all(address: Address) -> list[ChainReport]:
-    async with _moment(address) as connection:
+    async with moment_of(address) as connection:
         found = await connection.fetch(
             "SELECT project_id FROM chain_heads UNION SELECT DISTINCT project_id FROM events"
         )
@@ -132,7 +136,7 @@ def status_of(url: str) -> dict[str, Any]:
 
 
 async def _status(address: Address) -> dict[str, Any]:
-    async with _moment(address) as connection:
+    async with moment_of(address) as connection:
         revision = await revision_of(connection)
         size = await connection.fetchval("SELECT pg_database_size(current_database())")
         role = await role_of(connection)
@@ -163,7 +167,7 @@ def role_warning(url: str) -> str | None:
 
 
 async def _warning(address: Address) -> str | None:
-    async with _moment(address) as connection:
+    async with moment_of(address) as connection:
         return (await role_of(connection)).warning
 
 
@@ -176,18 +180,30 @@ def upgrade(url: str) -> tuple[str | None, str]:
         link.abandon()
 
 
-def forget_before(url: str, cut: datetime) -> int:
+def prune(url: str, cut: datetime, *, by: str = HOST, events: bool = False) -> tuple[int, int]:
+    """Forget the arguments and results of old calls and, with `events`, remove their events; return how many of each.
+
+    The record is told of it, in the transaction that forgets; events go afterwards, project by project.
+    """
+    with linked(url) as link:
+        return link.run(_prune(link, cut, by, events))
+
+
+async def _prune(link: Link, cut: datetime, by: str, events: bool) -> tuple[int, int]:
+    forgotten = await _forget(link, cut, by)
+    if not events:
+        return forgotten, 0
+    projects = await link.fetch("SELECT project_id FROM chain_heads", projects=EVERYTHING)
+    return forgotten, sum([await _remove(link, one, cut, by) for (one,) in projects if one != SYSTEM_PROJECT])
+
+
+async def _forget(link: Link, cut: datetime, by: str) -> int:
     """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
     What was said in the agent's runs that ended before it is forgotten too, and the nonces without which nobody can try
     out which arguments a digest stands for. The rows stay, so a call id is never run again, and the events stay, so the
     chain verifies.
     """
-    with linked(url) as link:
-        return link.run(_forget(link, cut))
-
-
-async def _forget(link: Link, cut: datetime) -> int:
     old = "completed_at<$1 AND sealed_params IS NOT NULL AND status = ANY ($2::text[])"
     gone = '{"arguments": null, "preview": null, "difference": null, "nonce": ""}'
     bare = f"({_CLEAN}::jsonb || '{gone}'::jsonb)::json"
@@ -215,26 +231,20 @@ async def _forget(link: Link, cut: datetime) -> int:
             cut,
         )
         await connection.execute("UPDATE conversations SET title='' WHERE updated_at<$1", cut)
-    return int(done.rpartition(" ")[2])
+        forgotten = int(done.rpartition(" ")[2])
+        await lock(connection)
+        await append(connection, datetime.now(UTC), [told_pruned(cut, forgotten, None, by=by)])
+    return forgotten
 
 
-def remove_events_before(url: str, cut: datetime) -> int:
-    """Remove the oldest events of every project, as far as all of them are older than `cut` and of calls that ended.
+async def _remove(link: Link, project: str, cut: datetime, by: str) -> int:
+    """Remove a project's oldest events, as far as all of them are older than `cut` and of calls that ended.
 
-    Where the kept ones begin is noted with the head, so the chain verifies from there. Returns how many went.
+    Where the kept ones begin is noted with the head, so the chain verifies from there. Those of `_system` stay: what
+    accounts and tokens are is told there. One project in one transaction, which takes the lock of `_system` alone, at
+    its end: the oldest events of the others change no more.
     """
-    with linked(url) as link:
-        return link.run(_remove_all(link, cut))
-
-
-async def _remove_all(link: Link, cut: datetime) -> int:
-    projects = await link.fetch("SELECT project_id FROM chain_heads", projects=EVERYTHING)
-    return sum([await _remove(link, project, cut) for (project,) in projects])
-
-
-async def _remove(link: Link, project: str, cut: datetime) -> int:
-    """One project in one transaction. It takes no lock that writers wait for: the oldest events change no more."""
-    async with link.transaction([project], writing=True) as connection:
+    async with link.transaction([project, SYSTEM_PROJECT], writing=True) as connection:
         await connection.execute("SET LOCAL statement_timeout=0")
         first = await connection.fetchval(
             "SELECT min(e.seq) FROM events AS e LEFT JOIN tool_executions AS t ON t.project_id=e.project_id "
@@ -251,4 +261,7 @@ async def _remove(link: Link, project: str, cut: datetime) -> int:
         done = await connection.execute("DELETE FROM events WHERE project_id=$1 AND seq<=$2", project, row[0])
         sql = "UPDATE chain_heads SET base_seq=$2, base_hash=$3 WHERE project_id=$1"
         await connection.execute(sql, project, *row)
-    return int(done.rpartition(" ")[2])
+        removed = int(done.rpartition(" ")[2])
+        await lock(connection)
+        await append(connection, datetime.now(UTC), [told_pruned(cut, 0, removed, by=by, project=project)])
+    return removed

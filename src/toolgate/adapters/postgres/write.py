@@ -66,6 +66,13 @@ PUT_SETTING = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (n
 log = logging.getLogger("toolgate.postgres")
 
 
+async def note_key(connection: Connection, sealer: Sealer) -> None:
+    """Note that the first of these keys is in use, inside a transaction, unless that is known."""
+    known = (await connection.fetchval("SELECT value FROM settings WHERE name='keys'") or "").split()
+    if sealer.current not in known:
+        await connection.execute(PUT_SETTING, "keys", " ".join([*known, sealer.current]))
+
+
 def locks_on(projects: list[str]) -> list[str]:
     """What takes the locks of these projects until the transaction ends, in one order for everybody.
 

@@ -265,6 +265,8 @@ accounts = Table(
     Column("kind", String(16), nullable=False),
     Column("acts_for", Text),
     Column("roles", Json, nullable=False),
+    Column("told", BigInteger),
+    Column("mark", Text),
 )
 
 tokens = Table(
@@ -280,6 +282,8 @@ tokens = Table(
     Column("expires_at", Moment),
     Column("revoked_at", Moment),
     Column("parent", String(64), index=True),
+    Column("told", BigInteger),
+    Column("mark", Text),
     ForeignKeyConstraint(["account"], ["accounts.name"]),
     UniqueConstraint("digest"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from toolgate.adapters.sealing import Sealer
@@ -16,6 +17,7 @@ from toolgate.adapters.sql.rows import (
     grant_row,
 )
 from toolgate.kernel.call import Status
+from toolgate.kernel.event import Draft
 from toolgate.kernel.marks import Marked
 
 BATCH = 200
@@ -77,6 +79,27 @@ MARKED = (
 That returns the row's new detail, with its mark under the newest key. None where it needs none: it has no mark, has
 that one, or carries one that does not hold, which is not made good.
 """
+
+
+def told_keys(current: str, retired: Sequence[str], *, by: str) -> Draft:
+    """Draft the event that tells that everything is under another key by now."""
+    return "keys.changed", None, {"key": current, "retired": list(retired), "by": by}, None
+
+
+def told_pruned(cut: datetime, forgotten: int, removed: int | None, *, by: str, project: str | None = None) -> Draft:
+    """Draft the event that tells what was deleted; `removed` events, None where only arguments and results were."""
+    facts = {"before": cut, "project": project, "forgotten": forgotten, "removed_events": removed, "by": by}
+    return "database.pruned", None, facts, None
+
+
+def told_copied(destination: str, *, by: str) -> Draft:
+    """Draft the event that tells that every record was handed out in a copy."""
+    return "database.copied", None, {"destination": destination, "by": by}, None
+
+
+def told_imported(rows: dict[str, int], *, by: str) -> Draft:
+    """Draft the event that tells that the records of a file were brought in."""
+    return "database.imported", None, {"rows": rows, "by": by}, None
 
 
 class Rekeyed(NamedTuple):

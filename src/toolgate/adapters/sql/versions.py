@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from toolgate.errors import StoreError
 
-HEAD = "0011"
+HEAD = "0012"
 """The schema revision this version needs; a test compares it with the migrations."""
-FLOOR = "0010"
+FLOOR = "0012"
 """The oldest revision whose software works with a database at HEAD."""
 SETTING = "schema_floor"
 """The name in the table `settings` under which a database keeps the floor of its revision."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
+from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.versions import HEAD
 from toolgate.adapters.sqlite.owners import SCHEMA_OWNER
 from toolgate.errors import StoreError
@@ -178,6 +179,13 @@ def keys_of(connection: sqlite3.Connection) -> list[str]:
     except sqlite3.Error as error:
         raise StoreError(f"The database cannot be read: {error}.") from error
     return [] if row is None else row[0].split()
+
+
+def note_key(connection: sqlite3.Connection, sealer: Sealer) -> None:
+    """Note that the first of these keys is in use, inside a transaction, unless that is known."""
+    known = keys_of(connection)
+    if sealer.current not in known:
+        connection.execute(PUT_KEYS, (" ".join([*known, sealer.current]),))
 
 
 def check_current(path: Path) -> None:

@@ -7,10 +7,12 @@ with the newest key already is left alone. A process that still seals with an ol
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
+from toolgate.adapters.sql.directory_rows import ACCOUNTS, TOKENS, Rows
 from toolgate.adapters.sql.rows import row_name
 from toolgate.adapters.sql.upkeep import (
     BATCH,
@@ -18,12 +20,15 @@ from toolgate.adapters.sql.upkeep import (
     ROUNDS,
     SEALED,
     Rekeyed,
+    told_keys,
 )
+from toolgate.adapters.sqlite.chain import append
 from toolgate.adapters.sqlite.file import PUT_KEYS, check_current, connect, keys_of
 from toolgate.errors import StoreError
+from toolgate.ports.directory import HOST
 
 
-def rekey(path: Path) -> Rekeyed:
+def rekey(path: Path, *, by: str = HOST) -> Rekeyed:
     """Seal every value with the first key given, and forget those keys that seal nothing any more."""
     check_current(path)
     connection = connect(path, busy_s=10)
@@ -36,7 +41,7 @@ def rekey(path: Path) -> Rekeyed:
         resealed = 0
         for _ in range(ROUNDS):
             resealed += sum(_reseal(connection, sealer, *column) for column in SEALED)
-            retired = _retire(connection, sealer)
+            retired = _retire(connection, sealer, by)
             if retired is not None:
                 return Rekeyed(sealer.current, resealed, retired, ())
         others = tuple(id for id in keys_of(connection) if id != sealer.current)
@@ -73,7 +78,15 @@ def _reseal(connection: sqlite3.Connection, sealer: Sealer, table: str, id: str,
         last = rows[-1][0]
 
 
-def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] | None:
+def _mark_people(connection: sqlite3.Connection, sealer: Sealer) -> None:
+    rows = Rows(sealer.marks)
+    for select, table, id in ((ACCOUNTS, "accounts", "name"), (TOKENS, "tokens", "id")):
+        for row in connection.execute(select).fetchall():
+            if rows.is_old(row, sealer.current):
+                connection.execute(f"UPDATE {table} SET mark=? WHERE {id}=?", (rows.marked_anew(row), row[0]))
+
+
+def _retire(connection: sqlite3.Connection, sealer: Sealer, by: str) -> tuple[str, ...] | None:
     """Forget all keys but the first; None where something is sealed with another one again.
 
     What people said that was not used yet is marked anew in the same transaction: it must still count then.
@@ -89,8 +102,11 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer) -> tuple[str, ...] |
                 connection.execute("ROLLBACK")
                 return None
         _mark_anew(connection, sealer)
+        _mark_people(connection, sealer)
         retired = tuple(id for id in keys_of(connection) if id != sealer.current)
         connection.execute(PUT_KEYS, (sealer.current,))
+        if retired:
+            append(connection, datetime.now(UTC), [told_keys(sealer.current, retired, by=by)])
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -116,7 +116,7 @@ CREATE TABLE accounts (
   name VARCHAR(128) NOT NULL,
   kind VARCHAR(16) NOT NULL,
   acts_for TEXT,
-  roles TEXT NOT NULL,
+  roles TEXT NOT NULL, told BIGINT, mark TEXT,
   CONSTRAINT pk_accounts PRIMARY KEY (name)
 );
 CREATE TABLE tokens (
@@ -129,7 +129,7 @@ CREATE TABLE tokens (
   created_at DATETIME NOT NULL,
   expires_at DATETIME,
   revoked_at DATETIME,
-  parent VARCHAR(64),
+  parent VARCHAR(64), told BIGINT, mark TEXT,
   CONSTRAINT pk_tokens PRIMARY KEY (id),
   CONSTRAINT fk_tokens_account FOREIGN KEY(account) REFERENCES accounts (name),
   CONSTRAINT uq_tokens_digest UNIQUE (digest)

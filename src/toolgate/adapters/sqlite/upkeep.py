@@ -5,24 +5,27 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of, moment
-from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport
+from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport, told_copied, told_pruned
 from toolgate.adapters.sql.versions import HEAD
+from toolgate.adapters.sqlite.chain import append
 from toolgate.adapters.sqlite.file import check_current, connect, is_fresh, make_private, prepare, revision_of
 from toolgate.adapters.sqlite.statements import free_undo
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
+from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.event import ChainError, Event, verify
+from toolgate.ports.directory import HOST
 
 _FINAL = tuple(status.value for status in Status if status.is_final)
 
 
 @contextmanager
-def _looking(path: Path) -> Iterator[sqlite3.Connection]:
+def looking(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection to a database of ours."""
     check_current(path)
     try:
@@ -37,7 +40,7 @@ def _looking(path: Path) -> Iterator[sqlite3.Connection]:
 
 def verify_chains(path: Path) -> list[ChainReport]:
     """Check the chain of every project against its events and its recorded head."""
-    with _looking(path) as connection:
+    with looking(path) as connection:
         connection.execute("BEGIN")  # one moment in time, however long it takes
         rows = connection.execute("SELECT project_id, seq, hash, base_seq, base_hash FROM chain_heads")
         heads = {row[0]: row[1:] for row in rows}
@@ -47,7 +50,7 @@ def verify_chains(path: Path) -> list[ChainReport]:
 
 def projects_of(path: Path) -> list[str]:
     """The projects anything was recorded for, by name."""
-    with _looking(path) as connection:
+    with looking(path) as connection:
         return sorted(row[0] for row in connection.execute("SELECT project_id FROM chain_heads"))
 
 
@@ -93,7 +96,7 @@ def status_of(path: Path) -> dict[str, Any]:
     if revision != HEAD:
         return {"revision": revision, "needed": HEAD, "bytes": path.stat().st_size, "events": 0, "calls": {},
                 "pending_approvals": 0, "mode": "?"}  # fmt: skip
-    with _looking(path) as connection:
+    with looking(path) as connection:
         calls = dict(connection.execute("SELECT status, count(*) FROM tool_executions GROUP BY status").fetchall())
         pending = connection.execute("SELECT count(*) FROM approval_requests WHERE status='pending'").fetchone()[0]
         events = connection.execute("SELECT count(*) FROM events").fetchone()[0]
@@ -116,11 +119,15 @@ def upgrade_file(path: Path) -> tuple[str | None, str]:
     return before, revision_of(path)
 
 
-def backup_to(path: Path, destination: Path) -> int:
-    """Copy the database while others use it, check the copy and return its size."""
+def backup_to(path: Path, destination: Path, *, by: str = HOST) -> int:
+    """Copy the database while others use it, check the copy and return its size.
+
+    The record is told of it first, so that the copy says of itself that it is one.
+    """
     if destination.exists():
         raise StoreError(f"{destination} exists already; give another name.")
-    with _looking(path) as source:
+    _tell_copied(path, destination, by)
+    with looking(path) as source:
         try:
             make_private(destination)
             copy = sqlite3.connect(destination)
@@ -139,6 +146,19 @@ def backup_to(path: Path, destination: Path) -> int:
     return destination.stat().st_size
 
 
+def _tell_copied(path: Path, destination: Path, by: str) -> None:
+    check_current(path)
+    connection = connect(path, busy_s=10)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        append(connection, datetime.now(UTC), [told_copied(str(destination.absolute()), by=by)])
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"The record cannot be told of the backup, so none was made: {error}.") from error
+    finally:
+        connection.close()
+
+
 def vacuum_file(path: Path) -> tuple[int, int]:
     """Give unused pages back; return the sizes before and after."""
     check_current(path)
@@ -155,68 +175,70 @@ def vacuum_file(path: Path) -> tuple[int, int]:
     return before, path.stat().st_size
 
 
-def forget_before(path: Path, cut: datetime) -> int:
+def prune(path: Path, cut: datetime, *, by: str = HOST, events: bool = False) -> tuple[int, int]:
+    """Forget the arguments and results of old calls and, with `events`, remove their events; return how many of each.
+
+    One transaction, in which the record is told of it.
+    """
+    check_current(path)
+    connection = connect(path, busy_s=10)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        forgotten = _forget(connection, cut)
+        removed = _remove_all(connection, cut) if events else None
+        append(connection, datetime.now(UTC), [told_pruned(cut, forgotten, removed, by=by)])
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreError(f"Old calls could not be pruned: {error}.") from error
+    finally:
+        connection.close()
+    return forgotten, removed or 0
+
+
+def _forget(connection: sqlite3.Connection, cut: datetime) -> int:
     """Forget arguments, previews, results and undo data of calls finished before `cut`; return how many.
 
     What was said in the agent's runs that ended before it is forgotten too, and the nonces without which nobody can try
     out which arguments a digest stands for. The rows stay, so a call id is never run again, and the events stay, so the
     chain verifies.
     """
-    check_current(path)
     marks = ",".join("?" * len(FORGETTABLE))
-    connection = connect(path, busy_s=10)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
-        values = (moment(cut), *FORGETTABLE)
-        connection.execute(
-            "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL, "
-            "'$.difference', NULL, '$.nonce', '') WHERE "
-            f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
-            values,
-        )
-        connection.execute(
-            "DELETE FROM large_params WHERE (project_id, action_id) IN "
-            f"(SELECT project_id, id FROM tool_executions WHERE {old})",
-            values,
-        )
-        done = connection.execute(
-            "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
-            f"detail=json_remove(detail, '$.preview', '$.facts', '$.first_asked') WHERE {old}",
-            values,
-        ).rowcount
-        free_undo(connection, cut)
-        connection.execute(
-            "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<? AND (project_id, run_id) IN "
-            "(SELECT project_id, id FROM agent_runs WHERE ended_at<?)",
-            (moment(cut), moment(cut)),
-        )
-        connection.execute("UPDATE conversations SET title='' WHERE updated_at<?", (moment(cut),))
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise StoreError(f"Old calls could not be pruned: {error}.") from error
-    finally:
-        connection.close()
+    old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
+    values = (moment(cut), *FORGETTABLE)
+    connection.execute(
+        "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL, "
+        "'$.difference', NULL, '$.nonce', '') WHERE "
+        f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
+        values,
+    )
+    connection.execute(
+        "DELETE FROM large_params WHERE (project_id, action_id) IN "
+        f"(SELECT project_id, id FROM tool_executions WHERE {old})",
+        values,
+    )
+    done = connection.execute(
+        "UPDATE tool_executions SET tool_params=NULL, result=NULL, sealed_params=NULL, sealed_result=NULL, "
+        f"detail=json_remove(detail, '$.preview', '$.facts', '$.first_asked') WHERE {old}",
+        values,
+    ).rowcount
+    free_undo(connection, cut)
+    connection.execute(
+        "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<? AND (project_id, run_id) IN "
+        "(SELECT project_id, id FROM agent_runs WHERE ended_at<?)",
+        (moment(cut), moment(cut)),
+    )
+    connection.execute("UPDATE conversations SET title='' WHERE updated_at<?", (moment(cut),))
     return done
 
 
-def remove_events_before(path: Path, cut: datetime) -> int:
+def _remove_all(connection: sqlite3.Connection, cut: datetime) -> int:
     """Remove the oldest events of every project, as far as all of them are older than `cut` and of calls that ended.
 
-    Where the kept ones begin is noted with the head, so the chain verifies from there. Returns how many went.
+    Where the kept ones begin is noted with the head, so the chain verifies from there. Those of `_system` stay: what
+    accounts and tokens are is told there. Returns how many went.
     """
-    check_current(path)
-    connection = connect(path, busy_s=10)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        projects = [row[0] for row in connection.execute("SELECT project_id FROM chain_heads").fetchall()]
-        done = sum(_remove_events(connection, project, cut) for project in projects)
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise StoreError(f"Old events could not be removed: {error}.") from error
-    finally:
-        connection.close()
-    return done
+    heads = connection.execute("SELECT project_id FROM chain_heads WHERE project_id<>?", (SYSTEM_PROJECT,)).fetchall()
+    return sum(_remove_events(connection, project, cut) for (project,) in heads)
 
 
 def _remove_events(connection: sqlite3.Connection, project: str, cut: datetime) -> int:

@@ -13,6 +13,7 @@ from toolgate.interfaces.cli.duration import seconds_of
 from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.help import Command
 from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, OnDatabase
+from toolgate.interfaces.cli.session import login_name
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, printable, table
 
 app = typer.Typer(no_args_is_help=True)
@@ -55,21 +56,37 @@ def status(database: Database, json: Json = False) -> None:
 def upgrade(database: Database, json: Json = False) -> None:
     """Upgrade the schema to what this version of Toolgate needs.
 
-    Running it again changes nothing. A file that does not exist is created.
+    Accounts and tokens of a version that did not mark them are taken over, once, and listed. Running it again changes
+    nothing. A file that does not exist is created.
     """
     if is_postgres(database):
         from toolgate.adapters.postgres.upkeep import upgrade as upgrade_server
 
         before, after = upgrade_server(database)
         _upgrade_queue(database)
+        from toolgate.adapters.postgres.adopt import adopt as adopt_on_server
+
+        adopted = adopt_on_server(database, by=login_name())
     else:
         from toolgate.adapters.sqlite.upkeep import upgrade_file
 
         before, after = upgrade_file(file_of(database))
+        from toolgate.adapters.sqlite.adopt import adopt
+
+        adopted = adopt(file_of(database), by=login_name())
     if json:
-        as_json({"from": before, "to": after})
-    else:
-        typer.echo(f"The schema is at {after}" + ("." if before == after else f" (was {before or 'empty'})."))
+        as_json({"from": before, "to": after, "adopted": adopted._asdict()})
+        return
+    typer.echo(f"The schema is at {after}" + ("." if before == after else f" (was {before or 'empty'})."))
+    if adopted.accounts or adopted.tokens:
+        typer.echo(f"Took over {adopted.tokens:,} tokens and these accounts, which had no marks. Is each one yours?")
+        for name in adopted.accounts:
+            typer.echo(f"  {printable(name)}")
+    if adopted.refused:
+        typer.echo(
+            f"{adopted.refused:,} accounts and tokens carry no mark and were not taken over: they were not written by "
+            "Toolgate. `toolgate audit verify` names them."
+        )
 
 
 def _upgrade_queue(database: str) -> None:
@@ -106,7 +123,7 @@ def backup(
 
     _refuse_server(database, "pg_dump or a base backup")
     path = existing(database)
-    size = backup_to(path, destination)
+    size = backup_to(path, destination, by=login_name())
     if json:
         as_json({"destination": str(destination), "bytes": size})
     else:
@@ -143,13 +160,11 @@ def prune(
     if is_postgres(database):
         from toolgate.adapters.postgres import upkeep as server
 
-        count = server.forget_before(database, cut)
-        removed = server.remove_events_before(database, cut) if events else 0
+        count, removed = server.prune(database, cut, by=login_name(), events=events)
     else:
         from toolgate.adapters.sqlite import upkeep as file
 
-        path = existing(database)
-        count, removed = file.forget_before(path, cut), file.remove_events_before(path, cut) if events else 0
+        count, removed = file.prune(existing(database), cut, by=login_name(), events=events)
     if json:
         as_json({"forgotten": count, "removed_events": removed, "before": cut})
         return
@@ -176,7 +191,7 @@ def import_file(
     from toolgate.adapters.postgres.import_file import bring
 
     path = existing(source)
-    done = bring(path, database, say=lambda name, rows: typer.echo(f"{name}: {rows:,}", err=True))
+    done = bring(path, database, by=login_name(), say=lambda name, rows: typer.echo(f"{name}: {rows:,}", err=True))
     if json:
         as_json({"rows": done.rows, "chains": done.chains})
         return
@@ -206,11 +221,11 @@ def rekey(database: Database, json: Json = False) -> None:
     if is_postgres(database):
         from toolgate.adapters.postgres.rekey import rekey as seal_server_anew
 
-        done = seal_server_anew(database)
+        done = seal_server_anew(database, by=login_name())
     else:
         from toolgate.adapters.sqlite.rekey import rekey as seal_anew
 
-        done = seal_anew(existing(database))
+        done = seal_anew(existing(database), by=login_name())
     if json:
         as_json(done._asdict())
         return

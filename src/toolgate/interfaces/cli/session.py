@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -67,9 +68,17 @@ def _projects(database: str) -> list[str]:
     return projects_of(existing(database))
 
 
+def login_name() -> str:
+    """The operating system's user who gives a command: what a change of the database is recorded as done by."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user need not have a name
+        return f"uid:{os.getuid()}"
+
+
 def person(by: str | None, roles: list[str] | None = None) -> Principal:
     """Return the person who gives a command."""
     from toolgate.kernel.context import Principal
 
-    named = Principal.of(by or getpass.getuser())
+    named = Principal.of(by or login_name())
     return Principal(name=named.name, kind=named.kind, roles=frozenset(roles or ()))

@@ -12,6 +12,7 @@ import typer
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.on_server import DATABASE_HELP, SERVER, OnDatabase
+from toolgate.interfaces.cli.session import login_name
 from toolgate.interfaces.cli.show import as_json, store_url, table
 
 if TYPE_CHECKING:
@@ -97,8 +98,9 @@ def create(
         wanted = _account(account, known, kind, project or [], acts_for)
         if known is None:
             await _check_apart(directory, account)
-        await directory.put_account(wanted)
-        await directory.put_token(made)
+        if wanted != known:
+            await directory.put_account(wanted, by=login_name())
+        await directory.put_token(made, by=login_name())
 
     _with(store_url(database), make)
     if json:
@@ -172,7 +174,8 @@ def link(
     async def make(directory: Directory) -> str:
         if await directory.account(account) is None:
             raise UsageError(f"There is no account {account[:64]}; make one with `toolgate token create`.")
-        return await login_link(directory, account, now=datetime.now(UTC), session_s=seconds_of(expires))
+        now, lasts = datetime.now(UTC), seconds_of(expires)
+        return await login_link(directory, account, now=now, session_s=lasts, by=login_name())
 
     address = url.rstrip("/") + _with(store_url(database), make)
     if json:
@@ -237,7 +240,7 @@ def revoke(
     """Revoke a token and end its sessions, at once."""
 
     async def end(directory: Directory) -> bool:
-        return await directory.revoke(token_id, now=datetime.now(UTC))
+        return await directory.revoke(token_id, now=datetime.now(UTC), by=login_name())
 
     if not _with(store_url(database), end):
         raise UsageError(f"There is no token {token_id[:64]}; `toolgate token list` lists them.")

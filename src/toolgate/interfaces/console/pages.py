@@ -171,7 +171,7 @@ class Pages:
             return self._login(request, status=problem.status, problem=told, project=project)
         assert caller.token is not None
         if was is not None and was.token is not None and await self._has_key(was, form.get("key", "")):
-            await self.services.directory.revoke(was.token.id, now=self.services.now())
+            await self.services.directory.revoke(was.token.id, now=self.services.now(), by=was.name)
         begun = await sessions.begin(self.services, caller.token)
         query = f"?{urlencode({'project': project})}" if project else ""
         response = self.page(request, "signed_in.html", key=begun.key, path=begun.path, query=query)

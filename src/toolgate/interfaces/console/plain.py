@@ -115,7 +115,7 @@ class Plain:
         async def end(caller: Caller) -> Response:
             await form_of(request)
             assert caller.token is not None
-            await self._services.directory.revoke(caller.token.id, now=self._services.now())
+            await self._services.directory.revoke(caller.token.id, now=self._services.now(), by=caller.name)
             response = going_to(request, "/login")
             sessions.drop_cookie(response, self._services, scope=request.scope)
             return response

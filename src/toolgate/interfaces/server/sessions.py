@@ -20,7 +20,7 @@ from toolgate.interfaces.server.services import Services
 from toolgate.interfaces.server.shield import prefix_of
 from toolgate.interfaces.server.tokens import new_token
 from toolgate.kernel.context import SYSTEM_PROJECT
-from toolgate.ports.directory import EVERY_PROJECT, Directory, Token, TokenUse
+from toolgate.ports.directory import EVERY_PROJECT, HOST, Directory, Token, TokenUse
 
 LINK = "login link"
 """The label of what may begin a session: a ticket without it opens a stream and no more."""
@@ -54,13 +54,13 @@ async def begin(services: Services, token: Token) -> Begun:
         abilities=token.abilities,
         parent=token.parent or token.id,
     )
-    await services.directory.put_token(session)
+    await services.directory.put_token(session, by=token.account)
     keys = []
     for label in (PAGE_KEY, PATH_KEY):
         text, key = new_token(
             token.account, now=now, use=TokenUse.KEY, lifetime_s=lifetime_s, label=label, parent=session.id
         )
-        await services.directory.put_token(key)
+        await services.directory.put_token(key, by=token.account)
         keys.append(text)
     return Begun(cookie, *keys)
 
@@ -89,7 +89,7 @@ def _is_https(services: Services, scheme: str) -> bool:
 
 
 async def login_link(
-    directory: Directory, account: str, *, now: datetime, session_s: float, lifetime_s: float = LINK_S
+    directory: Directory, account: str, *, now: datetime, session_s: float, lifetime_s: float = LINK_S, by: str = HOST
 ) -> str:
     """Make a login link and return the part of its address after the origin: `/login#ticket=...`.
 
@@ -97,8 +97,8 @@ async def login_link(
     """
     _, bearer = new_token(account, now=now, lifetime_s=session_s, label=LINK)
     text, ticket = new_token(account, now=now, use=TokenUse.TICKET, lifetime_s=lifetime_s, label=LINK, parent=bearer.id)
-    await directory.put_token(bearer)
-    await directory.put_token(ticket)
+    await directory.put_token(bearer, by=by)
+    await directory.put_token(ticket, by=by)
     return f"/login#ticket={text}"
 
 

@@ -71,13 +71,11 @@ def test_status_and_audit_are_told(postgres_url: str) -> None:
     status = run("db", "status", postgres_url)
     assert (status["revision"], status["events"], status["row_security"]) == (status["needed"], 8, True)
     assert status["calls"] == {"COMPLETED": 3, "AWAITING_APPROVAL": 1}
-    assert run("audit", "verify", postgres_url) == {
-        "ok": True,
-        "chains": [
-            {"project": "p0", "events": 6, "problem": None, "redacted": 0},
-            {"project": "p1", "events": 2, "problem": None, "redacted": 0},
-        ],
-    }
+    told = json.loads(CliRunner().invoke(app, ["audit", "verify", postgres_url, "--json"]).stdout)
+    assert told["chains"] == [
+        {"project": "p0", "events": 6, "problem": None, "redacted": 0},
+        {"project": "p1", "events": 2, "problem": None, "redacted": 0},
+    ]
     assert run("db", "upgrade", postgres_url)["from"] == status["revision"]
 
 
@@ -103,8 +101,8 @@ def test_a_chain_that_was_tampered_with_is_found(
 
 def test_old_calls_are_forgotten_and_their_events_stay(postgres_url: str) -> None:
     filled(postgres_url)
-    assert postgres_upkeep.forget_before(postgres_url, NOON) == 0
-    assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 3
+    assert postgres_upkeep.prune(postgres_url, NOON)[0] == 0
+    assert postgres_upkeep.prune(postgres_url, NOON + HOUR)[0] == 3
     assert run("db", "prune", postgres_url, "--older-than", "1d")["forgotten"] == 0
     gate = toolgate.open(postgres_url)
     try:
@@ -117,10 +115,11 @@ def test_old_calls_are_forgotten_and_their_events_stay(postgres_url: str) -> Non
 
 def test_old_events_are_removed_up_to_what_is_still_open_and_the_rest_verifies(postgres_url: str) -> None:
     filled(postgres_url)
-    assert postgres_upkeep.remove_events_before(postgres_url, NOON) == 0
-    assert postgres_upkeep.remove_events_before(postgres_url, NOON + HOUR) == 6  # two of p0 are of a call that waits
-    assert postgres_upkeep.remove_events_before(postgres_url, NOON + HOUR) == 0
+    assert postgres_upkeep.prune(postgres_url, NOON, events=True)[1] == 0
+    assert postgres_upkeep.prune(postgres_url, NOON + HOUR, events=True)[1] == 6  # two of p0 are of a call that waits
+    assert postgres_upkeep.prune(postgres_url, NOON + HOUR, events=True)[1] == 0
     assert [(report.events, report.problem) for report in postgres_upkeep.verify_chains(postgres_url)] == [
+        (5, None),  # `_system` tells of three times and two projects
         (2, None),
         (0, None),
     ]
@@ -132,7 +131,7 @@ def test_old_events_are_removed_up_to_what_is_still_open_and_the_rest_verifies(p
         await store.close()
 
     asyncio.run(more())
-    assert [report.problem for report in postgres_upkeep.verify_chains(postgres_url)] == [None, None]
+    assert [report.problem for report in postgres_upkeep.verify_chains(postgres_url)] == [None, None, None]
 
 
 def test_everything_is_sealed_anew_and_the_old_key_may_go(
@@ -182,7 +181,7 @@ def test_large_values_are_forgotten_and_sealed_anew_like_others(
         await store.close()
 
     asyncio.run(work())
-    assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 1
+    assert postgres_upkeep.prune(postgres_url, NOON + HOUR)[0] == 1
     new = sealing.new_key()
     monkeypatch.setenv("TOOLGATE_KEY", f"{new} {KEY}")
     assert run("db", "rekey", postgres_url)["resealed"] == 4
@@ -244,7 +243,7 @@ def test_a_character_postgresql_has_no_room_for_keeps_nothing_from_being_forgott
         await store.close()
 
     asyncio.run(work())
-    assert postgres_upkeep.forget_before(postgres_url, NOON + HOUR) == 1
+    assert postgres_upkeep.prune(postgres_url, NOON + HOUR)[0] == 1
     gate = toolgate.open(postgres_url)
     [call], asked = gate.sync.calls.list(CallQuery()), gate.sync.approvals.get("a1")
     gate.close()
@@ -335,7 +334,8 @@ def test_a_file_is_imported_with_its_chains(file: Path, target: str) -> None:
     done = run("db", "import", f"sqlite:///{file}", target)
     assert done["chains"] == {"p0": 6, "p1": 2}
     assert done["rows"]["tool_executions"] == 4
-    assert postgres_upkeep.verify_chains(target) == upkeep.verify_chains(file)
+    told, *brought = postgres_upkeep.verify_chains(target)
+    assert (told.project, told.events, brought) == ("_system", 1, upkeep.verify_chains(file))
 
     async def compare() -> None:
         ours, theirs = PostgresStore(target, owner="test"), SqliteStore(file, owner="test")
@@ -381,7 +381,7 @@ def test_an_import_whose_end_nobody_heard_of_says_so(file: Path, target: str, mo
     with monkeypatch.context() as patch:
         patch.setattr(asyncpg.Connection, "execute", cut)
         with pytest.raises(StoreError, match="not known"):
-            link.run(postgres_import._bring(link, source, [], {}, lambda _table, _rows: None))
+            link.run(postgres_import._bring(link, source, [], {}, lambda _table, _rows: None, "me"))
     source.close()
     link.abandon()
 
@@ -419,7 +419,11 @@ def test_a_file_with_a_broken_chain_or_another_key_is_not_imported(
 
 
 def test_old_events_of_a_file_are_removed_and_the_rest_verifies(file: Path) -> None:
-    assert upkeep.remove_events_before(file, NOON) == 0
-    assert upkeep.remove_events_before(file, NOON + HOUR) == 6
-    assert [(report.events, report.problem) for report in upkeep.verify_chains(file)] == [(2, None), (0, None)]
+    assert upkeep.prune(file, NOON, events=True)[1] == 0
+    assert upkeep.prune(file, NOON + HOUR, events=True)[1] == 6
+    assert [(report.events, report.problem) for report in upkeep.verify_chains(file)] == [
+        (2, None),  # `_system` tells of both times
+        (2, None),
+        (0, None),
+    ]
     assert PROJECT not in {report.project for report in upkeep.verify_chains(file)}

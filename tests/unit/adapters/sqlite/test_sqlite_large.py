@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 
 import toolgate
 from toolgate import Policy
@@ -20,7 +20,7 @@ from toolgate.adapters.sql.rows import row_name, uuid_hex
 from toolgate.adapters.sqlite.file import prepare
 from toolgate.adapters.sqlite.rekey import rekey
 from toolgate.adapters.sqlite.store import SqliteStore
-from toolgate.adapters.sqlite.upkeep import forget_before
+from toolgate.adapters.sqlite.upkeep import prune
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
@@ -116,7 +116,7 @@ async def test_undo_data_goes_when_its_time_is_over(store: SqliteStore, database
         await commit(store, insert(a_call(id), undo=undo))
     await store.due(NOON + timedelta(hours=2))
     assert ask(database, "SELECT call_id FROM large_undo") == [("c2",)]
-    assert forget_before(database, NOON + timedelta(hours=4)) == 0
+    assert prune(database, NOON + timedelta(hours=4))[0] == 0
     assert beside(database) == (0, 0)
 
 
@@ -132,7 +132,7 @@ async def test_forgetting_takes_large_arguments_too(database: Path) -> None:
     await commit(store, insert(large("old", masked=True, **ENDED)))
     await commit(store, insert(large("new", status=Status.COMPLETED, completed_at=NOON + timedelta(hours=2))))
     await store.close()
-    assert forget_before(database, NOON + timedelta(hours=1)) == 1
+    assert prune(database, NOON + timedelta(hours=1))[0] == 1
     store = SqliteStore(database, owner="after")
     old, new = [await store.call(PROJECT, id) for id in ("old", "new")]
     assert old is not None
@@ -172,7 +172,8 @@ async def test_a_large_value_that_somebody_took_is_missed(store: SqliteStore, da
 
 
 def walk(database: Path, *revisions: str) -> None:
-    engine = create_engine(f"sqlite:///{database}")
+    engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(database, isolation_level=None))
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with engine.begin() as connection:
         for revision in revisions:
             migrate.downgrade(connection, revision)

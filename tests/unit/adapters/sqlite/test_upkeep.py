@@ -21,7 +21,7 @@ from toolgate.adapters.sqlite.file import PAGE_BYTES, connect
 from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.adapters.sqlite.upkeep import (
     backup_to,
-    forget_before,
+    prune,
     status_of,
     upgrade_file,
     vacuum_file,
@@ -43,7 +43,7 @@ COMMANDS: dict[str, Callable[[Path], object]] = {
     "upgrade": upgrade_file,
     "vacuum": vacuum_file,
     "backup": lambda path: backup_to(path, path.with_name("copy.db")),
-    "prune": lambda path: forget_before(path, NOON),
+    "prune": lambda path: prune(path, NOON)[0],
 }
 
 
@@ -225,19 +225,19 @@ def test_vacuum_of_a_file_somebody_holds_says_so(used: Path, monkeypatch: pytest
         with pytest.raises(StoreError, match="vacuumed"):
             vacuum_file(used)
         with pytest.raises(StoreError, match="could not be pruned"):
-            forget_before(used, NOON + timedelta(days=1))
+            prune(used, NOON + timedelta(days=1))
 
 
 def test_forgetting_takes_arguments_and_results_and_nothing_else(used: Path) -> None:
     kept = "SELECT call_id, status, tool_name, principal, created_at, completed_at FROM tool_executions"
     before = ask(used, kept)
-    assert forget_before(used, NOON + timedelta(seconds=1)) == 2
+    assert prune(used, NOON + timedelta(seconds=1))[0] == 2
     assert ask(used, kept) == before
     assert set(ask(used, "SELECT tool_params, result, sealed_params, sealed_result FROM tool_executions")) == {
         (None, None, None, None)
     }
-    assert [report.problem for report in verify_chains(used)] == [None, None]
-    assert forget_before(used, NOON + timedelta(seconds=1)) == 0
+    assert [report.problem for report in verify_chains(used)] == [None, None, None]
+    assert prune(used, NOON + timedelta(seconds=1))[0] == 0
 
 
 def test_forgetting_takes_what_was_shown_of_arguments_too(database: Path) -> None:
@@ -249,7 +249,7 @@ def test_forgetting_takes_what_was_shown_of_arguments_too(database: Path) -> Non
         young = an_approval("a2", call_id="c2", arguments={"path": "kept"})
         await commit(store, insert(a_call("c2"), approvals=(young,)))
         await store.close()
-        forget_before(database, NOON + timedelta(seconds=1))
+        prune(database, NOON + timedelta(seconds=1))
         store = SqliteStore(database, owner="me")
         old, new = await store.approvals(ApprovalQuery())
         assert (old.arguments, old.preview, old.confidence) == (None, None, 7)
@@ -273,7 +273,7 @@ async def test_nobody_can_try_out_what_was_forgotten(database: Path) -> None:
         await gate.wait(asked.call_id)
         call, shown = await gate.calls.get(asked.call_id), await gate.approvals.get(str(edited.approval_id))
         assert digest_of(call, nonce=shown.nonce) == shown.digest
-    forget_before(database, datetime.now(UTC) + timedelta(seconds=1))
+    prune(database, datetime.now(UTC) + timedelta(seconds=1))
     left = str(ask(database, "SELECT detail FROM approval_requests UNION ALL SELECT detail FROM tool_executions"))
     assert shown.nonce not in left
     assert str(call.first_asked) not in left
@@ -289,15 +289,15 @@ def test_forgetting_spares_what_is_younger_unfinished_or_unknown(database: Path)
         await store.close()
 
     asyncio.run(use())
-    forget_before(database, NOON + timedelta(hours=1))
+    prune(database, NOON + timedelta(hours=1))
     spared = {row[0] for row in ask(database, "SELECT call_id FROM tool_executions WHERE sealed_params IS NOT NULL")}
     assert spared == {"young", "UNKNOWN"} | {status.value for status in Status if not status.is_final}
 
 
 def test_forgetting_takes_undo_data_whose_time_is_over(used: Path) -> None:
-    forget_before(used, NOON + timedelta(minutes=59))
+    prune(used, NOON + timedelta(minutes=59))
     assert len(ask(used, "SELECT 1 FROM undo_records")) == 2
-    forget_before(used, NOON + timedelta(minutes=61))
+    prune(used, NOON + timedelta(minutes=61))
     assert ask(used, "SELECT 1 FROM undo_records") == []
 
 

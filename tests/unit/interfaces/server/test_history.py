@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import SECRET, House, P, execute, open_house
 
-from toolgate.adapters.sqlite.upkeep import remove_events_before
+from toolgate.adapters.sqlite.upkeep import prune
 from toolgate.interfaces.server import chains, timelines
 from toolgate.kernel.event import EVENTS
 from toolgate.testing.patience import PATIENCE_S
@@ -161,7 +161,7 @@ async def test_a_chain_whose_old_events_were_removed_is_whole_from_there_on(tmp_
         assert (await ann.post(f"{P}/audit/verify")).json()["verified"] == 3
         await ann.post(f"{P}/tools/execute", json=execute("add", {"left": 2, "right": 1}))
         cut = (await house.gate.events(project="demo", after=3, limit=1))[0].at
-        assert remove_events_before(file, cut) == 3
+        assert prune(file, cut, events=True)[1] == 3
         for restart in (False, True):
             checked = (await ann.post(f"{P}/audit/verify", json={"restart": restart})).json()
             assert (checked["verified"], checked["is_whole"], checked["problem"]) == (6, True, None)

@@ -45,7 +45,7 @@ async def sign_out(ask: Ask) -> Response:
     token = ask.by.token
     if token is None or not ask.by.is_session:
         raise ProblemError(403, "not_allowed", "There is no session to end; a token is revoked by an admin.")
-    await ask.services.directory.revoke(token.id, now=ask.services.now())
+    await ask.services.directory.revoke(token.id, now=ask.services.now(), by=token.account)
     response = response_of(200, Done())
     sessions.drop_cookie(response, ask.services, scope=ask.scope)
     return response
@@ -66,7 +66,7 @@ async def ticket(ask: Ask) -> tuple[int, TicketAnswer]:
         abilities=None if own is None else own.abilities,
         parent=None if own is None else own.id,
     )
-    await services.directory.put_token(made)
+    await services.directory.put_token(made, by=caller.name)
     return 201, TicketAnswer(ticket=text, expires_in=lifetime_s)
 
 
