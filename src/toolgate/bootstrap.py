@@ -21,6 +21,7 @@ import uuid_utils
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
+from toolgate.kernel.comparing import Difference
 from toolgate.kernel.extras import how_to_install
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Policy
@@ -279,6 +280,20 @@ def role_warning(url: str | PathLike[str]) -> str | None:
         return None
     told: str | None = _load("toolgate.adapters.postgres.upkeep", "role_warning")(named)
     return told
+
+
+def account_differences(url: str | PathLike[str]) -> list[Difference]:
+    """The accounts and tokens of a database that say something else than the record, or do not count."""
+    named = store_url(url)
+    if named.startswith("memory://"):
+        return []
+    on = "postgres" if _is_postgres(named) else "sqlite"
+    compare = _load(f"toolgate.adapters.{on}.comparing", "compare_accounts")
+    path = None if _is_postgres(named) else _path(named.partition("://")[2])
+    if path is not None and not path.exists():
+        return []
+    found: list[Difference] = compare(named if path is None else path)
+    return found
 
 
 def connect(url: str | PathLike[str], *, redis: str | None = None) -> tuple[Store, Bus]:

@@ -117,6 +117,7 @@ def test_a_whole_log_verifies(used: Path) -> None:
     assert here("audit", "verify", used, "--json").json == {
         "ok": True,
         "chains": [{"project": project, "events": 3, "problem": None, "redacted": 0} for project in ("one", "two")],
+        "differences": [],
     }
 
 

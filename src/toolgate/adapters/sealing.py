@@ -124,6 +124,17 @@ def load(path: Path, *, create: bool) -> Sealer:
     return Sealer(_read_file(path), lambda: _read_file(path))
 
 
+def at_hand(path: Path) -> Sealer | None:
+    """The sealer for a database where its keys are here; None where they are kept elsewhere."""
+    return load(path, create=False) if os.environ.get(ENVIRONMENT) or path.exists() else None
+
+
+def shared_at_hand(path: Path | None) -> Sealer | None:
+    """The same for a database that many machines share."""
+    is_named = path is not None or os.environ.get(ENVIRONMENT) or os.environ.get(FILE_ENVIRONMENT)
+    return load_shared(path) if is_named else None
+
+
 def load_shared(path: Path | None) -> Sealer:
     """Return the sealer for a database that many machines share: no key lies beside it, and none is made by itself.
 

@@ -11,6 +11,7 @@ from toolgate.gate.policies import Policies
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
+from toolgate.kernel.comparing import Difference
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Principal
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
@@ -18,6 +19,7 @@ from toolgate.kernel.ruling import is_hopeless, level_of
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
+from toolgate.pipeline.comparing import differences_of
 from toolgate.pipeline.driver import Driver, WhoDecides
 from toolgate.pipeline.people.undoing import Undoing
 from toolgate.pipeline.realm import Adjust, Realm, unchanged
@@ -96,6 +98,10 @@ class Host:
     async def head(self, project: str = DEFAULT_PROJECT) -> Head:
         """Return where the project's chain of events ends: the number and the hash of the last one."""
         return await self._driver.store.head(project)
+
+    async def differences(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> list[Difference]:
+        """Return what the rows of a call and its approvals say that its events do not, or the other way round."""
+        return await differences_of(self._driver.store, project, call_id)
 
     async def sink_heard(self, *, project: str = DEFAULT_PROJECT, timeout_s: float = REQUIRED_S) -> bool:
         """Return once the project's event sink took everything so far; False where it did not within `timeout_s`."""

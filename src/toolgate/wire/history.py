@@ -102,6 +102,14 @@ class CallRecord(Answer):
     is_partial: bool = False
 
 
+class RowDifference(Answer):
+    """A row that says something else than its events."""
+
+    kind: str = Field(description="`call` or `approval`.")
+    id: str
+    what: str = Field(description="What differs, in words.")
+
+
 class AuditAnswer(Answer):
     """How much of a project's chain was checked, by this server since it started.
 
@@ -115,6 +123,9 @@ class AuditAnswer(Answer):
     problem: str | None = None
     head_hash: str | None = Field(default=None, description="The hash of the last checked event: keep it elsewhere.")
     checked_at: datetime | None = None
+    differences: list[RowDifference] = Field(
+        default_factory=list, description="Rows of calls and approvals that say something else than their events."
+    )
 
 
 class VerifyBody(Body):

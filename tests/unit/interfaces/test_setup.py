@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -71,6 +73,26 @@ def test_the_doctor_tries_interpreter_and_workspace_in_the_sandbox(
     found = {one["what"]: one["detail"] for one in orjson.loads(output)["findings"]}
     assert found["sandbox interpreter"] == "user 1 cannot enter /x"
     assert found["sandbox workspace"] == "Permission denied"
+
+
+def finding(folder: Path) -> tuple[bool, str]:
+    found = {one["what"]: one for one in orjson.loads(run("doctor", folder, "--json")[1])["findings"]}
+    return found["accounts"]["is_fine"], found["accounts"]["detail"]
+
+
+def test_the_doctor_names_accounts_that_do_not_count(tmp_path: Path) -> None:
+    assert run("init", tmp_path, "--profile", "locked")[0] == 0
+    database = tmp_path / "toolgate.db"
+    assert finding(tmp_path) == (True, "each account and token is as it was last changed")
+    with closing(sqlite3.connect(database)) as connection:
+        for number in range(6):
+            added = f"INSERT INTO accounts (name, kind, roles) VALUES ('eve{number}', 'admin', '{{}}')"
+            connection.execute(added)
+        connection.commit()
+    is_fine, detail = finding(tmp_path)
+    assert (is_fine, "account 'eve0'" in detail, "and 1 more count as absent" in detail) == (False, True, True)
+    (tmp_path / "toolgate.db.key").write_text("nonsense")
+    assert not finding(tmp_path)[0]
 
 
 def test_the_doctor_says_what_is_missing(tmp_path: Path) -> None:

@@ -215,8 +215,8 @@ def _open_large(box: bytes | None, name: bytes, sealer: Sealer) -> tuple[bytes, 
     return _unpack_whole(sealer.open(box, name))
 
 
-def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
-    """The call of a row selected as `call_columns`."""
+def call_of(row: Sequence[Any], sealer: Sealer | None) -> Call:
+    """The call of a row selected as `call_columns`; a sealer is needed where something sealed was selected."""
     (
         project, _, call_id, _, principal, _, _, tool_name, created_at, said, sealed_params,
         _, shown_result, risk, _, status, error, error_code, _,
@@ -232,14 +232,14 @@ def call_of(row: Sequence[Any], sealer: Sealer) -> Call:
     context["project"], context["principal"] = project, principal
     fields["context"] = Context(**context)
     fields["shown"] = _json(said)
-    if sealed_params is not None:  # None: forgotten by retention
+    if sealed_params is not None and sealer is not None:  # None: forgotten by retention
         whose = row_name(project, call_id, "params")
         arguments, preconditions = _unpack(sealer.open(sealed_params, whose))
         if arguments is None:
             arguments, preconditions = _open_large(large_params, whose, sealer)
             fields["shown"] = join_view(fields["shown"], whole, arguments)
         fields["arguments"], fields["preconditions"] = arguments, preconditions
-    if sealed_result is not None:
+    if sealed_result is not None and sealer is not None:
         opened = sealer.open(sealed_result, row_name(project, call_id, "result"))
         fields["result"], artifacts = _unpack_whole(opened)
         fields["artifacts"] = tuple(_loads(artifacts)) if artifacts is not None else ()

@@ -134,7 +134,10 @@ def _look(folder: Path, database: str, projects: Path | None) -> Iterator[Findin
     yield Finding("Python", sys.version_info >= (3, 11), platform.python_version())
     yield _extras()
     yield _policy(folder, projects)
-    yield _database(database)
+    found = _database(database)
+    yield found
+    if found.is_fine or found.is_warning:
+        yield _accounts(database)
     yield from _sandbox(folder)
 
 
@@ -215,6 +218,22 @@ def _database(database: str) -> Finding:
         named = " ".join(map(str, open_to_all))
         return Finding("database", False, f"it can be read by others: run `chmod 600 {named}`", is_warning=True)
     return Finding("database", True, f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}")
+
+
+def _accounts(database: str) -> Finding:
+    """Whether each account and token counts: a row that nobody here wrote, or an older one, does not."""
+    from toolgate.bootstrap import account_differences
+
+    try:
+        found = account_differences(database if is_postgres(database) else str(file_of(database)))
+    except ToolgateError as error:  # a key file that cannot be used
+        return Finding("accounts", False, str(error), True)
+    if not found:
+        return Finding("accounts", True, "each account and token is as it was last changed")
+    named = ", ".join(f"{one.kind} {one.id[:64]!r}" for one in found[:5])
+    more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+    detail = f"{named}{more} count as absent, or say something else than the record. `toolgate audit verify` says why"
+    return Finding("accounts", False, f"{detail}; `toolgate db upgrade` takes over those from before marks", True)
 
 
 def _on_postgres(found: dict[str, Any]) -> Finding:

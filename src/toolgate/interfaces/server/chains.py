@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from toolgate.gate import Gate
+from toolgate.kernel.comparing import Difference
 from toolgate.kernel.event import ChainError, Event, verify
 
 PIECE = 2000
 """How many events one request checks."""
 READ = 500
+MOST = 100
+"""How many differences between rows and events are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,7 @@ class Checked:
     hash: bytes | None = None
     problem: str | None = None
     at: datetime | None = None
+    differences: tuple[Difference, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -51,8 +55,23 @@ class Chains:
         async with self._locks[project]:
             known = Checked() if restart else self._checked.get(project, Checked())
             checked = await self._check(gate, project, replace(known, problem=None))
+            checked = await self._compare(gate, project, checked, after=known.seq)
             self._checked[project] = replace(checked, at=now)
         return await self.status(gate, project)
+
+    async def _compare(self, gate: Gate, project: str, checked: Checked, *, after: int) -> Checked:
+        """Compare the rows of the calls that the events just checked tell of, and of those that differed before."""
+        ids = {one.id: None for one in checked.differences if one.kind == "call"}
+        while after < checked.seq:
+            events = await gate.events(project=project, after=after, limit=READ)
+            ids |= {str(event.call_id): None for event in events if event.seq <= checked.seq and _tells_of_call(event)}
+            after = events[-1].seq if events else checked.seq
+        found: list[Difference] = [one for one in checked.differences if one.kind != "call"]
+        for id in ids:
+            for one in await gate.host.differences(id, project=project):
+                if one not in found:
+                    found.append(one)
+        return replace(checked, differences=tuple(found[:MOST]))
 
     async def _check(self, gate: Gate, project: str, known: Checked) -> Checked:
         head = await gate.host.head(project)
@@ -75,6 +94,10 @@ class Chains:
                 break
             left -= len(events)
         return known
+
+
+def _tells_of_call(event: Event) -> bool:
+    return event.call_id is not None and event.type.startswith(("tool.", "approval."))
 
 
 def _piece(known: Checked, events: list[Event]) -> Checked:

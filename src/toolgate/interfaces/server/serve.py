@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket as sockets
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,6 +28,8 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy.loader import find_policy
 from toolgate.ports.agent import Agent, ResidentAgent
 
+log = logging.getLogger("toolgate.server")
+
 
 def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = None) -> Application:
     """Open the gate and the directory of these settings and return their server; nothing opens without a policy."""
@@ -44,6 +47,7 @@ def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = Non
     )
     try:
         directory = bootstrap.directory(settings.database)
+        _warn_of_accounts(settings.database)
         if agent is None and settings.agent:
             agent = agent_of(settings, gate)
     except BaseException:
@@ -137,6 +141,12 @@ def server_of(app: Application, settings: ServerSettings, *, said: Callable[[str
         timeout_graceful_shutdown=max(1, round(settings.drain_s)),
     )
     return Server(app, config, said, connections)
+
+
+def _warn_of_accounts(database: str) -> None:
+    """Say at the start which accounts and tokens count as absent: nobody can sign in with them."""
+    for one in bootstrap.account_differences(database):
+        log.warning("%s %r: %s", one.kind, one.id[:128], one.what)
 
 
 def check_address(host: str, port: int) -> None:

@@ -76,6 +76,7 @@ def test_status_and_audit_are_told(postgres_url: str) -> None:
         {"project": "p0", "events": 6, "problem": None, "redacted": 0},
         {"project": "p1", "events": 2, "problem": None, "redacted": 0},
     ]
+    assert {one["kind"] for one in told["differences"]} == {"call", "approval"}  # its events are made up
     assert run("db", "upgrade", postgres_url)["from"] == status["revision"]
 
 

@@ -15,6 +15,7 @@ from toolgate.wire.history import (
     CallDetail,
     CallRecord,
     ChainedEvent,
+    RowDifference,
     TimelineAnswer,
     VerifyBody,
 )
@@ -101,6 +102,7 @@ def _answer(checked: Checked) -> AuditAnswer:
         problem=checked.problem,
         head_hash=None if checked.hash is None else checked.hash.hex(),
         checked_at=checked.at,
+        differences=[RowDifference(kind=one.kind, id=one.id, what=one.what) for one in checked.differences],
     )
 
 

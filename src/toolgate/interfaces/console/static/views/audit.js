@@ -8,7 +8,7 @@ import { block, copier, distinct, empty, heading, loaded, recordButton, section,
 import { onEvents } from "../store.js";
 
 /** @typedef {{ events: number, verified: number, is_whole: boolean, problem: string | null, head_hash: string | null,
- *   checked_at: string | null }} Chain */
+ *   checked_at: string | null, differences: { kind: string, id: string, what: string }[] }} Chain */
 /** @typedef {{ seq: number, type: string, at: string, tool_id: string | null, data: any }} Event */
 
 /** The call an event is about; those of a delegation name that instead. @param {Event} one */
@@ -99,6 +99,7 @@ function chainPage() {
     const one = chain.value.value;
     if (!one) return ["", "Looking…"];
     if (one.problem || memory.value) return ["bad", "The chain is broken"];
+    if (one.differences.length) return ["bad", "Rows differ from their events"];
     if (one.is_whole) return ["good", one.events ? "The chain is whole" : "Nothing is recorded yet"];
     return ["", one.verified ? "New events are not checked yet" : "Not checked yet"];
   });
@@ -111,6 +112,8 @@ function chainPage() {
     h("section", { class: () => `panel piece standing ${state.value[0]}`, "aria-live": "polite" },
       h("h2", null, () => state.value[1]),
       h("p", { class: "notice bad", hidden: () => !chain.value.value?.problem && !memory.value }, () => said(chain.value.value?.problem ?? memory.value)),
+      h("ul", { class: "lines", hidden: () => !chain.value.value?.differences.length },
+        () => (chain.value.value?.differences ?? []).map((one) => h("li", null, `${one.kind} ${visible(one.id)}: ${visible(one.what)}`))),
       h("p", null, () => `${grouped(chain.value.value?.verified ?? 0)} of ${grouped(chain.value.value?.events ?? 0)} events checked`,
         () => (chain.value.value?.checked_at ? [" · ", time(chain.value.value.checked_at)] : null)),
       h("progress", { max: () => chain.value.value?.events || 1, value: () => chain.value.value?.verified ?? 0, "aria-label": "Events checked" }),
