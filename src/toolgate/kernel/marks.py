@@ -66,7 +66,8 @@ class Marks:
 
     def refusal(self, call: Call, approval: Approval | None) -> tuple[str, str] | None:
         """Why an approval does not let this very call run, as a code and a reason; None where it does."""
-        if approval is None or not approval.allows(digest_of(call, nonce=approval.nonce)):
+        is_its_own = approval is not None and approval.call_id == call.id  # the same asked twice has one digest
+        if approval is None or not is_its_own or not approval.allows(digest_of(call, nonce=approval.nonce)):
             return "approval_mismatch", "what would run is not what was approved"
         if not self.hold(approval):
             reason = "its approval does not carry the mark of this gate, so nobody is known to have given it"

@@ -42,7 +42,15 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import BEGUN, is_marked, is_taken_back, is_told, lapse_of_giver, refusal_of
+from toolgate.pipeline.evidence import (
+    ALREADY_STARTED,
+    BEGUN,
+    is_marked,
+    is_taken_back,
+    is_told,
+    lapse_of_giver,
+    refusal_of,
+)
 from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
@@ -183,8 +191,7 @@ class Pipeline:
         if not is_ours and (refusal := await refusal_of(driver.store, call, approval)) is not None:
             return await self._end(call, Status.DENIED, *refusal)
         if await is_told(driver.store, call, BEGUN):
-            why = "it was started before, as its events tell, and what was approved runs once"
-            return await self._end(call, Status.DENIED, "already_started", why)
+            return await self._end(call, Status.DENIED, *ALREADY_STARTED)
         trip = Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
@@ -218,6 +225,8 @@ class Pipeline:
         if tool is None or tool.hash != call.definition_hash:
             why = f"`{call.tool_name}` is not the tool it was made for any more; nothing ran. Make the call again."
             return await self._fail(call, "prepare_failed", why)
+        if await is_told(driver.store, call, BEGUN):
+            return await self._end(call, Status.DENIED, *ALREADY_STARTED)
         return await self.advance(Trip(driver.plan_of(tool, call.project), call))
 
     def _check_runner(self, call: Call) -> None:

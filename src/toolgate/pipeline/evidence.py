@@ -21,6 +21,8 @@ BEGUN = frozenset({"tool.started", "tool.undo_started"})
 """Told by every claim."""
 ENDED = frozenset({"tool.completed", "tool.failed", "tool.cancelled", "tool.denied", "tool.undone", "tool.undo_failed"})
 """Told when nothing more is to happen. A call that is tried again has told none of them."""
+ALREADY_STARTED = ("already_started", "it was started before, as its events tell, and what was approved runs once")
+"""Why a call does not run whose row says that it never did, as a code and a reason."""
 PAGE = 1000
 
 
