@@ -80,6 +80,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await gate.approvals.escalate(asked.approval_id, by="ann")
     await gate.decide(asked.approval_id, "approve", by="ann", remember=Remember())
     done = await gate.wait(asked.call_id)
+    await gate.call("change", {"value": 1})
     await gate.undo(done.call_id)
     await gate.undo(done.call_id)
     await gate.host.adopt(UndoMetadata("kept elsewhere", "change", {}))

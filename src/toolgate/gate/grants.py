@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from contextlib import suppress
 
+from toolgate.errors import GrantChangedError
 from toolgate.gate.approvals import said, somebody
 from toolgate.kernel.context import Principal
 from toolgate.kernel.grant import Grant, Remember
 from toolgate.kernel.record import evolve
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import is_taken_back, lapse_of
+from toolgate.pipeline.evidence import lapse_of, lapse_told
 from toolgate.pipeline.people.deciding import Deciding, Foresight
 from toolgate.ports.store import GrantQuery
 
@@ -48,6 +50,7 @@ class Grants:
     async def _looked_at(self, grant: Grant) -> Grant:
         driver = self._driver
         lapse = await lapse_of(driver, grant)
-        if lapse is None and grant.is_live(driver.now()) and await is_taken_back(driver.store, grant):
-            lapse = "its events tell that it was revoked"
+        if lapse is None and grant.is_live(driver.now()):
+            with suppress(GrantChangedError):  # it was as it was read
+                lapse = await lapse_told(driver.store, grant)
         return grant if lapse is None else evolve(grant, invalid_because=lapse)

@@ -43,6 +43,7 @@ EVENTS: dict[str, str] = {
     "approval.decided": "A person decided; `decision`, `decided_by` and `reason` are final.",
     "approval.expired": "The approval closed without a decision: time ran out, the call ended or it was superseded.",
     "grant.created": "A person wants a yes remembered: for what, how often and how long.",
+    "grant.used": "A call was started because of a grant.",
     "grant.revoked": "A grant was taken back.",
     "delegation.given": "A person lent their vote to another, for a while.",
     "delegation.ended": "A delegation was ended before its time.",

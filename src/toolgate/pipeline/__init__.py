@@ -46,9 +46,9 @@ from toolgate.pipeline.evidence import (
     ALREADY_STARTED,
     BEGUN,
     is_marked,
-    is_taken_back,
     is_told,
     lapse_of_giver,
+    lapse_told,
     refusal_of,
 )
 from toolgate.pipeline.flight import Flights, Taker
@@ -317,7 +317,7 @@ class Pipeline:
                 continue
             if not grant.covers(call, arguments, assessment.level, assessment.terms):
                 continue
-            if await lapse_of_giver(driver, grant) is None and not await is_taken_back(driver.store, grant):
+            if await lapse_of_giver(driver, grant) is None and await lapse_told(driver.store, grant) is None:
                 return grant
         return None
 

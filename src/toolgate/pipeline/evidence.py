@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from toolgate.errors import GrantChangedError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.delegation import Delegation
@@ -15,7 +16,7 @@ from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lane import aside, is_large
-from toolgate.ports.store import Store
+from toolgate.ports.store import GrantQuery, Store
 
 BEGUN = frozenset({"tool.started", "tool.undo_started"})
 """Told by every claim."""
@@ -23,6 +24,7 @@ ENDED = frozenset({"tool.completed", "tool.failed", "tool.cancelled", "tool.deni
 """Told when nothing more is to happen. A call that is tried again has told none of them."""
 ALREADY_STARTED = ("already_started", "it was started before, as its events tell, and what was approved runs once")
 """Why a call does not run whose row says that it never did, as a code and a reason."""
+GRANT_MOVES = frozenset({"grant.used", "grant.revoked"})
 PAGE = 1000
 
 
@@ -76,14 +78,23 @@ async def is_ended(store: Store, delegation: Delegation) -> bool:
     return await _tells(store, delegation.project, delegation.id, lambda event: event.type == "delegation.ended")
 
 
-async def is_taken_back(store: Store, grant: Grant) -> bool:
-    """Whether an event tells that a grant was revoked: an earlier row of it, mark and all, may have been put back."""
-    return await _tells(
-        store,
-        grant.project,
-        grant.call_id or "",
-        lambda event: event.type == "grant.revoked" and event.data["grant_id"] == grant.id,
-    )
+async def lapse_told(store: Store, grant: Grant) -> str | None:
+    """Why a grant's events tell another thing than its row: an earlier one, mark and all, may have been put back.
+
+    GrantChangedError where the row has become another one since it was read.
+    """
+    counted = {use.call_id for use in grant.used}
+
+    def is_later(event: Event) -> bool:
+        told = event.data if event.type in GRANT_MOVES else {}
+        return told.get("grant_id") == grant.id and told.get("used_by") not in counted
+
+    if not await _tells(store, grant.project, grant.call_id or "", is_later):
+        return None
+    now = await store.grants(GrantQuery(project=grant.project, id=grant.id))
+    if [one.version for one in now] != [grant.version]:
+        raise GrantChangedError(f"Grant {grant.id} was used or changed meanwhile.")
+    return "its events tell that it was revoked, or used more often than its row says"
 
 
 async def _tells(store: Store, project: str, call_id: str, is_it: Callable[[Event], bool]) -> bool:

@@ -112,6 +112,7 @@ _TELLINGS: dict[str, Callable[[Data], Telling]] = {
     "approval.undelivered": lambda data: Telling("approve", "A channel gave up", None, data.get("error")),
     "approval.expired": lambda data: Telling("approve", "Closed without an answer", None, data.get("reason")),
     "grant.created": lambda data: Telling("approve", "The yes was remembered as a grant", data.get("granted_by")),
+    "grant.used": lambda data: Telling("approve", f"The grant was used by call {data.get('used_by')}", None),
     "grant.revoked": lambda data: Telling(
         "approve", "The grant was revoked", data.get("revoked_by"), data.get("reason")
     ),

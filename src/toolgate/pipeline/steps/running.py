@@ -60,7 +60,7 @@ def claim(
         at=now,
         call=claimed,
         expect=call.version or None,
-        events=(*first(call), _started(claimed)),
+        events=(*first(call), _started(claimed), *_used(grant, claimed)),
         durability=durability,
         mode_seen=mode,
         undo=undo,
@@ -69,7 +69,7 @@ def claim(
         reservations=reservations,
         grant=grant,
         grant_expect=None if grant is None else grant.version - 1,
-        lasting=is_plainly_told(call),
+        lasting=grant is None and is_plainly_told(call),
     )
 
 
@@ -118,6 +118,14 @@ def first(call: Call) -> tuple[Draft, ...]:
 def _started(call: Call) -> Draft:
     told = {"approved_by": call.approved_by, "approval_id": call.approval_id, "attempt": call.attempt}
     return tell(call, "tool.started" if call.undo_of is None else "tool.undo_started", told)
+
+
+def _used(grant: Grant | None, call: Call) -> tuple[Draft, ...]:
+    """Tell of a use where the grant was given, so that an earlier row of it, put back, does not give the use back."""
+    if grant is None:
+        return ()
+    told = {"grant_id": grant.id, "tool_name": grant.tool_name, "used_by": call.id, "uses": len(grant.used)}
+    return (("grant.used", grant.call_id, told, None),)
 
 
 def reclaim(
