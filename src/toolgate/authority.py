@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from toolgate.errors import NotAllowedError, NotFoundError, UsageError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
-from toolgate.kernel.context import Principal, PrincipalKind
+from toolgate.kernel.context import Context, Principal, PrincipalKind
 from toolgate.kernel.delegation import Delegation
 from toolgate.ports.directory import ABILITIES, Ability, Directory
 
@@ -77,7 +77,10 @@ _LENT = "for another person too whose vote was delegated to one and who may deci
 RIGHTS: dict[Verb, Right] = {
     Verb.READ: Right(Ability.READ, condition="real arguments and results only of one's own; everything else is masked"),
     Verb.STREAM: Right(Ability.READ, condition="read again before each event"),
-    Verb.ASK: Right(Ability.ASK, condition="the tool's rules; a session that is somebody else's is refused"),
+    Verb.ASK: Right(
+        Ability.ASK,
+        condition="the tool's rules; an agent names no session or run of somebody else, and no behavior but its roles'",
+    ),
     Verb.JOIN: Right(Ability.ASK, Whose.OWN, "the same principal and user, tool and arguments"),
     Verb.CLAIM: Right(Ability.ASK, Whose.OWN, "a call placed at its caller, approved, once"),
     Verb.REPEAT: Right(Ability.ASK, Whose.OWN, "as a new call"),
@@ -110,6 +113,8 @@ RIGHTS: dict[Verb, Right] = {
     Verb.MAKE_TOKENS: Right(Ability.ADMIN, condition="on the server's machine"),
 }
 """Who may do what."""
+BEHAVIOR = "behavior:"
+"""What a role of an agent's account begins with that names a behavior its calls may be in."""
 
 
 class Standing(Protocol):
@@ -154,6 +159,55 @@ async def decider(directory: Directory, project: str, name: str) -> Principal | 
     return account.principal_in(project) if account is not None and may(Verb.DECIDE, account, project) else None
 
 
+def check_human(verb: Verb, by: Principal) -> None:
+    """Raise NotAllowedError for an agent, a runner or a rule, where the host says who acts: only people do this."""
+    if RIGHTS[verb].ability not in ABILITIES[by.kind]:
+        raise NotAllowedError(f"{by.name} is an {by.kind}; only people {verb}.")
+
+
+def check_maker(by: Principal, call: Call) -> None:
+    """Raise NotAllowedError for who did not make a call that its caller runs."""
+    if call.context.principal != by.name:
+        raise NotAllowedError(f"Call {call.id} was not made by {by.name}; only who made it runs it.")
+
+
+def check_holder(by: Principal, call: Call) -> None:
+    """Raise NotAllowedError for who was not given a call, and shows no fence for it."""
+    if call.runner != by.name:
+        raise NotAllowedError(f"Call {call.id} does not run at {by.name}; only its runner reports its result.")
+
+
+def is_same_maker(made: Context, given: Context) -> bool:
+    """Whether two calls were made by one and the same, for one and the same."""
+    return (made.principal, made.user) == (given.principal, given.user)
+
+
+def check_name(kind: str, made: Context, given: Context) -> None:
+    """Raise NotAllowedError where a call names the session or run of a call that somebody else made."""
+    is_theirs = made.principal == given.principal or (made.user is not None and made.user == given.user)
+    if not is_theirs:
+        raise NotAllowedError(
+            f"This {kind} is somebody else's: {given.principal} names {kind}s of its own, or of who it acts for."
+        )
+
+
+def behavior_of(agent: Principal, named: str | None) -> str | None:
+    """Return the behavior a call of an agent's account is in: one of those its roles `behavior:NAME` say.
+
+    Where there is one alone it need not be named; where there is none, no behavior can be.
+    """
+    usable = sorted(role.removeprefix(BEHAVIOR) for role in agent.roles if role.startswith(BEHAVIOR))
+    if named is None and len(usable) < 2:
+        return usable[0] if usable else None
+    if named not in usable:
+        which = f"in behavior '{named}'" if named is not None else "in no behavior"
+        raise NotAllowedError(
+            f"{agent.name} may not call tools {which}; that takes an account with the role `{BEHAVIOR}NAME` in this "
+            f"project. Its behaviors: {', '.join(usable) or 'none'}."
+        )
+    return named
+
+
 def is_own(who: Principal, call: Call) -> bool:
     """Whether somebody made a call, or it was made for them."""
     return who.name in (call.context.principal, call.context.user)
@@ -161,8 +215,7 @@ def is_own(who: Principal, call: Call) -> bool:
 
 def check_person(by: Principal, call: Call) -> None:
     """Raise NotAllowedError for who may say nothing about questions, or about this one: who asked it."""
-    if not by.can_decide:
-        raise NotAllowedError(f"{by.name} is an {by.kind}; only people decide.")
+    check_human(Verb.DECIDE, by)
     if Principal.of(call.context.principal).id == by.id:
         raise NotAllowedError(f"{by.name} asked for this call and cannot approve it.")
 

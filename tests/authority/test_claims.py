@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.interfaces.server.house import House, P, execute, open_house
@@ -14,6 +15,8 @@ default: by_risk
 tools:
   add: {budgets: [{calls: 2, window: 1h, per: run}, {calls: 3, window: 1h, per: session}]}
   pay: {approval: {timeout: 2m}}
+  drop: {behaviors: {allowed: [repair]}}
+  keep: {behaviors: {forbidden: [practice]}}
 """
 
 
@@ -45,3 +48,51 @@ async def test_an_agent_may_shorten_how_long_people_are_asked(
     shown = (await limited.client("bob").get(f"{P}/approvals/{asked['approval_id']}")).json()["approval"]
     created, expires = (datetime.fromisoformat(shown[name]) for name in ("created_at", "expires_at"))
     assert most_s - 2 <= (expires - created).total_seconds() <= most_s
+
+
+@pytest.mark.parametrize("field", ["run_id", "session_id"])
+async def test_an_agent_names_no_run_or_session_of_somebody_else(limited: House, field: str) -> None:
+    await limited.add("lone", "agent")
+    for first, second in (("bob", "lone"), ("bob", "bot"), ("lone", "bot")):
+        body = execute("pay", {"amount": 1}, wait=False, **{field: f"of-{first}-before-{second}"})
+        assert (await limited.client(first).post(f"{P}/tools/execute", json=body)).status_code == 202
+        refused = await limited.client(second).post(f"{P}/tools/execute", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+        assert "somebody else's" in refused.json()["detail"]
+        assert (await limited.client(first).post(f"{P}/tools/execute", json=body)).status_code == 202
+
+
+@pytest.mark.parametrize("field", ["run_id", "session_id"])
+async def test_an_agent_names_runs_and_sessions_of_who_it_acts_for(limited: House, field: str) -> None:
+    body = execute("pay", {"amount": 1}, wait=False, **{field: "anns"})
+    for who in ("ann", "bot", "ann"):
+        assert (await limited.client(who).post(f"{P}/tools/execute", json=body)).status_code == 202
+
+
+async def test_an_agent_cannot_take_a_session_away_from_a_person(limited: House) -> None:
+    await limited.add("lone", "agent")
+    body = execute("pay", {"amount": 1}, wait=False, session_id="s1")
+    for who, status in (("lone", 202), ("ann", 202), ("lone", 403), ("bot", 202)):
+        assert (await limited.client(who).post(f"{P}/tools/execute", json=body)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("roles", "behavior", "tool", "ends"),
+    [
+        ((), "repair", "drop", 403),
+        (("behavior:practice",), "repair", "drop", 403),
+        (("behavior:practice",), None, "keep", "failed"),  # its only behavior, which it need not say
+        (("behavior:practice", "behavior:repair"), None, "keep", 403),
+        (("behavior:practice", "behavior:repair"), "repair", "keep", "completed"),
+        (("behavior:repair",), "repair", "drop", "awaiting_approval"),
+        ((), None, "keep", "completed"),
+    ],
+)
+async def test_an_agent_is_in_no_behavior_that_its_account_does_not_have(
+    limited: House, roles: tuple[str, ...], behavior: str | None, tool: str, ends: int | str
+) -> None:
+    await limited.add("lone", "agent", {"demo": frozenset(roles)})
+    params: dict[str, Any] = {"value": 1} if tool == "keep" else {"name": "orders"}
+    body = execute(tool, params, wait=False, behavior=behavior)
+    answer = await limited.client("lone").post(f"{P}/tools/execute", json=body)
+    assert answer.status_code == ends if isinstance(ends, int) else answer.json()["status"] == ends

@@ -16,6 +16,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from toolgate.authority import is_same_maker
 from toolgate.errors import (
     ConflictError,
     GrantChangedError,
@@ -458,10 +459,8 @@ def _is_joined(call: Call, standing: Call) -> bool:
 
     Nobody else hears of it, not even that everything but they themselves would fit.
     """
-    made, given = standing.context, call.context
     is_same = standing.arguments == call.arguments or standing.first_asked == name_of(call)
-    is_theirs = (made.principal, made.user) == (given.principal, given.user)
-    return is_same and is_theirs and standing.tool_name == call.tool_name
+    return is_same and is_same_maker(standing.context, call.context) and standing.tool_name == call.tool_name
 
 
 def name_of(call: Call) -> str:

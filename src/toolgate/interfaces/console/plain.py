@@ -153,7 +153,8 @@ class Plain:
 
     async def _say(self, caller: Caller, approval: Approval, form: Form) -> None:
         """Do what the form wants."""
-        who = caller.check(approval.project, Verb.DECIDE)
+        answer = form.get("answer")
+        who = caller.check(approval.project, Verb.COMMENT if answer == "comment" else Verb.DECIDE)
         reason = form.get("reason", "").strip() or None
         reply = Reply(
             project=approval.project,
@@ -163,7 +164,7 @@ class Plain:
             digest=form.get("digest"),
             on_behalf_of=form.get("on_behalf_of") or None,
         )
-        match form.get("answer"):
+        match answer:
             case "approve":
                 _check_seen(await draw(card_of, approval), form)
                 await deciding.decide(self._services, reply, Decision.APPROVE)

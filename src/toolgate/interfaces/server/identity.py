@@ -69,6 +69,12 @@ class Caller:
         except (NotFoundError, NotAllowedError) as error:
             raise problem_of(error) from None
 
+    def behavior(self, project: str, named: str | None) -> str | None:
+        """The behavior a call is in: what a person's client says, and what an agent says and may be in."""
+        if self.account.kind is not PrincipalKind.AGENT:
+            return named
+        return authority.behavior_of(self.principal_in(project), named)
+
     def context(self, project: str, *, session_id: str | None, run_id: str | None, behavior: str | None) -> Context:
         """Who asks for a call. What a person's client asks is asked by an agent of that person, who may then decide.
 

@@ -18,6 +18,7 @@ from toolgate.interfaces.server.idempotency import Repeats
 from toolgate.interfaces.server.identity import Authenticator, JwtReader
 from toolgate.interfaces.server.limits import Buckets, Limit
 from toolgate.interfaces.server.metrics import ServerMetrics
+from toolgate.interfaces.server.naming import Naming
 from toolgate.interfaces.server.served import Served, ServedHere
 from toolgate.interfaces.server.settings import ServerSettings
 from toolgate.ports.agent import Agent, ResidentAgent
@@ -48,6 +49,7 @@ class Services:
     """Where servers count requests together, if they do."""
     metrics: ServerMetrics = field(default_factory=ServerMetrics)
     chains: Chains = field(default_factory=Chains)
+    naming: Naming = field(default_factory=Naming)
 
     def __post_init__(self) -> None:
         settings = self.settings

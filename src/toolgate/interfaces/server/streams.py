@@ -236,6 +236,8 @@ async def _serve(
             raise key_needed()
     if query is not None and query.tools and query.listen:
         raise ProblemError(400, "invalid_request", "A stream that only listens runs nothing: leave out `tools`.")
+    if query is not None:
+        services.naming.note(caller.context(project, session_id=query.session_id, run_id=None, behavior=None))
     feed = services.hub.feed(project, encode)
     listener = Listener(0)
     await feed.join(listener)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from toolgate.errors import (
-    ConflictError,
-    DecisionConflictError,
-    NotAllowedError,
-    UsageError,
-)
+from toolgate.authority import Verb, check_human
+from toolgate.errors import ConflictError, DecisionConflictError, UsageError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import Principal
@@ -74,8 +70,7 @@ class Answers:
     async def settle(self, project: str, call_id: str, *, happened: bool, by: Principal, reason: str) -> Result:
         """Say what an UNKNOWN call really did. Only a person may, and must say why they know."""
         driver = self._driver
-        if not by.can_decide:
-            raise NotAllowedError(f"{by.name} is an {by.kind}; only a person settles an unknown outcome.")
+        check_human(Verb.SETTLE, by)
         if not reason.strip():
             raise UsageError("Settling an unknown outcome needs a reason: how is it known?")
         call = await driver.read(project, call_id)

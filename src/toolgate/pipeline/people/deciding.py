@@ -15,11 +15,10 @@ from uuid import UUID
 
 import orjson
 
-from toolgate.authority import check_decider, check_escalation, check_person
+from toolgate.authority import Verb, check_decider, check_escalation, check_human, check_person
 from toolgate.errors import (
     ConflictError,
     DecisionConflictError,
-    NotAllowedError,
     NotFoundError,
     ToolInputError,
     UsageError,
@@ -208,8 +207,7 @@ class Deciding:
 
     async def revoke(self, grant_id: str, *, by: Principal, reason: str | None, project: str | None) -> Grant:
         """Take a grant back; calls that already started because of it go on."""
-        if not by.can_decide:
-            raise NotAllowedError(f"{by.name} is an {by.kind}; only people revoke grants.")
+        check_human(Verb.REVOKE, by)
         while True:
             found = await self._driver.store.grants(GrantQuery(id=grant_id, project=project))
             if not found:

@@ -9,14 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from toolgate.errors import (
-    ConflictError,
-    NotAllowedError,
-    StaleFenceError,
-    ToolExecutionError,
-    ToolOutputError,
-    UsageError,
-)
+from toolgate.authority import check_holder, check_maker
+from toolgate.errors import ConflictError, StaleFenceError, ToolExecutionError, ToolOutputError, UsageError
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -107,8 +101,7 @@ class Leases:
         if not fence:
             raise UsageError("Whoever claims a call names a token of their own, its `fence`, to report with.")
         call = await self._driver.read(project, call_id)
-        if call.context.principal != by.name:
-            raise NotAllowedError(f"Call {call_id} was not made by {by.name}; only who made it runs it.")
+        check_maker(by, call)
         if call.waits_for_caller:
             await self._take(project, call_id, Taker(by=by.name, fence=fence))
             call = await self._driver.read(project, call_id)
@@ -253,8 +246,8 @@ class Leases:
             raise StaleFenceError(f"Call {call_id} is {call.status} and does not wait for this result.")
         if fence is not None and fence != call.fence:
             raise StaleFenceError(f"Call {call_id} was given to another runner and does not wait for this result.")
-        if fence is None and by is not None and by.name != call.runner:
-            raise NotAllowedError(f"Call {call_id} does not run at {by.name}; only its runner reports its result.")
+        if fence is None and by is not None:
+            check_holder(by, call)
         return call
 
     def waits_in_queue(self, call: Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ from toolgate.testing.patience import PATIENCE_S
 
 P = "/my/projects/demo"
 SECRET = "correct-horse-battery-9"
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Never used, since the server speaks plain HTTP; without it every client would read the system's certificates."""
 
 
 def nothing(_given: toolgate.ToolInput) -> toolgate.ToolOutput:
@@ -93,7 +96,7 @@ class House:
         """A client that shows this account's token."""
         if who is not None:
             headers["Authorization"] = f"Bearer {self.tokens[who]}"
-        client = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=PATIENCE_S)
+        client = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=PATIENCE_S, verify=TLS)
         self.clients.append(client)
         return client
 

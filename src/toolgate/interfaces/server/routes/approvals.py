@@ -46,6 +46,8 @@ def reply_of(ask: Ask) -> Reply:
     body = ask.body
     remember: RememberBody | None = getattr(body, "remember", None)
     on_behalf_of: str | None = getattr(body, "on_behalf_of", None)
+    if remember is not None:
+        ask.by.check(ask.project, Verb.REMEMBER)
     is_console = ask.by.is_session and getattr(body, "digest", None) is not None
     return Reply(
         is_plain=isinstance(body, ApproveBody) and remember is None and on_behalf_of is None and not is_console,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import uuid_utils
@@ -49,6 +50,7 @@ async def message(ask: Ask) -> tuple[int, MessageAnswer]:
     session_id = body.session_id or str(uuid_utils.uuid7())
     check_id(session_id, "session id", ask.services.gate.host.masker)
     context = ask.by.context(ask.project, session_id=session_id, run_id=str(uuid_utils.uuid7()), behavior=None)
+    await ask.services.naming.check(ask.services.gate, replace(context, run_id=None))
     turn = Turn(
         message_id=str(uuid_utils.uuid7()),
         session_id=session_id,

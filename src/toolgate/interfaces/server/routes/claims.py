@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from toolgate.authority import Verb
+from toolgate.authority import Verb, is_same_maker
+from toolgate.errors import NotAllowedError
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.routes import executions
@@ -16,8 +17,8 @@ _BASE = "/my/projects/{project_id}/tools/{tool_id}"
 async def claim(ask: Ask) -> ClaimAnswer:
     gate, tool_id = ask.services.gate, ask.params["tool_id"]
     maker = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
-    if (await ask.call()).context.user != maker.user:
-        raise ProblemError(403, "not_allowed", "This call was made for somebody else; only who made it runs it.")
+    if not is_same_maker((await ask.call()).context, maker):
+        raise NotAllowedError("This call was made for somebody else; only who made it runs it.")
     call = await gate.remote.claim(tool_id, by=maker.principal, fence=ask.body.claim_id, project=ask.project)
     assert call.due_at is not None
     assert call.started_at is not None
@@ -32,6 +33,7 @@ async def claim(ask: Ask) -> ClaimAnswer:
 async def report(ask: Ask) -> ResultAnswer:
     if ask.body.fence is None:
         raise ProblemError(400, "invalid_request", "A report names the `fence` its call was claimed with.")
+    await ask.call()
     return await executions.report(ask)
 
 

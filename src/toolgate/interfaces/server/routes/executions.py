@@ -38,7 +38,9 @@ async def execute(ask: Ask) -> tuple[int, Execution]:
     """Answer when the call is final; 202 with where it stands when nobody waits or the wait is over."""
     body: ExecuteBody = ask.body
     gate, limit_s = ask.services.gate, ask.services.settings.wait_limit_s
-    context = ask.by.context(ask.project, session_id=body.session_id, run_id=body.run_id, behavior=body.behavior)
+    behavior = ask.by.behavior(ask.project, body.behavior)
+    context = ask.by.context(ask.project, session_id=body.session_id, run_id=body.run_id, behavior=behavior)
+    await ask.services.naming.check(gate, context)
     result = await gate.call(
         body.tool_name,
         body.tool_params,
