@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import House, P, execute, open_house
 
+from toolgate.kernel.tool import ToolDefinition
+
 POLICY = """version: 1
 default: by_risk
 tools:
@@ -96,3 +98,21 @@ async def test_an_agent_is_in_no_behavior_that_its_account_does_not_have(
     body = execute(tool, params, wait=False, behavior=behavior)
     answer = await limited.client("lone").post(f"{P}/tools/execute", json=body)
     assert answer.status_code == ends if isinstance(ends, int) else answer.json()["status"] == ends
+
+
+async def test_a_result_is_its_runners_even_where_another_knows_the_fence(limited: House) -> None:
+    limited.gate.register(ToolDefinition("here", {}, placement="caller", effects="read"))
+    asked = (await limited.client("bot").post(f"{P}/tools/execute", json=execute("here", wait=False))).json()["tool_id"]
+    fence = "f" * 32
+    claimed = await limited.client("bot").post(f"{P}/tools/{asked}/claim", json={"claim_id": fence})
+    assert claimed.status_code == 200
+    result = {"status": "completed", "result": 1, "fence": fence}
+    for path, body in (("result", result), ("progress", {"progress": 0.5, "fence": fence})):
+        forged = await limited.client("runner:1").post(f"{P}/tools/{asked}/{path}", json=body)
+        assert (forged.status_code, forged.json()["code"]) == (403, "not_allowed")
+    assert (await limited.client("bot").post(f"{P}/tools/{asked}/report", json=result)).status_code == 200
+
+
+async def test_a_stream_names_no_session_that_looks_like_a_secret(limited: House) -> None:
+    answer = await limited.client("ann").get(f"{P}/chat/stream?session_id=ghp_{'A' * 36}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_id")

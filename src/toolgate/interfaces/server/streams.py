@@ -27,6 +27,7 @@ from toolgate.interfaces.server.shield import secured
 from toolgate.interfaces.server.waiting import riskiest
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.context import Principal, PrincipalKind
+from toolgate.kernel.ids import check_id
 from toolgate.wire.schemas import StreamQuery
 
 HEADERS = secured(
@@ -236,7 +237,8 @@ async def _serve(
             raise key_needed()
     if query is not None and query.tools and query.listen:
         raise ProblemError(400, "invalid_request", "A stream that only listens runs nothing: leave out `tools`.")
-    if query is not None:
+    if query is not None and query.session_id is not None:
+        check_id(query.session_id, "session id", services.gate.host.masker)
         services.naming.note(caller.context(project, session_id=query.session_id, run_id=None, behavior=None))
     feed = services.hub.feed(project, encode)
     listener = Listener(0)

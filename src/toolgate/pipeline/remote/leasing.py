@@ -174,7 +174,7 @@ class Leases:
         """Record the result of a call that ran elsewhere, as if its handler had returned it here.
 
         Raises StaleFenceError where the call does not wait for this result, NotAllowedError where `by` does not
-        hold the lease and shows no fence.
+        hold the lease.
         """
         driver = self._driver
         tried: Call | None = None
@@ -246,8 +246,8 @@ class Leases:
             raise StaleFenceError(f"Call {call_id} is {call.status} and does not wait for this result.")
         if fence is not None and fence != call.fence:
             raise StaleFenceError(f"Call {call_id} was given to another runner and does not wait for this result.")
-        if fence is None and by is not None:
-            check_holder(by, call)
+        if by is not None:
+            check_holder(by, call, has_fence=fence is not None)
         return call
 
     def waits_in_queue(self, call: Call) -> bool:

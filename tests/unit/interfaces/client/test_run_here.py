@@ -105,9 +105,9 @@ async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Cl
     assert (first, first["tool_params"]) == (again, {"n": 1})
     assert (await mine.post(f"{path}/claim", json={"claim_id": "x" * 24})).status_code == 409
     assert (await mine.post(f"{path}/claim", json={"claim_id": "x"})).status_code == 400
-    for who in (mine, house.client("bob")):
+    for who, status in ((mine, 409), (house.client("bob"), 403)):
         guessed = await who.post(f"{path}/report", json={"status": "completed", "fence": "y" * 24})
-        assert guessed.status_code == 409
+        assert guessed.status_code == status
     assert (await mine.post(f"{path}/report", json={"status": "completed"})).status_code == 400
     done = {"status": "completed", "result": 7, "fence": claim["claim_id"]}
     assert (await mine.post(f"{path}/report", json=done)).json()["status"] == "completed"

@@ -149,8 +149,9 @@ async def test_the_first_result_counts_and_only_its_runner_is_heard(house: House
         assert (foreign.status_code, foreign.json()["code"]) == (403, "not_allowed")
         wrong = await ann.post(f"{P}/tools/{tool_id}/result", json=body | {"fence": "guess"})
         assert wrong.status_code == 409
-        fenced = await bob.post(f"{P}/tools/{tool_id}/result", json=body | {"fence": signal["fence"]})
-        assert fenced.status_code == 200
+        fenced = body | {"fence": signal["fence"]}
+        assert (await bob.post(f"{P}/tools/{tool_id}/result", json=fenced)).status_code == 403
+        assert (await ann.post(f"{P}/tools/{tool_id}/result", json=fenced)).status_code == 200
         again = await ann.post(f"{P}/tools/{tool_id}/result", json={"status": "completed", "result": 2})
         assert (again.status_code, again.json()["tool_status"]) == (409, "completed")
         assert (await ann.get(f"{P}/tools/{tool_id}")).json()["result"] == 1
