@@ -121,8 +121,8 @@ REQUESTS: tuple[Request, ...] = (
     _answer(Verb.DECIDE, "deny"),
     _answer(Verb.RESPOND, "respond", {"response": "no"}),
     _post(Verb.REVOKE, "/grants/{grant}/revoke"),
-    _post(Verb.DELEGATE, "/delegations", {"to": "bob", "seconds": 60}),
-    _post(Verb.END_DELEGATION, "/delegations/{delegation}/end", also=frozenset({403})),
+    _post(Verb.DELEGATE, "/delegations", {"to": "root", "seconds": 60}),
+    _post(Verb.END_DELEGATION, "/delegations/{delegation}/end", also=frozenset({403, 404})),
     _post(Verb.UNDO_RUN, "/runs/{run}/undo", {"preview": True}),
     Request(verb=Verb.SET_MODE, method="PUT", path="/mode", body={"mode": "NORMAL", "reason": "drill"}),
     Request(verb=Verb.TRY_POLICY, method="GET", path="/policy/source", also=frozenset({404})),
@@ -162,8 +162,8 @@ async def made_by(house: House, who: str, project: str) -> dict[str, str]:
     things["claim"] = (await ask("here", wait=False))["tool_id"]
     said = (await client.post(f"{base}/chat/messages", json={"content": "hello", "session_id": f"talk-{who}"})).json()
     things["chat"], things["talk"] = said["run_id"], said["session_id"]
-    lent = (await client.post(f"{base}/delegations", json={"to": "bob", "seconds": 60})).json()
-    things["delegation"] = lent["delegation"]["delegation_id"] if "delegation" in lent else "none"  # an agent has no vote
+    lent = (await client.post(f"{base}/delegations", json={"to": "root", "seconds": 60})).json()
+    things["delegation"] = lent.get("delegation", {"delegation_id": "none"})["delegation_id"]  # an agent has no vote
     return things
 
 

@@ -36,6 +36,8 @@ DOES: dict[str, frozenset[Verb]] = {
     "approvals.comment": frozenset({Verb.COMMENT}),
     "grants.preview": frozenset({Verb.REMEMBER}),
     "grants.revoke": frozenset({Verb.REVOKE}),
+    "delegations.give": frozenset({Verb.DELEGATE}),
+    "delegations.end": frozenset({Verb.END_DELEGATION}),
     "remote.dispatch": frozenset({Verb.DISPATCH}),
     "remote.claim": frozenset({Verb.CLAIM}),
     "remote.progress": frozenset({Verb.PROGRESS}),
@@ -43,7 +45,7 @@ DOES: dict[str, frozenset[Verb]] = {
     **dict.fromkeys(
         (
             "wait get events undone mode policy registry pending host calls.get calls.list approvals.list "
-            "approvals.piece approvals.check approvals.artifact approvals.count grants.list"
+            "approvals.piece approvals.check approvals.artifact approvals.votes_held grants.list delegations.list"
         ).split(),
         ANY,
     ),
@@ -51,7 +53,7 @@ DOES: dict[str, frozenset[Verb]] = {
 """Which of the gate's verbs, after which right; what only looks, after any."""
 FINDS = "approvals.get"
 """What a message or page that names a question alone may do first, to learn which project to ask about."""
-PARTS = ("approvals", "grants", "remote", "calls")
+PARTS = ("approvals", "grants", "delegations", "remote", "calls")
 _asked: ContextVar[set[Verb] | None] = ContextVar("asked", default=None)
 
 

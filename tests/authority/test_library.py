@@ -18,6 +18,7 @@ from toolgate.authority import _TERMS, RIGHTS, Verb, Whose
 from toolgate.errors import ConflictError, NotAllowedError, NotFoundError
 from toolgate.gate import Gate
 from toolgate.gate.approvals import Approvals
+from toolgate.gate.delegations import Delegations
 from toolgate.gate.grants import Grants
 from toolgate.gate.host import Host
 from toolgate.gate.remote import Remote
@@ -38,6 +39,10 @@ OF_HOSTS = {"set_mode", "set_policy", "reload_policy", "work"}
 LEAD, DEMOTED = frozenset({"lead"}), frozenset[str]()
 HERE, AWAY = "demo", "elsewhere"
 MAKERS = ("other", "own", "for them")
+FREE = (Verb.REVOKE, Verb.SETTLE, Verb.DELEGATE)
+"""What is not about somebody's question, and takes a person alone."""
+BESIDE = {Verb.END_DELEGATION}
+"""Whose delegation it is decides: tested with delegations."""
 AMOUNTS = count(2)
 NOW = Remember(uses=1, seconds=60)
 
@@ -64,6 +69,7 @@ ACTS: dict[Verb, Act] = {
         it.approval, "approve", by=by, reason="ok", project=project, remember=NOW
     ),
     Verb.REVOKE: lambda gate, it, by, project: gate.grants.revoke(it.grant, by=by, project=project),
+    Verb.DELEGATE: lambda gate, it, by, project: gate.delegations.give("lea", by=by, seconds=60, project=project),
     Verb.SETTLE: lambda gate, it, by, project: gate.settle(
         it.call.id, happened=True, by=by, reason="looked", project=project
     ),
@@ -89,14 +95,16 @@ def cases() -> list[tuple[Verb, PrincipalKind, str, frozenset[str], str]]:
 def refusal(verb: Verb, kind: PrincipalKind, whose: str, roles: frozenset[str], project: str) -> type[Exception] | None:
     """How the table refuses it; None: it is done."""
     right = RIGHTS[verb]
-    if verb in (Verb.REVOKE, Verb.SETTLE) and right.ability not in ABILITIES[kind]:
+    if verb in FREE and right.ability not in ABILITIES[kind]:
         return NotAllowedError  # whatever it is about
+    if verb is Verb.DELEGATE:
+        return None  # one's own vote
     if project == AWAY:
         return None if verb is Verb.JOIN else NotFoundError  # an id of another project is no id here
     if right.whose in (Whose.OWN, Whose.GIVEN):
         return None if whose == "own" else ConflictError if verb is Verb.JOIN else NotAllowedError
     is_able = right.ability in ABILITIES[kind]
-    is_asker = whose == "own" and verb not in (Verb.REVOKE, Verb.SETTLE)
+    is_asker = whose == "own" and verb not in FREE
     is_fit = _TERMS not in right.condition or (roles == LEAD and whose == "other")
     return None if is_able and not is_asker and is_fit else NotAllowedError
 
@@ -160,17 +168,20 @@ async def test_the_library_lets_through_whom_the_table_lets_through(gate: Gate, 
 
 
 def test_every_verb_is_asked_about_or_is_the_hosts() -> None:
-    assert set(ACTS) | HOSTS == set(Verb)
+    assert set(ACTS) | HOSTS | BESIDE == set(Verb)
     assert not set(ACTS) & HOSTS
 
 
 def test_every_method_that_names_somebody_who_acts_is_tried() -> None:
     named = {
         name
-        for part in (Gate, Approvals, Grants, Host, Remote)
+        for part in (Gate, Approvals, Delegations, Grants, Host, Remote)
         for name, method in inspect.getmembers(part, inspect.isfunction)
         if not name.startswith("_") and "by" in inspect.signature(method).parameters
     }
-    tried = {str(verb) for verb in ACTS} - {"join", "remember", "report", "report progress"} | {"complete", "progress"}
-    looks = {"check", "preview"}  # ask what an answer would be refused with, and decide nothing
-    assert named == tried | looks | {"doubt"} | OF_HOSTS
+    tried = {str(verb) for verb in ACTS} - {"join", "remember", "report", "report progress", "delegate"} | {
+        "complete",
+        "progress",
+    }
+    looks = {"check", "preview", "votes_held"}  # ask what an answer would be refused with, and decide nothing
+    assert named == tried | looks | {"doubt", "give", "end"} | OF_HOSTS
