@@ -21,7 +21,7 @@ import toolgate
 from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change, Durability
-from toolgate.kernel.context import DEFAULT_CONTEXT, Mode
+from toolgate.kernel.context import DEFAULT_CONTEXT
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import ToolDefinition
@@ -73,7 +73,7 @@ def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[
         has_effects=False,
     )
     id, nonce = str(uuid_utils.uuid7()), str(uuid_utils.uuid7())
-    asked = steps.ask(call, tool, now=now, timeout=timeout_s, mode=Mode.NORMAL, marks=_MARKS, id=id, nonce=nonce)
+    asked = steps.ask(call, tool, now=now, timeout=timeout_s, mode=0, marks=_MARKS, id=id, nonce=nonce)
     yield asked
     assert asked.call is not None
     approved = steps.decide(
@@ -81,9 +81,7 @@ def four_changes(tool: ToolDefinition, *, timeout_s: float = 300.0) -> Iterator[
     )
     yield approved
     assert approved.call is not None
-    claimed = steps.claim(
-        approved.call, now=datetime.now(UTC), owner="bench", mode=Mode.NORMAL, durability=Durability.COMMITTED
-    )
+    claimed = steps.claim(approved.call, now=datetime.now(UTC), owner="bench", mode=0, durability=Durability.COMMITTED)
     yield claimed
     assert claimed.call is not None
     shown = _mask(ARG)

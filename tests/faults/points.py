@@ -80,8 +80,8 @@ def install(points: Points) -> None:
     """Put the points around commits, dispatches, results, decisions and recovery of this process."""
     make = Writer.__init__
 
-    def watched(self: Writer, connection: Any, sealer: Any) -> None:
-        make(self, _Watched(connection, points), sealer)  # type: ignore[arg-type]  # stands in for it
+    def watched(self: Writer, connection: Any, sealer: Any, watch: Any) -> None:
+        make(self, _Watched(connection, points), sealer, watch)  # type: ignore[arg-type]  # stands in for it
 
     Writer.__init__ = watched  # type: ignore[method-assign]  # this process dies
     _before(points, Writer, "write", "commit.asked")

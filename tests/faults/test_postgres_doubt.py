@@ -18,11 +18,9 @@ from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.adapters.postgres.write import Writer
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
-from toolgate.kernel.change import Change
-from toolgate.kernel.context import SYSTEM_PROJECT, Mode
+from toolgate.kernel.context import Mode
 from toolgate.kernel.event import verify
-from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert
+from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert, set_mode
 from toolgate.testing.patience import PATIENCE_S
 
 pytestmark = needs_postgres
@@ -146,7 +144,7 @@ async def test_whoever_waits_for_a_write_that_broke_is_told(
 
 async def test_a_write_that_failed_says_nothing_of_the_mode(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = PostgresStore(postgres_url, owner="first")
-    await commit(first, Change(project=SYSTEM_PROJECT, at=NOON, set_mode=Mode.LOCKDOWN))
+    await commit(first, set_mode(Mode.LOCKDOWN))
     await first.close()
     store = PostgresStore(postgres_url, owner="second")
 
@@ -156,5 +154,5 @@ async def test_a_write_that_failed_says_nothing_of_the_mode(postgres_url: str, m
     monkeypatch.setattr(Writer, "write", away)
     with pytest.raises(StoreError):
         await commit(store, insert(a_call()))
-    assert store.mode is Mode.LOCKDOWN
+    assert store.brakes.mode is Mode.LOCKDOWN
     await store.close()

@@ -37,6 +37,7 @@ ON_POSTGRES = {
     "test_a_yes_is_remembered",
     "test_a_remembered_yes_cannot_be_forged",
     "test_a_vote_is_delegated",
+    "test_brakes",
     "test_many_calls_at_once",
     "test_one_approval_executes_once",
     "test_same_call_id_runs_once",

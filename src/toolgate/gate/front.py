@@ -20,8 +20,9 @@ from toolgate.gate.policies import Policies, PolicySource
 from toolgate.gate.remote import Remote
 from toolgate.gate.rows import Calls
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.brake import Brakes, scope_of
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, SYSTEM_PROJECT, Context, Mode, Principal
+from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Mode, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.ids import check_context, check_id
@@ -35,6 +36,7 @@ from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
 from toolgate.pipeline import Pipeline
 from toolgate.pipeline.background import Background
+from toolgate.pipeline.braking import Braking
 from toolgate.pipeline.driver import Driver, utc_now
 from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.lockdown import Lockdown
@@ -120,8 +122,9 @@ class Gate:
         self.delegations = Delegations(delegating, self._check_open)
         self.remote = Remote(self._leases, Orders(self._driver, self._flights, self._leases), self._check_open)
         self.host = Host(self._driver, self._policies, self._undoing, self._messenger, self._check_open)
-        self._lockdown = Lockdown(self._driver, self._flights)
-        sweeper = Sweeper(self._driver, self._parked.offer, self._recovery, self._leases, self._lockdown)
+        lockdown = Lockdown(self._driver, self._flights)
+        self._braking = Braking(self._driver, lockdown)
+        sweeper = Sweeper(self._driver, self._parked.offer, self._recovery, self._leases, lockdown)
         self._driver.submit = self.call
         self._driver.on_exhausted = self._degrade
         if self._messenger.has_channels:
@@ -139,7 +142,13 @@ class Gate:
 
     @property
     def mode(self) -> Mode:
-        return self._driver.store.mode
+        """The mode of everybody."""
+        return self._driver.store.brakes.mode
+
+    @property
+    def brakes(self) -> Brakes:
+        """The modes that are set: everybody's, and those of projects, agents and runs."""
+        return self._driver.store.brakes
 
     @property
     def policy(self) -> Policy:
@@ -364,25 +373,30 @@ class Gate:
         one = None if preview else self.undo
         return await self._undoing.undo_run(run_id, context, one, force=force, skip_failures=skip_failures)
 
-    async def set_mode(self, mode: Mode | str, *, by: str | Principal, reason: str = "") -> None:
-        """Change the operator's mode for everybody; audited in the project `_system`.
+    async def set_mode(
+        self,
+        mode: Mode | str,
+        *,
+        by: str | Principal,
+        reason: str = "",
+        project: str | None = None,
+        agent: str | None = None,
+        run: str | None = None,
+        only_pull: bool = False,
+    ) -> None:
+        """Set the mode of everybody, of a project, or of an agent or a run in it; audited in the project `_system`.
 
-        LOCKDOWN freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says
-        what that did.
+        A call answers to every mode pulled over it, so a narrower one only takes away; NORMAL releases it. LOCKDOWN
+        freezes what waits at once and stops what runs, where its runner can; `mode.enforced` says what that did.
+        With `only_pull`, NotAllowedError where that would release or loosen anything.
         """
         self._check_open()
         try:
             wanted = Mode(mode)
         except ValueError:
             raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
-        driver = self._driver
-        who = somebody(by)
-        data = {"from": self.mode.value, "to": wanted.value, "by": who.name}
-        event = ("mode.changed", None, data, {"reason": driver.masker.text(reason)})
-        change = Change(project=SYSTEM_PROJECT, at=driver.now(), events=(event,), set_mode=wanted)
-        await driver.commit(change)
-        if wanted is Mode.LOCKDOWN:
-            await self._lockdown.announce(who.name)
+        scope = scope_of(project, agent, run)
+        await self._braking.set(scope, wanted, by=somebody(by).name, reason=reason, only_pull=only_pull)
 
     def _degrade(self, reason: str) -> None:
         """Go to DEGRADED because the machine is out of something; stricter modes stay."""

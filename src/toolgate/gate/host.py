@@ -151,24 +151,24 @@ class Host:
         return self._driver.owner
 
     def offers(self, context: Context = DEFAULT_CONTEXT) -> list[ToolDefinition]:
-        """Return the tools of which at least some call could run in this context, under the policy and mode of now."""
+        """Return the tools of which some call could run in this context, under the policy and brakes of now."""
         driver = self._driver
-        mode, now = driver.store.mode, driver.now()
+        modes, now = driver.store.brakes.over(context), driver.now()
         found = []
         for tool in driver.realm(context.project).registry:
-            plan = driver.plan_of(tool, context.project)
-            if plan.placement in driver.runners and not is_hopeless(tool, plan.stance, context, mode, now):
+            plan = driver.plan_of(tool, context)
+            if plan.placement in driver.runners and not is_hopeless(tool, plan.stance, context, modes, now):
                 found.append(tool)
         return found
 
     def asks(self, tool: ToolDefinition, context: Context = DEFAULT_CONTEXT) -> float:
         """Return how long a person may take to answer about an ordinary call of this tool; 0 where nobody is asked.
 
-        Under the policy and mode of now. Not every call is asked about: its arguments may settle it, either way.
+        Under the policy and brakes of now. Not every call is asked about: its arguments may settle it, either way.
         """
         driver = self._driver
-        now, stance = driver.now(), driver.plan_of(tool, context.project).stance
-        level = level_of(tool, stance, context, driver.store.mode, now)
+        now, stance = driver.now(), driver.plan_of(tool, context).stance
+        level = level_of(tool, stance, context, driver.store.brakes.over(context), now)
         if level is ApprovalLevel.AUTO:
             return 0.0
         call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)

@@ -8,8 +8,8 @@ from enum import IntEnum
 
 from toolgate.errors import RateLimitError
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call
-from toolgate.kernel.context import Mode
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
@@ -51,7 +51,8 @@ class Change:
 
     `undo` is written only if the stored undo record is in `undo_expect` (None: whatever it is). `undo_stored` says that
     its data is what an earlier change stored, so that a store need not write it again.
-    `mode_seen` refuses the change when the stored mode is another one. `set_mode` changes it.
+    `mode_seen` is the number of the brakes it was made under: it is refused when the stored ones have another.
+    `set_mode` puts these in their place; its last event is then the `mode.changed` in `_system` that gives them theirs.
     `lasting` vouches for the events: known names, and data that is JSON which nobody else can reach or change
     before the call is read back from the store. Until then a store in this process may put off encoding them.
     `grant` is written only if the stored one has version `grant_expect` (None: there must be none of this id).
@@ -64,14 +65,14 @@ class Change:
     events: tuple[Draft, ...] = ()
     call: Call | None = None
     expect: int | None = None
-    mode_seen: Mode | None = None
+    mode_seen: int | None = None
     durability: Durability = Durability.FSYNCED
     approvals: tuple[Approval, ...] = ()
     undo: UndoRecord | None = None
     undo_expect: UndoState | None = None
     undo_stored: bool = False
     reservations: tuple[Reservation, ...] = ()
-    set_mode: Mode | None = None
+    set_mode: Brakes | None = None
     lasting: bool = False
     grant: Grant | None = None
     grant_expect: int | None = None

@@ -2,8 +2,9 @@
 
 A mark is the id of a key and an HMAC-SHA256 over who may answer which question, what they are shown, and everything a
 yes stands for; of a grant, over all that decides whether it covers a call; of a delegation, over all of it; of an
-account or a token, over what it may do. Whoever takes a yes, or claims a call, checks it on the row they have read
-anyway. The keys are given by the store, which does not keep them in the database.
+account or a token, over what it may do; of the modes, over all of them and the number of the event that set them.
+Whoever takes a yes, or claims a call, checks it on the row they have read anyway. The keys are given by the store,
+which does not keep them in the database.
 """
 
 from __future__ import annotations

@@ -112,8 +112,31 @@ def rule_on(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule,
     return Ruling(judgement, None, assessment)
 
 
-def is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode, now: datetime) -> bool:
+def rule_under(
+    modes: tuple[Mode, ...], call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], facts: Facts
+) -> Ruling:
+    """Return the strictest ruling under these modes, of which `facts` has the first: a call must pass under each."""
+    ruling = rule_on(call, tool, stance, rules, facts)
+    for mode in modes[1:]:
+        if ruling.denial is not None:
+            break
+        ruling = _stricter(ruling, rule_on(call, tool, stance, rules, facts._replace(mode=mode)))
+    return ruling
+
+
+def _stricter(one: Ruling, other: Ruling) -> Ruling:
+    if one.assessment is None or other.assessment is None:
+        return other if other.assessment is None else one
+    ranks = [(each.level.rank, each.risk.rank) for each in (one.assessment, other.assessment)]
+    return other if ranks[1] > ranks[0] else one
+
+
+def is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, modes: tuple[Mode, ...], now: datetime) -> bool:
     """Whether every call of this tool in this context is denied now, whatever its arguments are."""
+    return any(_is_hopeless(tool, stance, context, mode, now) for mode in modes)
+
+
+def _is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode, now: datetime) -> bool:
     rules = rules_over(tool, stance)
     known = tuple(rule for rule in rules if _is_known(rule))
     call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
@@ -122,11 +145,17 @@ def is_hopeless(tool: ToolDefinition, stance: Stance, context: Context, mode: Mo
     return judge(known, call, tool, Facts(mode, now)).denial is not None
 
 
-def level_of(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode, now: datetime) -> ApprovalLevel:
+def level_of(
+    tool: ToolDefinition, stance: Stance, context: Context, modes: tuple[Mode, ...], now: datetime
+) -> ApprovalLevel:
     """Return at which level a person may be asked about an ordinary call of this tool in this context; AUTO: at none.
 
     Risk alone answers where every call is denied, so that a tool is described in every mode.
     """
+    return max((_level_of(tool, stance, context, mode, now) for mode in modes), key=lambda level: level.rank)
+
+
+def _level_of(tool: ToolDefinition, stance: Stance, context: Context, mode: Mode, now: datetime) -> ApprovalLevel:
     known = tuple(rule for rule in rules_over(tool, stance) if _is_known(rule))
     call = Call(id="", project=context.project, tool_name=tool.name, context=context, created_at=now)
     judgement = judge(known, call, tool, Facts(mode, now))

@@ -67,7 +67,8 @@ class Trip:
 
     `values` are its arguments, parsed, nobody else's; `kwargs` the same as its function takes them. `undo` is what is
     claimed or made durable with it. `is_ready`: its `prepare` hook ran. `approval` is the yes at hand, `is_changed`: it
-    was for something else than what would run. `taker` is the caller who came to run it, where they do.
+    was for something else than what would run. `taker` is the caller who came to run it, where they do. `mode` is the
+    number of the brakes it was judged under last.
     """
 
     plan: Plan
@@ -79,6 +80,7 @@ class Trip:
     is_changed: bool = False
     taker: Taker | None = None
     kwargs: dict[str, Any] | None = None
+    mode: int = 0
 
 
 class Revised(NamedTuple):
@@ -112,7 +114,7 @@ class Pipeline:
             await driver.refresh()
         plan = None
         try:
-            plan = driver.plan(name, context.project)
+            plan = driver.plan(name, context)
             read = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
         except (ToolNotFoundError, ToolInputError) as error:
             stillborn = steps.stillborn(
@@ -138,13 +140,13 @@ class Pipeline:
     async def advance(self, trip: Trip) -> Result:
         """Take a call on from where it stands: to its end, its question, or whoever runs it elsewhere.
 
-        Rules are judged under the policy and mode of now, and the commit that follows names the mode: where either, or
-        a grant, was changed meanwhile, the call is judged again.
+        Rules are judged under the policy and brakes of now, and the commit that follows names the brakes: where either,
+        or a grant, was changed meanwhile, the call is judged again.
         """
         driver = self._driver
         while True:
-            plan, now = driver.current(trip.plan, trip.call.project), driver.now()
-            trip.plan = plan
+            mode, plan, now = driver.store.brakes.serial, driver.current(trip.plan, trip.call.context), driver.now()
+            trip.plan, trip.mode = plan, mode
             values = await self._values(trip) if plan.reads else NOTHING
             judging = (trip.call, values, now)
             is_quick = not plan.inspects and len(trip.call.arguments) <= LARGE and trip.call.undo_of is None
@@ -158,12 +160,12 @@ class Pipeline:
                     await self._prepare(trip)
                 must_ask = _must_ask(trip, ruling.assessment)
                 grant = await self._covering(trip.call, ruling.assessment, now) if must_ask else None
-                if (must_ask or not is_quick) and driver.current(plan, trip.call.project) is not plan:
+                if (must_ask or not is_quick) and driver.current(plan, trip.call.context) is not plan:
                     continue  # the policy or the mode was changed while this waited
                 if must_ask and grant is None:
                     return await self._ask(trip, ruling.assessment)
                 if trip.call.approved_for_s is not None and trip.taker is None:
-                    return await self._park(steps.offer(trip.call, now=now, mode=plan.mode, grant=grant))
+                    return await self._park(steps.offer(trip.call, now=now, mode=mode, grant=grant))
                 claim = self._claim(trip, values, grant, now)
                 return await self._flights.fly(claim, plan, trip.undo, trip.kwargs, taker=trip.taker)
             except (ModeChangedError, GrantChangedError):
@@ -173,7 +175,7 @@ class Pipeline:
 
     async def undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, the same way."""
-        plan = self._driver.plan_of(tool, call.project)
+        plan = self._driver.plan_of(tool, call.context)
         return await self.advance(Trip(plan, call, undo=undo, is_ready=True))
 
     async def resume(self, call: Call, taker: Taker | None = None) -> Result:
@@ -193,7 +195,7 @@ class Pipeline:
             return await self._end(call, Status.DENIED, *refusal)
         if await is_told(driver.store, call, BEGUN):
             return await self._end(call, Status.DENIED, *ALREADY_STARTED)
-        trip = Trip(driver.plan_of(tool, call.project), call, approval=approval, taker=taker)
+        trip = Trip(driver.plan_of(tool, call.context), call, approval=approval, taker=taker)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
                 is_long, stored = len(call.arguments) > LARGE, (tool, call.arguments)
@@ -228,7 +230,7 @@ class Pipeline:
             return await self._fail(call, "prepare_failed", why)
         if await is_told(driver.store, call, BEGUN):
             return await self._end(call, Status.DENIED, *ALREADY_STARTED)
-        return await self.advance(Trip(driver.plan_of(tool, call.project), call))
+        return await self.advance(Trip(driver.plan_of(tool, call.context), call))
 
     def _check_runner(self, call: Call) -> None:
         if call.placement not in self._driver.runners and call.approved_for_s is None:
@@ -284,7 +286,7 @@ class Pipeline:
             call,
             now=now,
             owner=driver.owner,
-            mode=plan.mode,
+            mode=trip.mode,
             durability=plan.durability,
             undo=trip.undo,
             reservations=plan.reservations(call, values),
@@ -340,11 +342,11 @@ class Pipeline:
             id=id,
             nonce=id,  # no two questions have the same, and thousands may wait
             now=driver.now(),
-            mode=plan.mode,
+            mode=trip.mode,
             marks=driver.store.marks,
             timeout=steps.timeout_s(call, tool, plan.stance, level, assessment.terms),
             terms=assessment.terms,
-            undo_ttl_s=driver.undo_ttl(tool, call.project),
+            undo_ttl_s=driver.undo_ttl(tool, call.context),
             owner=driver.owner,
             silent=driver.on_asked is None,
         )
@@ -365,7 +367,7 @@ class Pipeline:
         Raises ToolError where the arguments are not valid, denied, or cannot be prepared.
         """
         driver = self._driver
-        plan, now = driver.plan(call.tool_name, call.project), driver.now()
+        plan, now = driver.plan(call.tool_name, call.context), driver.now()
         arguments, shown = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
         revised = evolve(
             call,
@@ -392,7 +394,8 @@ class Pipeline:
         assert denial is not None
         mask = self._driver.masker.text
         denied = evolve(call, reasons=tuple(map(mask, ruling.reasons)), rule=denial.rule, reason=mask(denial.reason))
-        text = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`)."
+        pulled = self._driver.store.brakes.told(call.context) if denial.code == "mode_not_allowed" else ""
+        text = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`). {pulled}".rstrip()
         return await self._end(denied, Status.DENIED, "denied", text, reason=denial.code or denial.rule)
 
     async def _refuse(self, call: Call, error: ToolError | ConflictError) -> Result:

@@ -20,7 +20,7 @@ from toolgate.errors import NotFoundError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT, Principal
+from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT, Context, Mode, Principal
 from toolgate.kernel.payload import LARGE, encode, quotable, summarize
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.record import evolve
@@ -244,36 +244,38 @@ class Driver:
         """Return the policy a project's calls answer to now."""
         return self.realm(project).policy(self.policy.in_project(project))
 
-    def plan(self, name: str, project: str) -> Plan:
-        """Return the plan of the tool of this name under a project's policy and the mode of now.
+    def plan(self, name: str, context: Context) -> Plan:
+        """Return the plan of the tool of this name for a call of this context, under the policy and brakes of now.
 
         Raises ToolNotFoundError.
         """
-        realm = self.realm(project)
-        return self._planned(realm, realm.registry.resolve(name), project)
+        realm, project = self.realm(context.project), context.project
+        return self._planned(realm, realm.registry.resolve(name), project, self.store.brakes.over(context))
 
-    def plan_of(self, tool: ToolDefinition, project: str) -> Plan:
-        """Return the plan of a tool under a project's policy and the mode of now."""
-        return self._planned(self.realm(project), tool, project)
+    def plan_of(self, tool: ToolDefinition, context: Context) -> Plan:
+        """Return the plan of a tool for a call of this context, under its project's policy and the brakes of now."""
+        project = context.project
+        return self._planned(self.realm(project), tool, project, self.store.brakes.over(context))
 
-    def current(self, plan: Plan, project: str) -> Plan:
-        """Return a plan as it is now: the same, unless the mode or the project's policy is another."""
-        return self._planned(self.realm(project), plan.tool, project)
+    def current(self, plan: Plan, context: Context) -> Plan:
+        """Return a plan as it is now: the same, unless the modes or the project's policy are others."""
+        return self.plan_of(plan.tool, context)
 
-    def _planned(self, realm: Realm, tool: ToolDefinition, project: str) -> Plan:
-        policy, key = self.policy, tool.name
+    def _planned(self, realm: Realm, tool: ToolDefinition, project: str, modes: tuple[Mode, ...]) -> Plan:
+        policy, name = self.policy, tool.name
         if policy.projects and project in policy.projects:
-            policy, key = policy.projects[project], f"{project}/{key}"
+            policy, name = policy.projects[project], f"{project}/{name}"
         if realm is not self.home:
             policy = realm.policy(policy)
-        plan, mode = realm.plans.get(key), self.store.mode
-        if plan is None or plan.tool is not tool or plan.policy is not policy or plan.mode is not mode:
-            plan = realm.plans[key] = compile_plan(tool, policy, mode, mask=self.masker.repeated)
+        key = name if len(modes) == 1 else (name, modes)  # whoever is not braked is not slowed down by others
+        plan = realm.plans.get(key)
+        if plan is None or plan.tool is not tool or plan.policy is not policy or plan.modes != modes:
+            plan = realm.plans[key] = compile_plan(tool, policy, modes, mask=self.masker.repeated)
         return plan
 
-    def undo_ttl(self, tool: ToolDefinition, project: str) -> float:
+    def undo_ttl(self, tool: ToolDefinition, context: Context) -> float:
         """How long undo data of this tool is kept: the tool's word, the policy's, or the gate's."""
-        return tool.undo_ttl_seconds or self.plan_of(tool, project).stance.undo_ttl_s or self.undo_ttl_s
+        return tool.undo_ttl_seconds or self.plan_of(tool, context).stance.undo_ttl_s or self.undo_ttl_s
 
 
 _NOBODYS = Realm(registry=ToolRegistry())

@@ -317,7 +317,7 @@ class Flights:
             return False
         if call.placement in REMOTE:  # whoever holds a lease is offered it again
             return False
-        said = driver.plan_of(flight.tool, call.project).stance.may_retry
+        said = driver.plan_of(flight.tool, call.context).stance.may_retry
         return flight.tool.can_retry if said is None else said
 
     async def _retry(self, flight: Flight, runner: Runner, failed: Outcome, claim: Change, policy: Policy) -> Outcome:
@@ -326,7 +326,7 @@ class Flights:
         log.warning("call %s failed with %s, which may pass", held.id, type(failed.cause).__name__)
         flight.started = 0.0  # nobody may cut the claim short; who wants it to stop is heard after
         await asyncio.sleep(RETRY_AFTER_S)
-        mode = driver.store.mode if claim.mode_seen is None else claim.mode_seen
+        mode = driver.store.brakes.serial if claim.mode_seen is None else claim.mode_seen
         now, owner = driver.now(), driver.owner
         again = steps.reclaim(held, now=now, owner=owner, mode=mode, fence=held.fence, due_at=held.due_at)
         try:

@@ -1,4 +1,4 @@
-"""All that is known of a tool under a policy and mode before any arguments: compiled once, replaced whole.
+"""All that is known of a tool under a policy and modes before any arguments: compiled once, replaced whole.
 
 A plan holds the rules with those already decided that look at nothing but the tool and the mode, where the handler
 runs, how safe a claim must be, and what every call of the tool begins with. It never decides by itself.
@@ -20,7 +20,7 @@ from toolgate.kernel.doubt import Doubt, doubt_of
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance
 from toolgate.kernel.record import evolve, slim
-from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
+from toolgate.kernel.ruling import Ruling, look, rule_under, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
@@ -55,8 +55,9 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`fixed` is the ruling on every call of this tool in this mode, where nothing about a call can change it.
+    """`modes` are those its calls answer to: the rules are asked under each, and the strictest ruling counts.
 
+    `fixed` is the ruling on every call of this tool in these modes, where nothing about a call can change it.
     `template` is what every call begins as. `reads` says that a rule, inspector or meter looks at arguments,
     `inspects` that finding out what they point at opens files.
     `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at. `doubt` says what it
@@ -65,7 +66,7 @@ class Plan:
 
     tool: ToolDefinition
     policy: Policy
-    mode: Mode
+    modes: tuple[Mode, ...]
     stance: Stance
     rules: tuple[Rule, ...]
     fixed: Ruling | None
@@ -110,8 +111,8 @@ class Plan:
         """
         if self.fixed is not None and call.undo_of is None:
             return call, self.fixed
-        facts = look(call, self.tool, self.stance, arguments, mode=self.mode, now=now)
-        ruling = rule_on(call, self.tool, self.stance, self.rules, facts)
+        facts = look(call, self.tool, self.stance, arguments, mode=self.modes[0], now=now)
+        ruling = rule_under(self.modes, call, self.tool, self.stance, self.rules, facts)
         if facts.found:
             call = evolve(call, facts=show_facts(self.stance, facts, self.mask))
         assessment = ruling.assessment
@@ -147,21 +148,23 @@ def assessed(call: Call, assessment: Assessment, mask: Callable[[str], str]) -> 
     )
 
 
-def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Callable[[str], str] = str) -> Plan:
-    """Work out everything about a tool under a policy and a mode that no call can change."""
+def compile_plan(
+    tool: ToolDefinition, policy: Policy, modes: tuple[Mode, ...], *, mask: Callable[[str], str] = str
+) -> Plan:
+    """Work out everything about a tool under a policy and these modes that no call can change."""
     stance = policy.stance(tool)
     rules = rules_over(tool, stance)
     placement = placement_of(tool, stance)
     per_hour = tool.rate_limit_per_hour
     rates = () if per_hour is None else (Reservation(key=f"tool:{tool.name}", limit=per_hour, window_s=HOUR_S),)
     template = _template(tool, stance, policy, placement)
-    fixed = _fixed(tool, stance, rules, mode)
+    fixed = _fixed(tool, stance, rules, modes)
     if fixed is not None and fixed.assessment is not None and fixed.assessment != UNREMARKABLE:
         template = slim(assessed(template, fixed.assessment, mask))
     return Plan(
         tool=tool,
         policy=policy,
-        mode=mode,
+        modes=modes,
         stance=stance,
         rules=rules,
         fixed=fixed,
@@ -177,14 +180,14 @@ def compile_plan(tool: ToolDefinition, policy: Policy, mode: Mode, *, mask: Call
     )
 
 
-def _fixed(tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], mode: Mode) -> Ruling | None:
-    """Return the ruling on every call in this mode, where no rule, inspector or score looks at the call itself."""
+def _fixed(tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], modes: tuple[Mode, ...]) -> Ruling | None:
+    """Return the ruling on every call in these modes, where no rule, inspector or score looks at the call itself."""
     is_scored = tool.thresholds is not None or stance.thresholds is not None
     if is_scored or stance.inspectors or not all(getattr(rule, "is_static", False) for rule in rules):
         return None
     now = datetime.now(UTC)
     any_call = Call(id="", project="", tool_name=tool.name, context=DEFAULT_CONTEXT, created_at=now)
-    return rule_on(any_call, tool, stance, rules, Facts(mode, now))
+    return rule_under(modes, any_call, tool, stance, rules, Facts(modes[0], now))
 
 
 def _reads(stance: Stance, rules: tuple[Rule, ...]) -> bool:

@@ -110,7 +110,7 @@ async def prepare(
     ready = evolve(call, preview=preview, preconditions=preconditions)
     if undo_data is None or not driver.realm(call.project).keeps_undo:
         return ready, None
-    ttl_s = driver.undo_ttl(tool, call.project)
+    ttl_s = driver.undo_ttl(tool, call.context)
     return ready, steps.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
 
 

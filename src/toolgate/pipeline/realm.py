@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from toolgate.kernel.context import Mode
 from toolgate.kernel.policy import Policy, Stance
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.tool import ToolDefinition
@@ -43,7 +44,7 @@ class Realm:
     relay: Relay | None = None
     channels: tuple[Channel, ...] = ()
     keeps_undo: bool = True
-    plans: dict[str, Plan] = field(default_factory=dict)
+    plans: dict[str | tuple[str, tuple[Mode, ...]], Plan] = field(default_factory=dict)
     _adjusted: tuple[Policy, Policy] | None = None
 
     def policy(self, base: Policy) -> Policy:

@@ -147,7 +147,7 @@ class Recorder:
         if outcome.status is not Status.COMPLETED or outcome.undo is None or not driver.realm(call.project).keeps_undo:
             return None
         data = ran.undo.data if ran.undo is not None and outcome.undo == b"{}" else outcome.undo
-        ttl_s = driver.undo_ttl(tool, call.project)
+        ttl_s = driver.undo_ttl(tool, call.context)
         made = steps.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)
         return evolve(made, fingerprint=await take_fingerprint(tool, made)) if tool.fingerprint else made
 

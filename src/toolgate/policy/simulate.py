@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolgate.kernel.brake import Brake, Brakes, Scope
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Event
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance, Word
-from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over
+from toolgate.kernel.ruling import Ruling, look, rule_under, rules_over
 from toolgate.kernel.terms import ApprovalLevel
 from toolgate.kernel.tool import Effects, ToolDefinition
 from toolgate.policy.examples import stand_in
@@ -30,18 +31,21 @@ _UNJUDGED = frozenset({"tool_not_found", "invalid_arguments", "rate_limited"})
 
 
 class Timeline:
-    """Which mode held when, from the events that changed it."""
+    """Which brakes held when, from the events that changed them."""
 
     def __init__(self, changes: Iterable[Event]) -> None:
         self._at: list[datetime] = []
-        self._modes = [Mode.NORMAL]
+        self._brakes = [Brakes()]
         for event in changes:
             if event.type == "mode.changed":
+                data = event.data
+                scope, holds = Scope(**data.get("scope", {})), tuple(data.get("holds", ()))
                 self._at.append(event.at)
-                self._modes.append(Mode(event.data["to"]))
+                self._brakes.append(self._brakes[-1].put(Brake(scope=scope, mode=Mode(data["to"]), holds=holds)))
 
-    def mode(self, at: datetime) -> Mode:
-        return self._modes[bisect_right(self._at, at)]
+    def modes(self, call: Call) -> tuple[Mode, ...]:
+        """Return the modes a call answered to when it was made."""
+        return self._brakes[bisect_right(self._at, call.created_at)].over(call.context)
 
 
 class Prepared(NamedTuple):
@@ -119,9 +123,9 @@ class Simulation:
             return
         self.calls += 1
         arguments = orjson.loads(call.arguments)
-        mode = self._timeline.mode(call.created_at)
-        ruling = self._rule(self._new, call, arguments, mode)
-        old = None if self._old is None else self._rule(self._old, call, arguments, mode)
+        modes = self._timeline.modes(call)
+        ruling = self._rule(self._new, call, arguments, modes)
+        old = None if self._old is None else self._rule(self._old, call, arguments, modes)
         before, after = recorded_word(call) if old is None else old.word, ruling.word
         is_stricter, reason = _STRICTNESS.index(after) > _STRICTNESS.index(before), _why(ruling)
         if before is after:
@@ -138,13 +142,13 @@ class Simulation:
         if len(group.examples) < EXAMPLES:
             group.examples.append(call.id)
 
-    def _rule(self, policy: Policy, call: Call, arguments: Mapping[str, Any], mode: Mode) -> Ruling:
+    def _rule(self, policy: Policy, call: Call, arguments: Mapping[str, Any], modes: tuple[Mode, ...]) -> Ruling:
         tool, stance, rules = self._prepared(policy.in_project(call.project), call)
         if stance.inspectors:
-            facts = recalled(call, tool, stance, arguments, mode)
+            facts = recalled(call, tool, stance, arguments, modes[0])
         else:
-            facts = Facts(mode, call.created_at, arguments)
-        return rule_on(call, tool, stance, rules, facts)
+            facts = Facts(modes[0], call.created_at, arguments)
+        return rule_under(modes, call, tool, stance, rules, facts)
 
     def _prepared(self, policy: Policy, call: Call) -> Prepared:
         key = (id(policy), call.tool_name, call.risk, call.has_effects)

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
@@ -136,8 +136,11 @@ class Store(Cursors, Protocol):
         ...
 
     @property
-    def mode(self) -> Mode:
-        """The mode last read or written here; a commit with `mode_seen` checks the stored one."""
+    def brakes(self) -> Brakes:
+        """The brakes last read or written here; a commit with `mode_seen` checks the stored ones.
+
+        What is stored without the mark of a gate, or is older than what was set since, counts as LOCKDOWN.
+        """
         ...
 
     def commit(self, change: Change) -> Awaitable[None] | None:
@@ -179,7 +182,7 @@ class Store(Cursors, Protocol):
         ...
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
-        """Return what has come due, free undo records that expired before `now`, and read the mode anew."""
+        """Return what has come due, free undo records that expired before `now`, and read the brakes anew."""
         ...
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
@@ -44,8 +44,8 @@ class RemoteStore:
         return self._inner.marks
 
     @property
-    def mode(self) -> Mode:
-        return self._inner.mode
+    def brakes(self) -> Brakes:
+        return self._inner.brakes
 
     def commit(self, change: Change) -> Awaitable[None]:
         return self._commit(change)

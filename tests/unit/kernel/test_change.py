@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.unit.kernel.samples import NOW, a_call, an_approval
 
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change, Durability, Reservation
-from toolgate.kernel.context import Mode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 
@@ -35,7 +35,7 @@ PLAIN: dict[str, Any] = {
     "events": (("tool.started", "c1", {}),),
     "call": a_call(),
     "expect": 1,
-    "mode_seen": Mode.ALERT,
+    "mode_seen": 7,
     "durability": Durability.COMMITTED,
 }
 MORE: dict[str, Any] = {
@@ -44,7 +44,7 @@ MORE: dict[str, Any] = {
     "undo_expect": UndoState.AVAILABLE,
     "undo_stored": True,
     "reservations": (Reservation(key="tool:edit", limit=3, window_s=3600.0),),
-    "set_mode": Mode.LOCKDOWN,
+    "set_mode": Brakes(),
     "lasting": True,
     "grant": object(),
     "grant_expect": 1,

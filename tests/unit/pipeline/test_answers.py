@@ -15,7 +15,7 @@ from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.undo import UndoState
 from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert
+from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert, set_mode
 
 ANN = Principal(name="ann")
 
@@ -57,7 +57,7 @@ async def test_a_decision_is_tried_again_when_the_row_changed_meanwhile(rig: Rig
 
 async def test_a_decision_is_tried_again_when_the_mode_changed_meanwhile(rig: Rig) -> None:
     approval_id = await parked(rig)
-    once(rig, lambda: commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.ALERT)))
+    once(rig, lambda: commit(rig.store, set_mode(Mode.ALERT)))
     assert (await rig.decide(approval_id, approve_it=True, by=ANN)).status is Status.APPROVED
 
 

@@ -17,7 +17,7 @@ from toolgate.kernel.context import DEFAULT_CONTEXT, Mode, Principal
 from toolgate.kernel.undo import UndoMetadata, UndoState
 from toolgate.pipeline.remote.leasing import MOST_ATTEMPTS
 from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert
+from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert, set_mode
 
 ANN, BOB = Principal(name="ann"), Principal(name="bob")
 
@@ -308,7 +308,7 @@ async def test_what_a_runner_holds_stays_with_it_after_the_owner_died(rig: Rig) 
 
 async def test_what_is_denied_meanwhile_is_not_offered_again(rig: Rig) -> None:
     await claimed(rig, "look")
-    await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
+    await commit(rig.store, set_mode(Mode.LOCKDOWN))
     await rig.recovery._take_over(await rig.driver.read("default", "c1"))
     assert (await rig.driver.read("default", "c1")).status is Status.FAILED
 

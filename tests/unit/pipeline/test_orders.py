@@ -21,6 +21,7 @@ from toolgate.pipeline.plan import OFFER_AGAIN_S
 from toolgate.pipeline.remote.leasing import MOST_BETWEEN_S, MOST_IN_QUEUE_S
 from toolgate.pipeline.remote.orders import Orders
 from toolgate.testing.clock import NOON
+from toolgate.testing.conformance.rows import set_mode
 from toolgate.testing.patience import until
 
 ANN, BOB = Principal(name="worker:ann"), Principal(name="worker:bob")
@@ -159,7 +160,7 @@ async def test_an_undo_runs_at_a_worker_with_its_data(bench: Bench) -> None:
 @pytest.mark.parametrize("mode", [Mode.LOCKDOWN])
 async def test_a_mode_set_after_the_claim_is_asked_before_the_handler(bench: Bench, mode: Mode) -> None:
     await bench.parked("send")
-    await bench.rig.driver.commit(Change(project="_system", at=NOON, set_mode=mode))
+    await bench.rig.driver.commit(set_mode(mode))
     with pytest.raises(ConflictError, match="denied now"):
         await bench.take()
     call = await bench.read()
@@ -178,7 +179,7 @@ async def test_a_policy_that_asks_more_here_than_where_it_was_claimed_stops_it(b
 
 async def test_a_denied_call_that_changes_meanwhile_is_looked_at_again(bench: Bench) -> None:
     await bench.parked("send")
-    await bench.rig.driver.commit(Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
+    await bench.rig.driver.commit(set_mode(Mode.LOCKDOWN))
     trying = bench.rig.leases._try
     tries: list[Change] = []
 

@@ -22,7 +22,7 @@ from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.people import undoing
 from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert
+from toolgate.testing.conformance.rows import a_call, an_undo, commit, insert, set_mode
 
 ANN = Principal(name="ann")
 
@@ -91,7 +91,7 @@ async def test_a_call_whose_tool_is_elsewhere_is_left_to_who_has_it(rig: Rig) ->
 async def test_a_mode_that_changes_before_the_claim_is_looked_at_again(rig: Rig) -> None:
     async def lock_first(_change: Change) -> None:
         rig.store.before = None
-        await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
+        await commit(rig.store, set_mode(Mode.LOCKDOWN))
 
     rig.store.before = lock_first
     result = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT)
@@ -102,7 +102,7 @@ async def test_a_mode_that_changes_before_the_claim_is_looked_at_again(rig: Rig)
 async def test_a_mode_that_changes_while_asking_is_looked_at_again(rig: Rig) -> None:
     async def alert_first(_change: Change) -> None:
         rig.store.before = None
-        await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.ALERT))
+        await commit(rig.store, set_mode(Mode.ALERT))
 
     rig.store.before = alert_first
     result = await rig.pipeline.run("ask", {}, DEFAULT_CONTEXT)
@@ -111,7 +111,7 @@ async def test_a_mode_that_changes_while_asking_is_looked_at_again(rig: Rig) -> 
 
 async def test_a_refusal_that_comes_second_gives_what_stands(rig: Rig) -> None:
     await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
-    await commit(rig.store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
+    await commit(rig.store, set_mode(Mode.LOCKDOWN))
     again = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
     assert (again.status, again.data) == (Status.COMPLETED, "done")
 

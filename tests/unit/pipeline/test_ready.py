@@ -11,10 +11,10 @@ from tests.unit.pipeline.rig import Rig
 from toolgate import ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import ToolDeniedError
 from toolgate.kernel.call import Status
-from toolgate.kernel.change import Change
-from toolgate.kernel.context import DEFAULT_CONTEXT, SYSTEM_PROJECT, Context, Mode
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
 from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import ready
+from toolgate.testing.conformance.rows import set_mode
 from toolgate.testing.patience import until
 
 
@@ -176,7 +176,7 @@ async def test_a_restarted_call_whose_tool_is_another_now_ends(bench: Bench) -> 
 
 async def test_a_restarted_call_is_judged_by_the_rules_of_now(bench: Bench) -> None:
     await _stored(bench)
-    lockdown = Change(project=SYSTEM_PROJECT, at=bench.rig.clock.now(), set_mode=Mode.LOCKDOWN)
+    lockdown = set_mode(Mode.LOCKDOWN)
     await bench.rig.driver.commit(lockdown)
     result = await bench.rig.pipeline.restart(await bench.rig.driver.read("default", "c1"))
     assert (result.status, bench.begun) == (Status.DENIED, 1)

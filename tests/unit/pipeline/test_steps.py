@@ -149,10 +149,10 @@ def test_confidence_chooses_the_level_and_a_broken_score_none(score: Any, level:
 
 def test_a_plan_has_its_ruling_where_nothing_about_a_call_has_a_say() -> None:
     for mode in Mode:
-        plan = compile_plan(a_tool(), Policy(), mode)
+        plan = compile_plan(a_tool(), Policy(), (mode,))
         assert plan.fixed is not None
         assert plan.fixed.word is (Word.DENY if mode is Mode.LOCKDOWN else Word.ALLOW)
-    asking = compile_plan(a_tool(risk_level="medium"), Policy(), Mode.NORMAL)
+    asking = compile_plan(a_tool(risk_level="medium"), Policy(), (Mode.NORMAL,))
     assert asking.fixed is not None
     assert asking.fixed.word is Word.ASK
     assert (asking.template.level, asking.template.risk) == ("quick", "medium")
@@ -169,7 +169,7 @@ def test_a_plan_has_its_ruling_where_nothing_about_a_call_has_a_say() -> None:
     ],
 )
 def test_a_plan_has_no_ruling_where_something_looks_at_the_call(options: dict[str, Any], policy: Policy) -> None:
-    assert compile_plan(a_tool(**options), policy, Mode.NORMAL).fixed is None
+    assert compile_plan(a_tool(**options), policy, (Mode.NORMAL,)).fixed is None
 
 
 def test_the_time_to_decide_is_the_calls_the_tools_the_policys_or_the_levels() -> None:
@@ -184,7 +184,7 @@ def test_the_time_to_decide_is_the_calls_the_tools_the_policys_or_the_levels() -
 
 def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
     call = a_call(status=Status.PENDING, version=0, shown={"a": 1})
-    change = steps.ask(call, a_tool(), id="a1", nonce="n", now=NOON, timeout=100, mode=Mode.NORMAL, marks=MARKS)
+    change = steps.ask(call, a_tool(), id="a1", nonce="n", now=NOON, timeout=100, mode=0, marks=MARKS)
     asked, approval = change.call, change.approvals[0]
     assert asked is not None
     assert (asked.status, asked.approval_id, change.expect) == (Status.AWAITING_APPROVAL, "a1", None)
@@ -196,7 +196,7 @@ def test_a_request_parks_the_call_with_an_approval_bound_to_it() -> None:
 def test_a_tools_own_question_is_asked() -> None:
     call = a_call(status=Status.PENDING)
     asked = a_tool(approval_message="Really?")
-    change = steps.ask(call, asked, id="a", nonce="n", now=NOON, timeout=9, mode=Mode.NORMAL, marks=MARKS)
+    change = steps.ask(call, asked, id="a", nonce="n", now=NOON, timeout=9, mode=0, marks=MARKS)
     assert change.approvals[0].message == "Really?"
 
 
@@ -238,7 +238,7 @@ def test_a_warning_is_given_once() -> None:
     assert (change.approvals[0].warn_at, change.call.due_at) == (None, an_approval().expires_at)
 
 
-NOW: dict[str, Any] = {"now": NOON, "owner": "me", "mode": Mode.NORMAL, "durability": Durability.FSYNCED}
+NOW: dict[str, Any] = {"now": NOON, "owner": "me", "mode": 7, "durability": Durability.FSYNCED}
 
 
 def test_a_claim_names_who_allowed_it_and_since_when() -> None:
@@ -246,7 +246,7 @@ def test_a_claim_names_who_allowed_it_and_since_when() -> None:
     assert change.call is not None
     assert (change.call.status, change.call.owner, change.call.attempt) == (Status.EXECUTING, "me", 1)
     assert change.events[-1][2]["approved_by"] == "ann"
-    assert (change.durability, change.mode_seen) == (Durability.FSYNCED, Mode.NORMAL)
+    assert (change.durability, change.mode_seen) == (Durability.FSYNCED, 7)
     free = steps.claim(a_call(), **NOW).call
     assert free is not None
     assert (free.approved_by, free.approved_at) == ("policy:auto", NOON)
@@ -256,11 +256,11 @@ def test_a_claim_names_who_allowed_it_and_since_when() -> None:
 def test_a_claim_must_survive_power_loss_unless_the_tool_may_run_again(
     effects: str | None, durability: Durability
 ) -> None:
-    assert compile_plan(a_tool(effects=effects), Policy(), Mode.NORMAL).durability is durability
+    assert compile_plan(a_tool(effects=effects), Policy(), (Mode.NORMAL,)).durability is durability
 
 
 def test_a_plan_reserves_the_rate_and_not_for_an_undo() -> None:
-    plan = compile_plan(a_tool(rate_limit_per_hour=5), Policy(), Mode.NORMAL)
+    plan = compile_plan(a_tool(rate_limit_per_hour=5), Policy(), (Mode.NORMAL,))
     assert [(one.key, one.limit) for one in plan.reservations(a_call(), {})] == [("tool:write", 5)]
     assert plan.reservations(a_call(undo_of="c0"), {}) == ()
 

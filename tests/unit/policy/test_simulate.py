@@ -83,6 +83,16 @@ def test_the_mode_of_then_counts() -> None:
     assert simulation.changed == 1
 
 
+def test_the_brakes_of_then_count_for_those_they_were_pulled_over() -> None:
+    at, scope = NOW - timedelta(hours=1), {"project": recorded().project, "run": "r1"}
+    data = {"to": "ALERT", "scope": scope, "holds": []}
+    told = seal(("mode.changed", None, data, None), "_system", 1, at, genesis("_system"))
+    simulation = Simulation(policy("tools: {act: {requires_approval_in_modes: [ALERT]}}"), Timeline([told]))
+    braked = evolve(recorded(), context=evolve(recorded().context, run_id="r1"))
+    simulation.replay([recorded(), braked])
+    assert simulation.changed == 1
+
+
 def test_another_policy_can_stand_in_for_what_was_recorded() -> None:
     old, new = policy("tools: {act: {decision: ask}}"), policy("tools: {act: {decision: deny}}")
     simulation = Simulation(new, NEVER, old=old)

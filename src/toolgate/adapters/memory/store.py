@@ -22,9 +22,10 @@ import orjson
 
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
-from toolgate.kernel.context import PRIVATE, Mode
+from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
@@ -105,7 +106,7 @@ class MemoryStore:
     def __init__(self, *, owner: str = "memory", retain: int = 10_000) -> None:
         self.owner = owner
         self._lock = threading.Lock()
-        self.mode = Mode.NORMAL
+        self.brakes = Brakes()
         self.marks = Marks.fresh()
         self._closed = False
         self._retain = retain
@@ -133,8 +134,8 @@ class MemoryStore:
         key = None if call is None else (call.project, call.id)
         self._lock.acquire()  # as `with` does, at half its cost
         try:
-            if self._closed or (seen is not None and seen is not self.mode):
-                self._refuse(seen)
+            if self._closed or (seen is not None and seen != self.brakes.serial):
+                self._refuse()
             if key is not None:
                 standing = self._calls.get(key)
                 if (None if standing is None else standing.version) != change.expect:
@@ -157,10 +158,10 @@ class MemoryStore:
         finally:
             self._lock.release()
 
-    def _refuse(self, seen: Mode | None) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         if self._closed:
             raise StoreError("The store is closed.")
-        raise ModeChangedError(f"The mode is {self.mode}, not {seen}.")
+        raise ModeChangedError("The mode was changed meanwhile.")
 
     def _check_companions(self, change: Change) -> None:
         if change.undo_expect is not None and change.undo is not None:
@@ -226,7 +227,8 @@ class MemoryStore:
         if change.delegation is not None:
             _keep(self._delegations, change.delegation, change.at, self._retain)
         if change.set_mode is not None:
-            self.mode = change.set_mode
+            told = self._chains.get(SYSTEM_PROJECT)
+            self.brakes = change.set_mode.numbered(0 if told is None else told.head)
 
     def _keep_undo(self, undo: UndoRecord, now: datetime) -> None:
         key = (undo.project, undo.call_id)

@@ -23,8 +23,8 @@ from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change, Reservation
-from toolgate.kernel.context import Mode
 from toolgate.kernel.event import EVENTS, ChainError, genesis, link
 
 Key = tuple[str, str]
@@ -35,7 +35,7 @@ Head = tuple[int, bytes]
 class Standing:
     """What was read under the locks of the transaction, kept current with what the batch itself adds."""
 
-    mode: Mode = Mode.NORMAL
+    brakes: Brakes = field(default_factory=Brakes)
     heads: dict[str, Head] = field(default_factory=dict)
     undos: dict[Key, str] = field(default_factory=dict)
     grants: dict[str, int] = field(default_factory=dict)
@@ -46,8 +46,8 @@ class Standing:
 
     def check(self, change: Change) -> None:
         """Raise why this change cannot be written now. Nothing it says depends on another change but for rates."""
-        if change.mode_seen is not None and change.mode_seen is not self.mode:
-            raise ModeChangedError(f"The mode is {self.mode}, not {change.mode_seen}.")
+        if change.mode_seen is not None and change.mode_seen != self.brakes.serial:
+            raise ModeChangedError("The mode was changed meanwhile.")
         undo, state = change.undo, change.undo_expect
         if undo is not None and state is not None and self.undos.get((undo.project, undo.call_id)) != state.value:
             raise ConflictError(f"Call {undo.call_id} is not {state} for undo any more.")
@@ -131,7 +131,7 @@ class Batch:
         self.xid: str | None = None
         self.last_event: Row | None = None
         self.is_committing = False
-        self.mode = Mode.NORMAL
+        self.brakes = Brakes()
 
     @property
     def standing(self) -> list[WriteSet]:

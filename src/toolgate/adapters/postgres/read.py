@@ -9,6 +9,7 @@ from toolgate.adapters.postgres.bulk import FREE_UNDO
 from toolgate.adapters.postgres.link import EVERYTHING, Link
 from toolgate.adapters.postgres.owners import LEASE_S
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.brakes import LATER, Later, Watch, serial_of
 from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS, delegation_of
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
@@ -27,8 +28,9 @@ from toolgate.adapters.sql.rows import (
     uuid_hex,
 )
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.context import Mode
+from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
@@ -171,14 +173,35 @@ class Reader:
         sql = "SELECT seq, hash, base_seq, base_hash FROM chain_heads WHERE project_id=$1"
         return head_of(project, await self._link.fetch(sql, project, projects=[project]))
 
-    async def due(self, now: datetime, limit: int) -> tuple[Due, Mode]:
-        """What has come due, after expired undo records were freed; and the mode."""
+    async def due(self, now: datetime, limit: int) -> Due:
+        """What has come due, after expired undo records were freed."""
         async with self._link.transaction(EVERYTHING, writing=True) as connection:
             await connection.execute(FREE_UNDO, now)
             found = await connection.fetch(f"{_CALL} WHERE due_at<=$1 ORDER BY due_at LIMIT $2", now, limit)
             next_at = await connection.fetchval("SELECT min(due_at) FROM tool_executions WHERE due_at IS NOT NULL")
-            mode = await connection.fetchval("SELECT value FROM settings WHERE name='mode'")
-        return Due(self._calls(found), next_at), Mode(mode or Mode.NORMAL)
+        return Due(self._calls(found), next_at)
+
+    async def brakes(self, watch: Watch) -> Brakes:
+        """The stored brakes, as far as they are to be believed; the chain is looked into only where they changed."""
+        newest, stored = watch.newest, await self._stored_brakes()
+        while (known := watch.known(*stored)) is None:
+            later = await self.later_changes(stored[0])
+            before, stored = stored, await self._stored_brakes()
+            if stored == before:  # nobody set a mode between the row and the chain
+                return watch.believe(stored[0], later, newest=newest, at=stored[1])
+        return known
+
+    async def _stored_brakes(self) -> tuple[str | None, str | None]:
+        """The row, and which transaction wrote it."""
+        found = await self._link.fetch(
+            "SELECT value, xmin::text FROM settings WHERE name='mode'", projects=[SYSTEM_PROJECT]
+        )
+        return tuple(found[0]) if found else (None, None)
+
+    async def later_changes(self, text: str | None) -> Later:
+        """What the chain of `_system` holds after the event that a stored text names."""
+        found = await self._link.fetch(LATER.format("$1"), serial_of(text), projects=[SYSTEM_PROJECT])
+        return Later(*found[0]) if found else Later()
 
     async def orphans(self, owner: str, status: Status, limit: int) -> list[Call]:
         """The oldest calls in this status whose owner is dead; also where they have none, unless a person is asked."""

@@ -15,6 +15,7 @@ from toolgate.adapters.postgres.link import EVERYTHING, Link
 from toolgate.adapters.postgres.upkeep import linked
 from toolgate.adapters.postgres.write import MODE_LOCK, PUT_SETTING, locks_on
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
+from toolgate.adapters.sql import brakes
 from toolgate.adapters.sql.directory_rows import ACCOUNTS, TOKENS, Rows
 from toolgate.adapters.sql.rows import row_name
 from toolgate.adapters.sql.upkeep import (
@@ -110,6 +111,9 @@ async def _retire(link: Link, sealer: Sealer, by: str) -> tuple[str, ...] | None
                 if detail is not None:
                     await connection.execute(f"UPDATE {table} SET detail=$1::json WHERE id=$2", detail, row[0])
         await _mark_people(connection, sealer)
+        mode = await connection.fetchval("SELECT value FROM settings WHERE name='mode'")
+        if (anew := brakes.marked_anew(mode, sealer.marks)) is not None:
+            await connection.execute(PUT_SETTING, "mode", anew)
         retired = tuple(id for id in await _keys(connection) if id != sealer.current)
         await connection.execute(PUT_SETTING, "keys", sealer.current)
         if retired:

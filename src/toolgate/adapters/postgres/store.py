@@ -25,14 +25,15 @@ from toolgate.adapters.postgres.read import Reader
 from toolgate.adapters.postgres.url import read
 from toolgate.adapters.postgres.write import PUT_SETTING, UNKEEPABLE, Writer
 from toolgate.adapters.sealing import check_keys
+from toolgate.adapters.sql.brakes import Watch
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.sql.rows import CHANGING
 from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
@@ -57,15 +58,18 @@ class PostgresStore:
 
     def __init__(self, url: str, *, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
         self.owner = owner
-        self.mode = Mode.NORMAL
+        self.brakes = Brakes()
         address = read(url)
         self._sealer = sealing.load_shared(address.key)
         self.marks = self._sealer.marks
         self.link = Link(address)
         self._clock = clock
         self._lease = Lease(self.link, owner, clock)
-        self._writer = Writer(address, self._sealer, renew=self._lease.renew)
+        self._watch = Watch(self.marks)
         self._reader = Reader(self.link, self._sealer)
+        self._writer = Writer(
+            address, self._sealer, self._watch, renew=self._lease.renew, later=self._reader.later_changes
+        )
         self._cursors = Cursors(self.link, owner)
         self._gathering = Gathering(self._take)
         self._waiting: deque[Waiting] = deque()
@@ -85,7 +89,7 @@ class PostgresStore:
         if self._sealer.current not in noted:
             async with self.link.transaction(EVERYTHING, writing=True) as connection:
                 await connection.execute(PUT_SETTING, "keys", " ".join([*noted, self._sealer.current]))
-        self.mode = Mode(await self._reader.setting("mode") or Mode.NORMAL)
+        self.brakes = await self._reader.brakes(self._watch)
         await self._lease.begin()
 
     def now(self) -> datetime:
@@ -142,7 +146,7 @@ class PostgresStore:
         try:
             write_sets = [write_set.ready(self._sealer) for write_set in write_sets]
             outcomes = await self._writer.write(write_sets)
-            self.mode = self._writer.mode
+            self.brakes = self._writer.brakes
             return outcomes
         except StoreError as error:
             log.error("a group of %d changes could not be written: %s", len(write_sets), error)
@@ -203,7 +207,10 @@ class PostgresStore:
             await self.link.do(self._cursors.close(project, sink))
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
-        due, self.mode = await self.link.do(self._reader.due(now, limit))
+        due = await self.link.do(self._reader.due(now, limit))
+        found = await self.link.do(self._reader.brakes(self._watch))  # others may have changed them
+        if found.fault is not None or found.serial >= self.brakes.serial:
+            self.brakes = found
         return due
 
     async def orphans(self, *, status: Status = Status.EXECUTING, limit: int = 100) -> list[Call]:

@@ -16,7 +16,7 @@ from toolgate.adapters.postgres.link import EVERYTHING, LOST, Connection, Link, 
 from toolgate.adapters.postgres.role import role_of
 from toolgate.adapters.postgres.schema import revision_of
 from toolgate.adapters.postgres.url import Address, read
-from toolgate.adapters.sql import versions
+from toolgate.adapters.sql import brakes, versions
 from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of
 from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport, told_pruned
 from toolgate.adapters.sql.versions import HEAD
@@ -142,7 +142,7 @@ async def _status(address: Address) -> dict[str, Any]:
         role = await role_of(connection)
         found = {"revision": revision, "needed": HEAD, "bytes": size, "row_security": not role.passes_walls,
                  "role_warning": role.warning, "events": 0, "calls": {},
-                 "pending_approvals": 0, "mode": "?", "servers": 0}  # fmt: skip
+                 "pending_approvals": 0, "mode": "?", "brakes": 0, "servers": 0}  # fmt: skip
         if revision != HEAD:
             return found
         calls = await connection.fetch("SELECT status, count(*) FROM tool_executions GROUP BY status")
@@ -152,7 +152,7 @@ async def _status(address: Address) -> dict[str, Any]:
             "pending_approvals": await connection.fetchval(
                 "SELECT count(*) FROM approval_requests WHERE status='pending'"
             ),
-            "mode": await connection.fetchval("SELECT value FROM settings WHERE name='mode'") or "NORMAL",
+            **brakes.shown(await connection.fetchval("SELECT value FROM settings WHERE name='mode'")),
             "servers": await connection.fetchval("SELECT count(*) FROM owners WHERE alive_until>now()"),
         }
 

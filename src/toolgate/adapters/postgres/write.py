@@ -21,12 +21,13 @@ from toolgate.adapters.postgres.bulk import BESIDE, HAS_LARGE_UNDO, INSERT_CALLS
 from toolgate.adapters.postgres.link import AWAY, Connection, begin, connect, failure
 from toolgate.adapters.postgres.url import Address
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.brakes import Later, Watch, text_of
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import uuid_hex
 from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
 from toolgate.errors import StoreError, ToolgateError
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
 
 PATIENCE_S = 15.0
 """How long a change waits for a database that is away before it is refused."""
@@ -40,9 +41,10 @@ UNKEEPABLE = (ValueError, TypeError, ArithmeticError, asyncpg.DataError, asyncpg
 """What a change with values no row can hold raises; the database itself is well."""
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 _READ = """
-SELECT p.project, h.seq, h.hash, (SELECT value FROM settings WHERE name='mode') AS mode,
+SELECT p.project, h.seq, h.hash, m.value AS mode, m.xmin::text AS written,
   (SELECT value FROM settings WHERE name='keys') AS keys, pg_current_xact_id()::text AS xid
 FROM unnest($1::text[]) AS p(project) LEFT JOIN chain_heads AS h ON h.project_id=p.project
+  LEFT JOIN settings AS m ON m.name='mode'
 """
 _READ_VERSIONS = """
 SELECT t.project_id, t.call_id, t.version FROM unnest($1::text[], $2::uuid[]) AS v(project, id)
@@ -85,12 +87,22 @@ def locks_on(projects: list[str]) -> list[str]:
 class Writer:
     """Writes batches on a connection of its own, one at a time, on the link's loop."""
 
-    def __init__(self, address: Address, sealer: Sealer, *, renew: Callable[[Connection], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        address: Address,
+        sealer: Sealer,
+        watch: Watch,
+        *,
+        renew: Callable[[Connection], Awaitable[None]],
+        later: Callable[[str | None], Awaitable[Later]],
+    ) -> None:
         self._address = address
         self._sealer = sealer
+        self._watch = watch
         self._renew = renew
+        self._later = later
         self._connection: Connection | None = None
-        self.mode = Mode.NORMAL
+        self.brakes = Brakes()
 
     async def write(self, write_sets: list[WriteSet]) -> list[Outcome]:
         """Write these changes in one transaction and return what became of each; StoreError: nothing was written."""
@@ -119,7 +131,8 @@ class Writer:
                 return self._done(batch)
 
     def _done(self, batch: Batch) -> list[Outcome]:
-        self.mode = batch.mode
+        self.brakes = batch.brakes
+        self._watch.note(batch.brakes)
         return batch.outcomes
 
     async def _recover(self, batch: Batch, error: BaseException) -> bool:
@@ -154,7 +167,7 @@ class Writer:
         standing = await self._look(connection, batch)
         await self._judge(connection, batch, standing)
         await self._put(connection, batch, standing)
-        batch.mode, batch.is_committing = standing.mode, True
+        batch.brakes, batch.is_committing = standing.brakes, True
         await connection.execute("COMMIT")
 
     def _begin(self, batch: Batch) -> str:
@@ -165,15 +178,16 @@ class Writer:
         return begin(self._address, batch.projects, writing=True, then=then, **PLANS)
 
     async def _look(self, connection: Connection, batch: Batch) -> Standing:
-        """Read what the changes are checked against: heads and mode always, the rest where some change needs it."""
+        """Read what the changes are checked against: heads and brakes always, the rest where some change needs it."""
         standing = Standing()
         noted: list[str] = []
-        for project, seq, digest, mode, keys, xid in await connection.fetch(_READ, batch.projects):
-            standing.mode = Mode(mode or Mode.NORMAL)
-            batch.xid = xid
+        mode: tuple[str | None, str | None] = (None, None)
+        for project, seq, digest, *mode_row, keys, xid in await connection.fetch(_READ, batch.projects):
+            batch.xid, mode = xid, (mode_row[0], mode_row[1])
             if seq is not None:
                 standing.heads[project] = (seq, digest)
             noted = (keys or "").split()
+        standing.brakes = self._watch.known(*mode) or await self._believe(*mode)
         if self._sealer.current not in noted:
             # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
             await connection.execute(PUT_SETTING, "keys", " ".join([*noted, self._sealer.current]))
@@ -198,6 +212,11 @@ class Writer:
             standing.delegations = dict(await connection.fetch(_READ_DELEGATIONS, lent))
         await self._look_at_rates(connection, batch, standing)
         return standing
+
+    async def _believe(self, text: str | None, written: str | None) -> Brakes:
+        """Look into the chain of `_system`, which no project's own transaction sees; nobody sets a mode meanwhile."""
+        newest = self._watch.newest
+        return self._watch.believe(text, await self._later(text), newest=newest, at=written)
 
     async def _look_at_rates(self, connection: Connection, batch: Batch, standing: Standing) -> None:
         since: dict[tuple[str, str], float] = {}
@@ -246,8 +265,9 @@ class Writer:
             await connection.execute(told[0], *told[1])
         for write_set in batch.standing:
             if write_set.change.set_mode is not None:
-                standing.mode = write_set.change.set_mode
-                await connection.execute(PUT_SETTING, "mode", standing.mode.value)
+                assert batch.last_event is not None  # the change that sets a mode tells of it
+                standing.brakes = write_set.change.set_mode.numbered(batch.last_event[1])
+                await connection.execute(PUT_SETTING, "mode", text_of(standing.brakes, self._sealer.marks))
 
     async def _was_written(self, batch: Batch) -> bool:
         """Whether a transaction whose COMMIT was not answered was done; StoreError where that cannot be learned."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.brakes import Watch
 from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS, delegation_of
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
@@ -27,8 +28,10 @@ from toolgate.adapters.sql.rows import (
     undo_of,
     uuid_hex,
 )
+from toolgate.adapters.sqlite.brakes import stored_brakes
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
@@ -226,6 +229,18 @@ class Reader:
     def setting(self, name: str) -> str | None:
         found = self._all("SELECT value FROM settings WHERE name=?", (name,))
         return found[0][0] if found else None
+
+    def brakes(self, watch: Watch) -> Brakes:
+        """Return the stored brakes, as far as they are to be believed."""
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN")  # all of it as it stood at one moment
+                try:
+                    return stored_brakes(self._connection, watch)
+                finally:
+                    self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise StoreError(f"The database cannot be read: {error}.") from error
 
     def close(self) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import ID_BYTES, Sealer, check_keys
+from toolgate.adapters.sql import brakes
 from toolgate.adapters.sql.directory_rows import ACCOUNTS, TOKENS, Rows
 from toolgate.adapters.sql.rows import row_name
 from toolgate.adapters.sql.upkeep import (
@@ -103,6 +104,9 @@ def _retire(connection: sqlite3.Connection, sealer: Sealer, by: str) -> tuple[st
                 return None
         _mark_anew(connection, sealer)
         _mark_people(connection, sealer)
+        mode = connection.execute("SELECT value FROM settings WHERE name='mode'").fetchone()
+        if mode is not None and (anew := brakes.marked_anew(mode[0], sealer.marks)) is not None:
+            connection.execute("UPDATE settings SET value=? WHERE name='mode'", (anew,))
         retired = tuple(id for id in keys_of(connection) if id != sealer.current)
         connection.execute(PUT_KEYS, (sealer.current,))
         if retired:

@@ -22,6 +22,7 @@ from time import monotonic
 
 from toolgate.adapters import sealing
 from toolgate.adapters.sealing import check_keys
+from toolgate.adapters.sql.brakes import Watch
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
 from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.adapters.sqlite import cursors
@@ -37,7 +38,6 @@ from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
-from toolgate.kernel.context import Mode
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
@@ -82,8 +82,9 @@ class SqliteStore:
         self._lock.tidy()
         self._connection = connect(self._path, busy_s=BUSY_S)
         self._note_key()
-        self._writer = Writer(self._connection, self._sealer)
-        self.mode = Mode(self._reader.setting("mode") or Mode.NORMAL)
+        self._watch = Watch(self.marks)
+        self._writer = Writer(self._connection, self._sealer, self._watch)
+        self.brakes = self._reader.brakes(self._watch)
         self._recent = Recent()
         self._writing = threading.Lock()
         self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
@@ -233,7 +234,7 @@ class SqliteStore:
         return group.outcomes
 
     def _after(self) -> None:
-        self.mode = self._writer.mode
+        self.brakes = self._writer.brakes
         self._groups += 1
         if self._groups % LOOK_AT_LOG_EVERY == 0:
             self._checkpoints.look()
@@ -322,7 +323,9 @@ class SqliteStore:
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         if self._reading.has_expired_undo(now):
             self._free_expired_undo(now)
-        self.mode = Mode(self._reading.setting("mode") or self.mode)  # others may have changed it
+        found = self._reading.brakes(self._watch)  # others may have changed them
+        if found.fault is not None or found.serial >= self.brakes.serial:
+            self.brakes = found
         return self._reading.due(now, limit)
 
     def _free_expired_undo(self, now: datetime) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from toolgate.adapters.sql import brakes
 from toolgate.adapters.sql.rows import EVENT_COLUMNS, event_of, moment
 from toolgate.adapters.sql.upkeep import FORGETTABLE, ChainReport, told_copied, told_pruned
 from toolgate.adapters.sql.versions import HEAD
@@ -95,7 +96,7 @@ def status_of(path: Path) -> dict[str, Any]:
     revision = revision_of(path)
     if revision != HEAD:
         return {"revision": revision, "needed": HEAD, "bytes": path.stat().st_size, "events": 0, "calls": {},
-                "pending_approvals": 0, "mode": "?"}  # fmt: skip
+                "pending_approvals": 0, "mode": "?", "brakes": 0}  # fmt: skip
     with looking(path) as connection:
         calls = dict(connection.execute("SELECT status, count(*) FROM tool_executions GROUP BY status").fetchall())
         pending = connection.execute("SELECT count(*) FROM approval_requests WHERE status='pending'").fetchone()[0]
@@ -108,7 +109,7 @@ def status_of(path: Path) -> dict[str, Any]:
         "events": events,
         "calls": calls,
         "pending_approvals": pending,
-        "mode": mode[0] if mode else "NORMAL",
+        **brakes.shown(mode[0] if mode else None),
     }
 
 

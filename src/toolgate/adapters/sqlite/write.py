@@ -11,11 +11,13 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.brakes import Watch, text_of
 from toolgate.adapters.sql.delegation_rows import delegation_row
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.sql.write_set import Large, WriteSet
-from toolgate.adapters.sqlite.file import CACHE_KB, LOG_BYTES, PUT_KEYS
+from toolgate.adapters.sqlite.brakes import stored_brakes
+from toolgate.adapters.sqlite.file import CACHE_KB, LOG_BYTES, PUT_KEYS, keys_of
 from toolgate.adapters.sqlite.statements import (
     INSERT_CALL,
     INSERT_EVENT,
@@ -31,8 +33,9 @@ from toolgate.adapters.sqlite.statements import (
     put_large,
 )
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
+from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change, Durability, Reservation
-from toolgate.kernel.context import Mode
+from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import genesis, link
 from toolgate.kernel.grant import Grant
@@ -68,12 +71,12 @@ class _Batch:
     __slots__ = (
         "approvals",
         "beside",
+        "brakes",
         "delegations",
         "events",
         "grants",
         "heads",
         "inserts",
-        "mode",
         "params",
         "rates",
         "runs",
@@ -94,7 +97,7 @@ class _Batch:
         self.grants: list[Row] = []
         self.delegations: list[Row] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
-        self.mode: Mode | None = None
+        self.brakes: Brakes | None = None
 
     def add(self, write_set: WriteSet) -> None:
         change = write_set.change
@@ -122,23 +125,23 @@ class _Batch:
             self.grants.append(grant_row(change.grant))
         if change.delegation is not None:
             self.delegations.append(delegation_row(change.delegation))
-        if change.set_mode is not None:
-            self.mode = change.set_mode
 
 
 class Writer:
     """Writes groups of changes on one connection. The caller serialises calls.
 
-    What it has read or written itself (mode, heads of chains, the last event's position) it trusts
+    What it has read or written itself (brakes, heads of chains, the last event's position) it trusts
     until SQLite's `data_version` says that another connection has written.
     """
 
-    def __init__(self, connection: sqlite3.Connection, sealer: Sealer) -> None:
+    def __init__(self, connection: sqlite3.Connection, sealer: Sealer, watch: Watch) -> None:
         self._connection = connection
         self._sealer = sealer
+        self._watch = watch
         self._synchronous: Durability | None = None
         self._version = -1
-        self._mode: Mode | None = None
+        self.brakes = Brakes()
+        """Those that held in the latest transaction."""
         self._heads: dict[str, tuple[int, bytes]] = {}
         self._position: int | None = None
         self.own = (0, -1)
@@ -156,11 +159,6 @@ class Writer:
         if in_turn:
             group.outcomes.clear()
             self._transact(group, in_turn=True)
-
-    @property
-    def mode(self) -> Mode:
-        """The mode that held in the latest transaction."""
-        return self._mode or Mode.NORMAL
 
     def write_alone(self, write_set: WriteSet) -> Outcome:
         """Write one change in a transaction of its own and return what became of it."""
@@ -190,8 +188,8 @@ class Writer:
 
     def _put_alone(self, write_set: WriteSet) -> Outcome:
         change, insert, update, *_ = write_set
-        if change.mode_seen is not None and change.mode_seen is not self._mode:
-            return ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
+        if change.mode_seen is not None and change.mode_seen != self.brakes.serial:
+            return ModeChangedError("The mode was changed meanwhile.")
         batch = _Batch()
         try:
             self._chain(change, batch)
@@ -227,6 +225,7 @@ class Writer:
         except BaseException:
             self._take_back()
             raise
+        self._watch.note(self.brakes)
         self._remember(before)
 
     def _set_durability(self, wanted: Durability) -> None:
@@ -242,9 +241,8 @@ class Writer:
         """Forget what another connection may have changed; return the position of the last event."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version or self._position is None:
-            known = dict(self._connection.execute("SELECT name, value FROM settings WHERE name IN ('mode', 'keys')"))
-            self._mode = Mode(known.get("mode", Mode.NORMAL))
-            if self._sealer.current not in (keys := known.get("keys", "").split()):
+            self.brakes = stored_brakes(self._connection, self._watch)
+            if self._sealer.current not in (keys := keys_of(self._connection)):
                 # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
                 self._connection.execute(PUT_KEYS, (" ".join([*keys, self._sealer.current]),))
             (self._position,) = self._connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
@@ -287,15 +285,18 @@ class Writer:
             else:
                 outcomes.append(None)
                 batch.add(write_set)
+                if write_set.change.set_mode is not None:
+                    seq, _ = batch.heads.get(SYSTEM_PROJECT) or self._head(SYSTEM_PROJECT)
+                    batch.brakes = write_set.change.set_mode.numbered(seq)
         self._put(batch)
         self._position = (self._position or 0) + len(batch.events)
         self._heads.update(batch.heads)
-        self._mode = batch.mode or self._mode
+        self.brakes = batch.brakes or self.brakes
         return outcomes
 
     def _check(self, change: Change) -> None:
-        if change.mode_seen is not None and change.mode_seen is not self._mode:
-            raise ModeChangedError(f"The mode is {self._mode}, not {change.mode_seen}.")
+        if change.mode_seen is not None and change.mode_seen != self.brakes.serial:
+            raise ModeChangedError("The mode was changed meanwhile.")
         if change.undo_expect is not None and change.undo is not None:
             row = self._connection.execute(
                 "SELECT state FROM undo_records WHERE project_id=? AND action_id=?",
@@ -382,8 +383,8 @@ class Writer:
             put_large(connection, large)
         for project, head in batch.heads.items():
             self._put_head(project, head)
-        if batch.mode is not None:
-            self._connection.execute(_PUT_MODE, (batch.mode.value,))
+        if batch.brakes is not None:
+            self._connection.execute(_PUT_MODE, (text_of(batch.brakes, self._sealer.marks),))
 
     def _put_head(self, project: str, head: tuple[int, bytes]) -> None:
         if self._connection.execute(_UPDATE_HEAD, (*head, project)).rowcount != 1:

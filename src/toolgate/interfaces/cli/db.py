@@ -49,6 +49,8 @@ def status(database: Database, json: Json = False) -> None:
         typer.echo(found["role_warning"])
     typer.echo(f"schema {found['revision']} (this version needs {found['needed']}), {found['bytes']:,} bytes")
     typer.echo(f"events {found['events']:,}, approvals waiting {found['pending_approvals']:,}, mode {found['mode']}")
+    if found["brakes"]:
+        typer.echo(f"brakes of projects, agents or runs: {found['brakes']:,}; see `toolgate mode`")
     table(("status", "calls"), sorted(found["calls"].items()))
 
 

@@ -217,7 +217,12 @@ def _database(database: str) -> Finding:
     if open_to_all := exposed(file):
         named = " ".join(map(str, open_to_all))
         return Finding("database", False, f"it can be read by others: run `chmod 600 {named}`", is_warning=True)
-    return Finding("database", True, f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}")
+    return Finding("database", True, _detail(found))
+
+
+def _detail(found: dict[str, Any]) -> str:
+    brakes = f", {found['brakes']:,} brakes pulled: see `toolgate mode`" if found["brakes"] else ""
+    return f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}{brakes}"
 
 
 def _accounts(database: str) -> Finding:
@@ -237,7 +242,7 @@ def _accounts(database: str) -> Finding:
 
 
 def _on_postgres(found: dict[str, Any]) -> Finding:
-    detail = f"schema {found['revision']}, {found['bytes']:,} bytes, mode {found['mode']}"
+    detail = _detail(found)
     told = found.get("role_warning")
     return Finding("database", told is None, detail if told is None else f"{detail}. {told}", is_warning=True)
 

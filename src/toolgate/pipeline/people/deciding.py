@@ -101,6 +101,7 @@ class Deciding:
         if remember is not None and said.on_behalf_of is not None:
             raise UsageError("A yes on behalf of somebody else is not remembered; only one's own can be.")
         while True:
+            mode = self._driver.store.brakes.serial
             call, approval, voter = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=approve_it)
             now = self._driver.now()
@@ -121,7 +122,7 @@ class Deciding:
             change = await aside(decide) if shows_much(approval) else decide()
             if remember is not None:
                 change = self._remember(change, remember, said.by)
-            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
+            done = await self._try(evolve(change, mode_seen=mode))
             if done is not None:
                 return result_of(done)
 
@@ -140,12 +141,13 @@ class Deciding:
         are not valid or a rule denies them; the question then stays open.
         """
         while True:
+            mode = self._driver.store.brakes.serial
             call, approval, _ = await self._answerable(said)
             reason = self._reason(said, call, approval, approve_it=True)
             change = await self._edited(call, approval, arguments, said, reason, look)
             if remember is not None:
                 change = self._remember(change, remember, said.by)
-            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
+            done = await self._try(evolve(change, mode_seen=mode))
             if done is not None:
                 self._tell_channels(change.approvals[-1])
                 return result_of(done)
@@ -161,10 +163,11 @@ class Deciding:
         mask, value = self._driver.masker, orjson.loads(encoded)
         shown = await aside(mask, value) if len(encoded) > LARGE else mask(value)
         while True:
+            mode = self._driver.store.brakes.serial
             call, approval, _ = await self._answerable(said)
             now, by, marks = self._driver.now(), said.by.name, self._driver.store.marks
             change = steps.respond(call, approval, by=by, response=encoded, shown=shown, now=now, marks=marks)
-            done = await self._try(evolve(change, mode_seen=self._driver.store.mode))
+            done = await self._try(evolve(change, mode_seen=mode))
             if done is not None:
                 return result_of(done, data=orjson.loads(encoded))
 
@@ -265,8 +268,9 @@ class Deciding:
                     f"Approval {approval.id} has the answer of {vote.who} already; nobody answers twice, "
                     "neither for themselves nor for somebody else."
                 )
-        if self._driver.store.mode is Mode.LOCKDOWN:
-            raise DecisionConflictError("Nothing can be decided in LOCKDOWN; change the mode first.")
+        lock = self._driver.store.brakes.told(call.context, mode=Mode.LOCKDOWN)
+        if lock:
+            raise DecisionConflictError(f"Nothing can be decided in LOCKDOWN; change the mode first. Now: {lock}")
         return call, approval, voter
 
     def _reason(self, said: Said, call: Call, approval: Approval, *, approve_it: bool) -> str | None:

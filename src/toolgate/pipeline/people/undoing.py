@@ -89,7 +89,7 @@ class Undoing:
             id=driver.new_id(),
             project=project,
             tool_name=original.tool_name,
-            context=evolve(context, project=project, run_id=context.run_id or original.context.run_id),
+            context=evolve(context, project=project, run_id=original.context.run_id or context.run_id),
             created_at=driver.now(),
             undo_of=call_id,
             forced=force,
@@ -132,7 +132,7 @@ class Undoing:
             data=encode(metadata.undo_data, what="undo data"),
             kept_since=metadata.created_at,
             now=driver.now(),
-            ttl_s=driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, project),
+            ttl_s=driver.undo_ttl_s if tool is None else driver.undo_ttl(tool, context),
             policy_revision=driver.policy_of(project).revision,
         )
         with contextlib.suppress(ConflictError):

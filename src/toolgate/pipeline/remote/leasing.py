@@ -127,8 +127,8 @@ class Leases:
                 raise ConflictError(
                     f"Call {call_id} needs the tool `{call.tool_name}` as it was when it was asked for."
                 )
-            now, mode = driver.now(), driver.store.mode
-            denial = None if tool is None else await denial_of(driver, call, driver.plan_of(tool, project), now)
+            now, mode = driver.now(), driver.store.brakes.serial
+            denial = None if tool is None else await denial_of(driver, call, driver.plan_of(tool, call.context), now)
             if denial is None:
                 break
             text = f"`{call.tool_name}` did not run: it is denied now: {driver.masker.text(denial)}"
@@ -189,7 +189,7 @@ class Leases:
                 raise ConflictError(f"Call {call_id} needs tool `{call.tool_name}` here to check its result.")
             job = Job(call, tool, tool.handler, tool.is_async, None)  # type: ignore[arg-type]  # a tool has a handler
             job.undo = await driver.store.undo(project, call.undo_of or call.id)
-            reported = (call, driver.plan_of(tool, project), output)
+            reported = (call, driver.plan_of(tool, call.context), output)
             outcome = await aside(_outcome, *reported) if is_large(output.data) else _outcome(*reported)
             result = await self._recorder.record(job, outcome, self._since(call))
             if result is not None:
@@ -215,7 +215,9 @@ class Leases:
             call = await self._held(project, call_id, by, fence)
             tool = driver.realm(project).registry.find(call.tool_name)
             if kinds and tool is not None:
-                result = await self._recorder.record(*_raised(call, driver.plan_of(tool, project), reason, kinds), 0.0)
+                result = await self._recorder.record(
+                    *_raised(call, driver.plan_of(tool, call.context), reason, kinds), 0.0
+                )
                 if result is not None:
                     return result
                 continue

@@ -56,7 +56,7 @@ class Orders:
             keeps_undo = call.undo_of is not None or tool.prepare is not None
             undo = await driver.store.undo(project, call.undo_of or call.id) if keeps_undo else None
             try:
-                plan = driver.plan_of(tool, project)
+                plan = driver.plan_of(tool, call.context)
                 return await self._flights.fly(taking, plan, undo, runner=holding, inside=inside)
             except ConflictError:
                 log.debug("call %s changed while it was taken; looking again", call_id)

@@ -11,7 +11,6 @@ from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of, 
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.narration import tell, tell_approval
@@ -51,7 +50,7 @@ def ask(
     nonce: str,
     now: datetime,
     timeout: float,
-    mode: Mode,
+    mode: int,
     marks: Marks,
     terms: ApprovalTerms = NO_TERMS,
     undo_ttl_s: float | None = None,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability, Reservation
-from toolgate.kernel.context import Context, Mode
+from toolgate.kernel.context import Context
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, is_plainly_told, tell
@@ -27,7 +27,7 @@ def claim(
     *,
     now: datetime,
     owner: str,
-    mode: Mode,
+    mode: int,
     durability: Durability,
     undo: UndoRecord | None = None,
     reservations: tuple[Reservation, ...] = (),
@@ -39,8 +39,9 @@ def claim(
     """Give one owner the right to run this call once.
 
     `undo` is, for an undo call, the claimed record of the original; otherwise data that `prepare` made and that must
-    be durable before the effect. `grant` is the one it starts because of, with this use and its mark. `fence`, `due_at`
-    and `runner` are for a call whose result comes from elsewhere: who may report it, and until when.
+    be durable before the effect. `mode` is the number of the brakes its rules saw. `grant` is the one it starts because
+    of, with this use and its mark. `fence`, `due_at` and `runner` are for a call whose result comes from elsewhere: who
+    may report it, and until when.
     """
     claimed = evolve(  # in one go: every call comes through here
         call,
@@ -73,7 +74,7 @@ def claim(
     )
 
 
-def offer(call: Call, *, now: datetime, mode: Mode, grant: Grant | None = None) -> Change:
+def offer(call: Call, *, now: datetime, mode: int, grant: Grant | None = None) -> Change:
     """Let a call that needs nobody's answer wait for its caller to run it; a grant is used when it does."""
     waiting = evolve(
         call.to(Status.APPROVED),
@@ -129,7 +130,7 @@ def _used(grant: Grant | None, call: Call) -> tuple[Draft, ...]:
 
 
 def reclaim(
-    call: Call, *, now: datetime, owner: str, mode: Mode, fence: str | None = None, due_at: datetime | None = None
+    call: Call, *, now: datetime, owner: str, mode: int, fence: str | None = None, due_at: datetime | None = None
 ) -> Change:
     """Take a call over from whoever died running it: another attempt, same call.
 
@@ -143,7 +144,7 @@ def reclaim(
     )
 
 
-def take(call: Call, *, by: str, now: datetime, lease: timedelta, mode: Mode) -> Change:
+def take(call: Call, *, by: str, now: datetime, lease: timedelta, mode: int) -> Change:
     """Give a call that waits for somebody elsewhere to one of them alone, before anything is sent to them."""
     taken = evolve(call.stay(), runner=by, due_at=now + lease)
     event = tell(taken, "tool.dispatched", {"runner": by, "attempt": call.attempt})
@@ -158,7 +159,7 @@ def moved(
     now: datetime,
     events: tuple[Draft, ...] = (),
     durability: Durability = Durability.COMMITTED,
-    mode: Mode | None = None,
+    mode: int | None = None,
 ) -> Change:
     """Put a row in another's place, and nothing else."""
     return Change(

@@ -136,7 +136,7 @@ class Recovery:
         driver = self._driver
         if driver.refresh is not None:
             await driver.refresh()
-        plan, now = driver.plan_of(tool, call.project), driver.now()
+        mode, plan, now = driver.store.brakes.serial, driver.plan_of(tool, call.context), driver.now()
         denial = await denial_of(driver, call, plan, now)
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial}")
@@ -147,7 +147,7 @@ class Recovery:
             call,
             now=now,
             owner=driver.owner,
-            mode=plan.mode,
+            mode=mode,
             fence=driver.new_id() if is_remote else None,
             due_at=now + timedelta(seconds=plan.offer_s) if is_remote else None,
         )

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Mode
 from toolgate.kernel.record import evolve
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
@@ -21,7 +20,7 @@ from toolgate.ports.store import ApprovalQuery
 
 BATCH = 100
 LOOK_AFTER_S = 0.8
-"""How often a shared store is searched for the calls of dead processes, and its mode read anew."""
+"""How often a shared store is searched for the calls of dead processes, and its brakes read anew."""
 
 log = logging.getLogger("toolgate.sweeper")
 
@@ -49,7 +48,7 @@ class Sweeper:
         if store.is_shared:
             await self._recovery.recover()
         next_at = await self._handle_due()
-        if store.is_shared and store.mode is Mode.LOCKDOWN and self._lockdown is not None:
+        if store.is_shared and store.brakes.has_lockdown and self._lockdown is not None:
             await self._lockdown.enforce()  # another process may have set it
         if not store.is_shared:
             return next_at

@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from toolgate.kernel.approval import Approval, ApprovalStatus
+from toolgate.kernel.brake import Brake, Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.context import Context
+from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.event import Draft
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
@@ -73,6 +74,13 @@ def a_fact(call_id: str | None = "c1", **data: Any) -> Draft:
 def insert(call: Call, **fields: Any) -> Change:
     """The change that makes this call exist."""
     return Change(project=call.project, at=NOON, call=call, expect=None, **fields)
+
+
+def set_mode(mode: Mode, *brakes: Brake) -> Change:
+    """The change that sets the mode of everybody, and exactly these brakes besides."""
+    event = ("mode.changed", None, {"to": mode.value}, None)
+    wanted = Brakes(whole=Brake(mode=mode), scoped={brake.scope: brake for brake in brakes})
+    return Change(project="_system", at=NOON, events=(event,), set_mode=wanted)
 
 
 def step(call: Call, status: Status, **fields: Any) -> Change:

@@ -10,6 +10,7 @@ import pytest
 
 from toolgate.errors import ConflictError, StoreError
 from toolgate.kernel.approval import ApprovalStatus, Note
+from toolgate.kernel.brake import Brake, Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Context, Mode
@@ -141,7 +142,7 @@ class StoreConformance(CursorLaws, DelegationLaws, EventLaws, GrantLaws, LargeLa
             approvals=(an_approval(),),
             undo=an_undo(),
             reservations=(Reservation(key="k", limit=1, window_s=60),),
-            set_mode=Mode.ALERT,
+            set_mode=Brakes(whole=Brake(mode=Mode.ALERT)),
         )
         with pytest.raises(ConflictError):
             await commit(store, change)
@@ -155,7 +156,7 @@ class StoreConformance(CursorLaws, DelegationLaws, EventLaws, GrantLaws, LargeLa
             approvals=(an_approval(call_id="c2"),),
             undo=an_undo(),
             reservations=(Reservation(key="k", limit=1, window_s=60),),
-            set_mode=Mode.ALERT,
+            set_mode=Brakes(whole=Brake(mode=Mode.ALERT)),
         )
         with pytest.raises(ChainError):
             await commit(store, change)
@@ -167,7 +168,7 @@ class StoreConformance(CursorLaws, DelegationLaws, EventLaws, GrantLaws, LargeLa
         assert len(await store.events(PROJECT)) == 1
         assert await store.approvals(ApprovalQuery()) == []
         assert await store.undo(PROJECT, "c1") is None
-        assert store.mode is Mode.NORMAL
+        assert store.brakes.mode is Mode.NORMAL
         slot = Reservation(key="k", limit=1, window_s=60)
         await commit(store, Change(project=PROJECT, at=NOON, reservations=(slot,)))
 

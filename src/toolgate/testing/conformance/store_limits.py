@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolgate.errors import ConflictError, ModeChangedError, RateLimitError
+from toolgate.kernel.brake import Brake, Scope
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.context import Mode
@@ -24,6 +25,7 @@ from toolgate.testing.conformance.rows import (
     losers,
     race_tasks,
     race_threads,
+    set_mode,
     step,
     winners,
 )
@@ -86,16 +88,35 @@ class LimitLaws:
         assert type(caught.value) is ConflictError
 
     async def test_the_mode_is_normal_until_it_is_set(self, store: Store) -> None:
-        before = store.mode
-        await commit(store, Change(project="_system", at=NOON, set_mode=Mode.LOCKDOWN))
-        assert (before, store.mode) == (Mode.NORMAL, Mode.LOCKDOWN)
+        before = store.brakes
+        await commit(store, set_mode(Mode.LOCKDOWN))
+        assert (before.mode, store.brakes.mode, before.serial) == (Mode.NORMAL, Mode.LOCKDOWN, 0)
+        assert store.brakes.serial == (await store.head("_system")).seq
 
     async def test_a_change_made_under_another_mode_is_refused(self, store: Store) -> None:
-        await commit(store, Change(project="_system", at=NOON, set_mode=Mode.ALERT))
+        seen = store.brakes.serial
+        await commit(store, set_mode(Mode.ALERT))
         with pytest.raises(ModeChangedError):
-            await commit(store, insert(a_call(), mode_seen=Mode.NORMAL))
+            await commit(store, insert(a_call(), mode_seen=seen))
         assert await store.call(PROJECT, "c1") is None
-        await commit(store, insert(a_call(), mode_seen=Mode.ALERT))
+        await commit(store, insert(a_call(), mode_seen=store.brakes.serial))
+
+    async def test_a_change_made_before_a_brake_was_pulled_is_refused(self, store: Store) -> None:
+        brake = Brake(scope=Scope(PROJECT, run="r1"), mode=Mode.LOCKDOWN, by="ann", at=NOON, reason="why", holds=("a",))
+        seen = store.brakes.serial
+        await commit(store, set_mode(Mode.NORMAL, brake))
+        with pytest.raises(ModeChangedError):
+            await commit(store, insert(a_call(), mode_seen=seen))
+        await store.due(NOON)  # reads the brakes anew
+        assert store.brakes.active == (brake,)
+
+    async def test_of_two_who_set_a_mode_at_once_the_first_does(self, store: Store) -> None:
+        seen = store.brakes.serial
+        await commit(store, evolve(set_mode(Mode.ALERT), mode_seen=seen))
+        with pytest.raises(ModeChangedError):
+            await commit(store, evolve(set_mode(Mode.LOCKDOWN), mode_seen=seen))
+        assert store.brakes.mode is Mode.ALERT
+        assert len(await store.events("_system")) == 1
 
     async def test_calls_come_due_in_order_and_the_next_is_announced(self, store: Store) -> None:
         for number in (3, 1, 2):

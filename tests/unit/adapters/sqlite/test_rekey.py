@@ -201,3 +201,28 @@ def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
         other.execute("CREATE TABLE notes (text TEXT)")
     with pytest.raises(StoreError, match="not one of Toolgate's"):
         rekey(tmp_path / "x.db")
+
+
+async def test_a_pulled_brake_still_counts_once_its_key_is_gone(database: Path) -> None:
+    async with toolgate.open(f"sqlite:///{database}") as gate:
+        await gate.set_mode("LOCKDOWN", by="ann", project="shop")
+    rotate(database)
+    rekey(database)
+    keep_newest(database)
+    async with toolgate.open(f"sqlite:///{database}") as gate:
+        assert gate.brakes.fault is None
+        assert [str(brake) for brake in gate.brakes.active] == ["LOCKDOWN over project 'shop', by ann"]
+        await gate.set_mode("NORMAL", by="ann", project="shop")
+    assert rekey(database).retired == ()
+
+
+async def test_a_forged_mode_is_not_made_good(database: Path) -> None:
+    async with toolgate.open(f"sqlite:///{database}") as gate:
+        await gate.set_mode("LOCKDOWN", by="ann")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE settings SET value='NORMAL' WHERE name='mode'")
+        connection.commit()
+    rotate(database)
+    rekey(database)
+    async with toolgate.open(f"sqlite:///{database}") as gate:
+        assert gate.brakes.fault is not None

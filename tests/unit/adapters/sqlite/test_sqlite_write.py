@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.brakes import Watch
 from toolgate.adapters.sql.write_set import WriteSet, write_set_of
 from toolgate.adapters.sqlite import upkeep
 from toolgate.adapters.sqlite.file import connect, prepare
@@ -19,6 +20,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import DEFAULT_CONTEXT, Mode
 from toolgate.kernel.narration import tell
 from toolgate.kernel.record import evolve
+from toolgate.testing.conformance.rows import set_mode
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SEALER = Sealer([b"k" * 32])
@@ -33,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def writer(path: Path) -> Iterator[Writer]:
     connection = connect(path, busy_s=1.0)
-    yield Writer(connection, SEALER)
+    yield Writer(connection, SEALER, Watch(SEALER.marks))
     connection.close()
 
 
@@ -92,15 +94,15 @@ def test_an_event_that_cannot_be_encoded_refuses_its_change_alone(writer: Writer
 def test_what_another_process_wrote_is_noticed_before_the_next_group(writer: Writer, path: Path) -> None:
     writer.write(Group([new_call("mine")]))
     connection = connect(path, busy_s=1.0)
-    theirs = Writer(connection, SEALER)
-    locked = write_set_of(Change(project="p", at=NOW, set_mode=Mode.LOCKDOWN), SEALER)
+    theirs = Writer(connection, SEALER, Watch(SEALER.marks))
+    locked = write_set_of(set_mode(Mode.LOCKDOWN), SEALER)
     theirs.write(Group([new_call("theirs"), locked]))
     connection.close()
-    group = Group([new_call("late", mode_seen=Mode.NORMAL), new_call("fine", mode_seen=Mode.LOCKDOWN)])
+    group = Group([new_call("late", mode_seen=0), new_call("fine", mode_seen=1)])
     writer.write(group)
     assert isinstance(group.outcomes[0], ModeChangedError)
-    assert writer.mode is Mode.LOCKDOWN
-    assert stored(path)[1] == [(1, "mine"), (2, "theirs"), (3, "fine")]
+    assert writer.brakes.mode is Mode.LOCKDOWN
+    assert stored(path)[1] == [(1, "mine"), (2, "theirs"), (1, None), (3, "fine")]
     assert upkeep.verify_chains(path)[0].problem is None
 
 
@@ -109,15 +111,15 @@ def test_own_events_are_known_up_to_where_somebody_else_wrote(writer: Writer, pa
     writer.write(Group([new_call("b"), new_call("c")]))
     assert writer.own == (1, 3)
     connection = connect(path, busy_s=1.0)
-    Writer(connection, SEALER).write(Group([new_call("theirs")]))
+    Writer(connection, SEALER, Watch(SEALER.marks)).write(Group([new_call("theirs")]))
     connection.close()
     writer.write(Group([new_call("d")]))
     assert writer.own == (5, 5)
 
 
 def test_a_mode_set_in_a_group_holds_for_the_changes_after_it(writer: Writer) -> None:
-    locked = write_set_of(Change(project="p", at=NOW, set_mode=Mode.LOCKDOWN), SEALER)
-    group = Group([new_call("a", mode_seen=Mode.NORMAL), locked, new_call("b", mode_seen=Mode.NORMAL)])
+    locked = write_set_of(set_mode(Mode.LOCKDOWN), SEALER)
+    group = Group([new_call("a", mode_seen=0), locked, new_call("b", mode_seen=0)])
     writer.write(group)
     assert group.outcomes[:2] == [None, None]
     assert isinstance(group.outcomes[2], ModeChangedError)

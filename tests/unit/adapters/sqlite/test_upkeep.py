@@ -29,13 +29,13 @@ from toolgate.adapters.sqlite.upkeep import (
 )
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import digest_of
+from toolgate.kernel.brake import Brake, Scope
 from toolgate.kernel.call import Status
-from toolgate.kernel.change import Change
 from toolgate.kernel.context import Mode
 from toolgate.kernel.record import evolve
 from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import a_call, a_fact, an_approval, an_undo, commit, insert
+from toolgate.testing.conformance.rows import a_call, a_fact, an_approval, an_undo, commit, insert, set_mode
 
 COMMANDS: dict[str, Callable[[Path], object]] = {
     "verify": verify_chains,
@@ -130,7 +130,7 @@ def test_status_says_what_is_there(used: Path) -> None:
     async def park() -> None:
         store = SqliteStore(used, owner="me")
         await commit(store, insert(a_call("c9", status=Status.AWAITING_APPROVAL), approvals=(an_approval(),)))
-        await commit(store, Change(project="_system", at=NOON, set_mode=Mode.ALERT))
+        await commit(store, set_mode(Mode.ALERT, Brake(scope=Scope("two"), mode=Mode.LOCKDOWN)))
         await store.close()
 
     asyncio.run(park())
@@ -139,10 +139,11 @@ def test_status_says_what_is_there(used: Path) -> None:
     assert found == {
         "revision": HEAD,
         "needed": HEAD,
-        "events": 6,
+        "events": 7,
         "calls": {"AWAITING_APPROVAL": 1, "COMPLETED": 2},
         "pending_approvals": 1,
         "mode": "ALERT",
+        "brakes": 1,
     }
 
 
