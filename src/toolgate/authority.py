@@ -47,6 +47,7 @@ class Verb(StrEnum):
     DISPATCH = "run"
     REPORT = "report"
     PROGRESS = "report progress"
+    PULL = "pull the brake"
     SET_MODE = "set the mode"
     CHANGE_POLICY = "change the policy"
     SIGN_IN = "sign in"
@@ -107,6 +108,10 @@ RIGHTS: dict[Verb, Right] = {
     Verb.DISPATCH: Right(Ability.RUN, Whose.OWN_OR_RUNNERS, "once; the rules of now; never with `listen=1`"),
     Verb.REPORT: Right(Ability.RUN, Whose.GIVEN, "with the fence it was given with"),
     Verb.PROGRESS: Right(Ability.RUN, Whose.GIVEN, "with the fence it was given with"),
+    Verb.PULL: Right(
+        Ability.DECIDE,
+        condition="over this project, or an agent or a run in it; releasing or loosening takes `set the mode`",
+    ),
     Verb.SET_MODE: Right(Ability.ADMIN),
     Verb.CHANGE_POLICY: Right(Ability.ADMIN, condition="on the server's machine"),
     Verb.SIGN_IN: Right(Ability.READ, Whose.OWN, "sessions and tickets that can do no more than what made them"),

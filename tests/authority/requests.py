@@ -89,6 +89,7 @@ REQUESTS: tuple[Request, ...] = (
         "/grants/{grant}",
         "/delegations",
         "/mode",
+        "/brakes",
         "/policy",
         "/runs",
         "/runs/{run}",
@@ -125,6 +126,7 @@ REQUESTS: tuple[Request, ...] = (
     _post(Verb.END_DELEGATION, "/delegations/{delegation}/end", also=frozenset({403, 404})),
     _post(Verb.UNDO_RUN, "/runs/{run}/undo", {"preview": True}),
     Request(verb=Verb.SET_MODE, method="PUT", path="/mode", body={"mode": "NORMAL", "reason": "drill"}),
+    Request(verb=Verb.PULL, method="PUT", path="/brakes", body={"mode": "ALERT", "run": "no-run", "reason": "drill"}),
     Request(verb=Verb.TRY_POLICY, method="GET", path="/policy/source", also=frozenset({404})),
     _post(Verb.TRY_POLICY, "/policy/simulate", {"source": "version: 1"}),
     Request(

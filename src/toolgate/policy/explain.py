@@ -10,7 +10,7 @@ from toolgate.errors import UsageError
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
 from toolgate.kernel.context import Context, Mode
 from toolgate.kernel.policy import Policy, Rule, Stance
-from toolgate.kernel.ruling import Ruling, look, rule_on, rules_over, show_facts
+from toolgate.kernel.ruling import Ruling, look, rule_under, rules_over, show_facts
 from toolgate.kernel.terms import ApprovalLevel, ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy.examples import a_call, stand_in, unexpected
@@ -25,6 +25,7 @@ class Question:
     """A call that is not made: which tool, with what, by whom, in which mode.
 
     `expect` is the word it should get; `level` and `quorum` how people should be asked, where it matters.
+    `also` are further modes it answers to.
     """
 
     tool: ToolDefinition
@@ -34,6 +35,7 @@ class Question:
     expect: str | None = None
     level: str | None = None
     quorum: int | None = None
+    also: tuple[Mode, ...] = ()
 
 
 def question_of(data: object, tools: Mapping[str, ToolDefinition]) -> Question:
@@ -167,7 +169,7 @@ def explain(policy: Policy, question: Question) -> Explanation:
     rules = rules_over(tool, stance)
     call = a_call(tool, arguments, question.context)
     facts = look(call, tool, stance, arguments, mode=question.mode, now=call.created_at)
-    ruling = rule_on(call, tool, stance, rules, facts)
+    ruling = rule_under((question.mode, *question.also), call, tool, stance, rules, facts)
     return Explanation(
         question=question,
         ruling=ruling,

@@ -147,3 +147,38 @@ async def test_a_server_cannot_steer_the_terminal(tmp_path: Path, house: House) 
         told = await Person(house, "bob", tmp_path)("history")
         assert "\x1b" not in told.out + told.err
         assert told.code == 1
+
+
+async def test_the_brake_is_pulled_released_and_shown(house: House, tmp_path: Path) -> None:
+    bob, root = Person(house, "bob", tmp_path), Person(house, "root", tmp_path)
+    pulled = await bob("mode", "LOCKDOWN", "--project", "demo", "--run", "r1", "--reason", "it loops", "--json")
+    assert [(one["mode"], one["run"], one["by"]) for one in pulled.json["brakes"]] == [("LOCKDOWN", "r1", "bob")]
+    refused = await bob("mode", "NORMAL", "--project", "demo", "--run", "r1")
+    assert (refused.code, "not release" in refused.err) == (1, True)
+    shown = (await bob("mode", "--project", "demo")).out
+    assert "Everybody is in NORMAL." in shown
+    assert "run 'r1' in project 'demo'" in shown
+    assert "it loops" in shown
+    assert (await root("mode", "normal", "--project", "demo", "--run", "r1")).out == "Everybody is in NORMAL.\n"
+    assert (await bob("mode", "LOCKDOWN", "--project", "demo")).code == 0
+    assert (await bob("mode", "LOCKDOWN", "--everybody")).code == 1  # for admins
+    assert "Everybody is in LOCKDOWN." in (await root("mode", "LOCKDOWN", "--everybody")).out
+
+
+async def test_the_brake_works_on_a_database_as_well(tmp_path: Path) -> None:
+    file = str(tmp_path / "t.db")
+    async with toolgate.open(f"sqlite:///{file}"):
+        pass
+    told = await asyncio.to_thread(here, "mode", file, "ALERT", "--by", "ann", "--json")
+    assert (told.json["mode"], told.json["brakes"][0]["by"]) == ("ALERT", "ann")
+    told = await asyncio.to_thread(here, "mode", file, "LOCKDOWN", "--project", "p", "--agent", "bot")
+    assert "agent 'bot' in project 'p'" in told.out
+    one_too_many = ["ALERT", "--project", "p", "--run", "r"]
+    for wrong in (
+        ["LOCKDOWN", "--run", "r"],
+        ["PARTY"],
+        ["--reason", "why"],
+        [*one_too_many, "--everybody"],
+        [*one_too_many, "--agent", "a"],
+    ):
+        assert (await asyncio.to_thread(here, "mode", file, *wrong)).code == 2

@@ -324,10 +324,11 @@ async def test_lockdown_judges_what_runs_off_the_loop_as_well(rig: Rig) -> None:
         await go.wait()
         return ToolOutput.ok()
 
-    rig.driver.registry.add(ToolDefinition("work", {}, work))
+    rig.driver.registry.add(ToolDefinition("work", {}, work, allowed_modes=("NORMAL", "LOCKDOWN")))
     rig.driver.policy = Policy(revision="looks", inspectors=(looks,))
     running = asyncio.ensure_future(rig.pipeline.run("work", {}, DEFAULT_CONTEXT))
     await begun.wait()
+    await commit(rig.store, set_mode(Mode.LOCKDOWN))
     assert await Lockdown(rig.driver, rig.flights).enforce() == ((), ())
     go.set()
     assert (await running).success

@@ -84,7 +84,7 @@ def test_the_mode_of_then_counts() -> None:
 
 
 def test_the_brakes_of_then_count_for_those_they_were_pulled_over() -> None:
-    at, scope = NOW - timedelta(hours=1), {"project": recorded().project, "run": "r1"}
+    at, scope = NOW - timedelta(hours=1), {"project": recorded().context.project, "run": "r1"}
     data = {"to": "ALERT", "scope": scope, "holds": []}
     told = seal(("mode.changed", None, data, None), "_system", 1, at, genesis("_system"))
     simulation = Simulation(policy("tools: {act: {requires_approval_in_modes: [ALERT]}}"), Timeline([told]))

@@ -16,6 +16,7 @@ from toolgate.interfaces.cli import (
     grants,
     history,
     inbox,
+    mode,
     people,
     policy,
     policy_change,
@@ -63,6 +64,7 @@ _add(Panel.PEOPLE, "approve", people.approve, on=OnServer)
 _add(Panel.PEOPLE, "deny", people.deny, on=OnServer)
 _add(Panel.PEOPLE, "reject", people.deny, on=OnServer, help="The same as `deny`.")
 _add(Panel.PEOPLE, "edit", people.edit, on=OnServer)
+_add(Panel.PEOPLE, "mode", mode.set_or_show, on=OnServer)
 _add_group(Panel.PEOPLE, "grants", grants.app, help="List and revoke remembered approvals.")
 _add_group(Panel.PEOPLE, "delegations", delegations.app, help="Lend your vote to another person for a while.")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
     from toolgate.ports.channel import Decision
+    from toolgate.wire.brakes import BrakesAnswer, ModeName
     from toolgate.wire.delegations import DelegationRecord
     from toolgate.wire.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
 
@@ -65,6 +66,12 @@ class Backend(Protocol):
     def delegations(self, *, everything: bool) -> list[DelegationRecord]: ...
 
     def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord: ...
+
+    def brakes(self) -> BrakesAnswer: ...
+
+    def set_mode(
+        self, mode: ModeName, *, reason: str, everybody: bool, agent: str | None, run: str | None
+    ) -> BrakesAnswer: ...
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from toolgate.kernel.output import Result
 from toolgate.pipeline.background import Background
 from toolgate.ports.channel import Decision
 from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, GrantQuery
+from toolgate.wire.brakes import BrakesAnswer, ModeName
 from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     EventRecord,
@@ -138,6 +139,16 @@ class LocalBackend:
         now = datetime.now(UTC)
         query = GrantQuery(project=self._project, live_at=None if everything else now)
         return [views.grant(one, now) for one in self._gate.sync.grants.list(query)]
+
+    def brakes(self) -> BrakesAnswer:
+        return views.brakes(self._gate, self._project)
+
+    def set_mode(
+        self, mode: ModeName, *, reason: str, everybody: bool, agent: str | None, run: str | None
+    ) -> BrakesAnswer:
+        project = None if everybody else self._project
+        self._gate.sync.set_mode(mode, by=self._who, reason=reason, project=project, agent=agent, run=run)
+        return self.brakes()
 
     def revoke(self, grant_id: str, reason: str | None) -> GrantRecord:
         revoked = self._gate.sync.grants.revoke(grant_id, by=self._who, reason=reason, project=self._project)

@@ -23,6 +23,7 @@ from toolgate.kernel.output import Result
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.text.canonical import read_arguments
 from toolgate.ports.channel import Decision
+from toolgate.wire.brakes import BrakesAnswer, ModeName
 from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     ApprovalRecord,
@@ -148,6 +149,17 @@ class RemoteBackend:
 
     def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord:
         return self._client.delegations.end(delegation_id, reason)
+
+    def brakes(self) -> BrakesAnswer:
+        return self._client.brakes()
+
+    def set_mode(
+        self, mode: ModeName, *, reason: str, everybody: bool, agent: str | None, run: str | None
+    ) -> BrakesAnswer:
+        if not everybody:
+            return self._client.set_brake(mode, reason, agent=agent, run=run)
+        self._client.set_mode(mode, reason)
+        return self._client.brakes()
 
     def _result(self, decided: DecisionAnswer) -> Result:
         return self._client.get(decided.tool_id)

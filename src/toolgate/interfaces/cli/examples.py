@@ -129,6 +129,15 @@ EXAMPLES = {
         "# on a server, which has the tool",
         f"toolgate undo call-17 {SERVER}",
     ),
+    "mode": examples(
+        "# what is set",
+        "toolgate mode",
+        "# stop one run, then let it go on",
+        'toolgate mode LOCKDOWN --project shop --run run-7 --reason "it deletes orders"',
+        "toolgate mode NORMAL --project shop --run run-7",
+        "# stop everybody, on a server",
+        f"toolgate mode LOCKDOWN --reason drill {SERVER}",
+    ),
     "undo-run": examples(
         "# what would be undone",
         "toolgate undo-run run-7 --tools my_tools --preview",

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
+from toolgate.wire.brakes import BrakesAnswer, ModeName
 from toolgate.wire.policy import ExplainAnswer, PolicyAnswer, PolicySourceAnswer, SimulateAnswer
 from toolgate.wire.schemas import (
     ModeAnswer,
@@ -14,7 +15,6 @@ from toolgate.wire.schemas import (
     UndoRunAnswer,
 )
 
-ModeName = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
 LONG_S = 600.0
 """How much longer than other requests may take what goes through many calls."""
 
@@ -43,6 +43,17 @@ class Governance(Part):
         """Change the mode, for everybody; for admins."""
         body = {"mode": mode, "reason": reason}
         return (await self._connection.ask(ModeAnswer, "PUT", self._path("mode"), body=body)).mode
+
+    async def brakes(self) -> BrakesAnswer:
+        """The brakes over this project and in it: everybody's mode, and those of the project, its agents and runs."""
+        return await self._connection.ask(BrakesAnswer, "GET", self._path("brakes"), repeats=True)
+
+    async def set_brake(
+        self, mode: ModeName, reason: str = "", *, agent: str | None = None, run: str | None = None
+    ) -> BrakesAnswer:
+        """Set the mode of this project, or of an agent or a run in it; who may decide pulls, admins also release."""
+        body = given(mode=mode, reason=reason, agent=agent, run=run)
+        return await self._connection.ask(BrakesAnswer, "PUT", self._path("brakes"), body=body)
 
     async def policy(self) -> PolicyAnswer:
         """Which policy is followed."""

@@ -72,9 +72,14 @@ def request_frame(approval: Approval, *, id: int | None = None) -> bytes:
     return sse("tool.approval_request", dumps(request_data(approval)), id=id)
 
 
-def mode_frame(gate: Gate) -> bytes:
-    """The operator's mode, which is no event of any project but the system's own."""
-    return sse("inbox.mode", dumps({"mode": gate.mode.value, "timestamp": now_text()}))
+def mode_frame(gate: Gate, project: str) -> bytes:
+    """The modes over a project and in it: everybody's is no event of any project but the system's own."""
+    return sse("inbox.mode", dumps({**brakes_data(gate, project), "timestamp": now_text()}))
+
+
+def brakes_data(gate: Gate, project: str) -> dict[str, Any]:
+    """Everybody's mode, and the brakes that people of a project see."""
+    return views.brakes(gate, project).model_dump(mode="json", include={"mode", "brakes"})
 
 
 def signal_frame(call: Call, timeout_s: float) -> bytes:

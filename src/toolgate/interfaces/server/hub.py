@@ -121,7 +121,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
         self.drained = asyncio.Event()
         self.cut_count = 0
-        self._told_mode = gate.mode
+        self._told_brakes = gate.brakes
         self._revision: int | None = None
         self._fresh: set[Connection] = set()
         self._unheard: deque[_Unheard] = deque(maxlen=MOST_UNHEARD)
@@ -246,12 +246,14 @@ class Hub:
 
     def tell_mode(self) -> None:
         """Tell who wants to know of a mode that changed, here or in another process."""
-        mode = self._gate.mode
-        if mode is self._told_mode:
+        brakes = self._gate.brakes
+        if brakes is self._told_brakes:
             return
-        self._told_mode = mode
-        frame = mode_frame(self._gate)
+        self._told_brakes = brakes
+        frames: dict[str, bytes] = {}
         for connection in tuple(self.connections):
+            frame = frames.get(connection.project) or mode_frame(self._gate, connection.project)
+            frames[connection.project] = frame
             connection.note_mode(frame)
 
     def drain(self) -> None:

@@ -293,7 +293,7 @@ async def _opening(
     """Where a client begins: after the last event it saw, or now, with the questions that are open."""
     if last_id is not None and last_id <= feed.head:
         listener.cursor = last_id
-        return frames.mode_frame(services.gate) if asked is cards.card_sse else b""
+        return frames.mode_frame(services.gate, feed.project) if asked is cards.card_sse else b""
     listener.cursor = feed.head
     waiting = None if asked is None else await riskiest(services.gate, project=feed.project)
     is_inbox = asked is cards.card_sse
@@ -306,6 +306,7 @@ async def _opening(
         "timestamp": frames.now_text(),
     }
     if waiting is not None and is_inbox:
+        ready |= frames.brakes_data(services.gate, feed.project)
         ready |= {"waiting": waiting.total, "next": None if waiting.next is None else waiting.next.id}
     told = [] if asked is None else await draw_all(asked, pending)
     return b"".join(told) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from toolgate.gate import Gate
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.artifact import deed_of
 from toolgate.kernel.call import Call, Status
@@ -14,6 +15,7 @@ from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.wire.brakes import BrakeRecord, BrakesAnswer
 from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     ApprovalRecord,
@@ -221,3 +223,21 @@ def delegation(one: Delegation, now: datetime) -> DelegationRecord:
         ended_at=one.ended_at,
         ended_by=one.ended_by,
     )
+
+
+def brakes(gate: Gate, project: str | None) -> BrakesAnswer:
+    """The brakes that people of a project see: everybody's, and those in it; of all projects for None."""
+    pulled = gate.brakes
+    seen = [brake for brake in pulled.active if project is None or brake.scope.project in (None, project)]
+    records = [
+        BrakeRecord(
+            mode=brake.mode.value,
+            **brake.scope._asdict(),
+            by=brake.by,
+            at=brake.at,
+            reason=brake.reason,
+            holds=list(brake.holds),
+        )
+        for brake in seen
+    ]
+    return BrakesAnswer(mode=pulled.mode.value, brakes=records, fault=pulled.fault)

@@ -45,6 +45,7 @@ REQUESTS = sorted(
 SAMPLES: dict[str, Any] = {
     "after": 7,
     "against": "recorded",
+    "agent": "bot",
     "approval_id": "a1",
     "approval_timeout_s": 5.0,
     "artifacts": [1],
@@ -87,6 +88,7 @@ SAMPLES: dict[str, Any] = {
     "listen": True,
     "response": "no",
     "result": {"x": 1},
+    "run": "r1",
     "run_id": "r1",
     "seconds": 5.0,
     "since": datetime(2026, 1, 1, tzinfo=UTC),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgate.authority import Verb
+from toolgate.authority import Verb, may
 from toolgate.errors import NotFoundError
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.kernel.context import Mode
 from toolgate.ports.store import GrantQuery
+from toolgate.wire.brakes import BrakeBody, BrakesAnswer
 from toolgate.wire.policy import ExplainAnswer, ExplainBody, PolicyAnswer
 from toolgate.wire.schemas import (
     GrantAnswer,
@@ -33,6 +34,27 @@ async def set_mode(ask: Ask) -> ModeAnswer:
     return await mode(ask)
 
 
+async def brakes(ask: Ask) -> BrakesAnswer:
+    return views.brakes(ask.services.gate, ask.project)
+
+
+async def set_brake(ask: Ask) -> BrakesAnswer:
+    """Set the mode of the project, or of an agent or a run in it; who may not set the mode only pulls."""
+    body: BrakeBody = ask.body
+    only_pull = not may(Verb.SET_MODE, ask.by, ask.project)
+    await ask.services.gate.set_mode(
+        body.mode,
+        by=ask.who,
+        reason=body.reason,
+        project=ask.project,
+        agent=body.agent,
+        run=body.run,
+        only_pull=only_pull,
+    )
+    ask.services.hub.tell_mode()
+    return await brakes(ask)
+
+
 async def policy(ask: Ask) -> PolicyAnswer:
     followed = ask.services.gate.host.policy(ask.project)
     return PolicyAnswer(revision=followed.revision, default=followed.default.value)
@@ -47,11 +69,10 @@ async def explain(ask: Ask) -> ExplainAnswer:
     tool = gate.registry.find(body.tool_name)
     if tool is None:
         raise NotFoundError("There is no such tool.")
+    context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=body.behavior)
+    modes = gate.brakes.over(context) if body.mode is None else (Mode(body.mode),)
     question = explaining.Question(
-        tool=tool,
-        arguments=body.tool_params,
-        context=ask.by.context(ask.project, session_id=None, run_id=None, behavior=body.behavior),
-        mode=gate.mode if body.mode is None else Mode(body.mode),
+        tool=tool, arguments=body.tool_params, context=context, mode=modes[0], also=modes[1:]
     )
     told = explaining.explain(gate.host.policy(ask.project), question).as_json()
     masked: Any = gate.host.masker(told)
@@ -100,6 +121,24 @@ OPERATIONS = (
         verb=Verb.SET_MODE,
         body=ModeBody,
         returns=ModeAnswer,
+        tag="governance",
+    ),
+    Operation(
+        method="GET",
+        path=_BASE + "/brakes",
+        summary="List the brakes over the project and in it",
+        handler=brakes,
+        returns=BrakesAnswer,
+        tag="governance",
+    ),
+    Operation(
+        method="PUT",
+        path=_BASE + "/brakes",
+        summary="Set the mode of the project, or of an agent or a run in it",
+        handler=set_brake,
+        verb=Verb.PULL,
+        body=BrakeBody,
+        returns=BrakesAnswer,
         tag="governance",
     ),
     Operation(
