@@ -135,3 +135,27 @@ async def test_a_page_outlives_the_server(tmp_path: Path, browser: Browser) -> N
     finally:
         await scene.close()
         await server.stop()
+
+
+async def test_a_run_is_stopped_where_it_is_shown(scene: Scene) -> None:
+    asked = await scene.ask("note", {"text": "stop me"}, run_id="stray")
+    other = await scene.ask("note", {"text": "go on"}, who="ann", run_id="calm")
+    ann = await scene.page("ann", view="#/run/stray")
+    await ann.get_by_role("button", name="Stop run").click()
+    await ann.get_by_label("Why?").fill("It strays")
+    await ann.get_by_role("dialog").get_by_role("button", name="Stop run").click()
+    held = ann.locator(".braked")
+    try:
+        await expect(held).to_contain_text("LOCKDOWN over run stray")
+        await expect(held).to_contain_text("It strays")
+        await expect(held.get_by_role("button", name="Release")).to_have_count(0)  # ann is no admin
+        bob = await scene.page("bob", view=f"#/inbox/{asked}")
+        await expect(bob.locator(".todo")).to_contain_text("Nothing can be decided in LOCKDOWN")
+        await bob.goto(f"{scene.server.url}/?project={scene.project}#/inbox/{other}")
+        await expect(bob.locator("#approve")).to_be_enabled()
+    finally:
+        root = await scene.page("root")
+        await root.locator(".braked").get_by_role("button", name="Release").click()
+        await root.get_by_label("Why?").fill("Mended")
+        await root.get_by_role("dialog").get_by_role("button", name="Release").click()
+    await expect(held).to_be_hidden()

@@ -85,6 +85,26 @@ async def test_a_form_that_is_not_ours_changes_nothing(scene: Scene) -> None:
         assert (await client.get("/")).headers["location"] == "/login"
 
 
+async def test_the_brake_of_a_run_is_pulled_and_released_without_a_script(scene: Scene) -> None:
+    form = {"project": scene.project, "reason": "it strays", "over": "run", "name": "stray"}
+    async with (
+        httpx2.AsyncClient(base_url=scene.server.url, timeout=PATIENCE_S) as ann,
+        httpx2.AsyncClient(base_url=scene.server.url, timeout=PATIENCE_S) as root,
+    ):
+        mine = (await sign_in(ann, scene.server.tokens["ann"])).pages
+        theirs = (await sign_in(root, scene.server.tokens["root"])).pages
+        assert (await ann.post(f"{mine}/brake", data={**form, "mode": "LOCKDOWN"})).status_code == 303
+        page = (await ann.get(f"{mine}/approvals", params={"project": scene.project})).text
+        assert "over run stray" in page
+        assert "it strays" in page
+        assert "Release" not in page
+        assert (await ann.post(f"{mine}/brake", data={**form, "mode": "NORMAL"})).status_code == 403
+        for wrong in ({"over": "galaxy"}, {"over": "agent", "name": ""}):
+            assert (await root.post(f"{theirs}/brake", data={**form, **wrong, "mode": "LOCKDOWN"})).status_code == 400
+        assert "Release" in (await root.get(f"{theirs}/approvals", params={"project": scene.project})).text
+        assert (await root.post(f"{theirs}/brake", data={**form, "mode": "NORMAL"})).status_code == 303
+
+
 async def _check_modes(scene: Scene) -> None:
     """A form of an admin that names no mode, or one there is not, does not release the brake."""
     form = {"project": scene.project, "reason": "r"}

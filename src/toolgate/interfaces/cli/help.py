@@ -26,7 +26,8 @@ ON_SERVER = "On a server, instead of a database"
 """The heading of the options that reach a server."""
 
 _HOLDS = {
-    "account": "NAME", "acts_for": "NAME", "after": "NUMBER", "against": "FILE", "agent": "NAME", "arguments": "JSON", "by": "NAME",
+    "account": "NAME", "acts_for": "NAME", "after": "NUMBER", "against": "FILE", "agent": "NAME", "arguments": "JSON",
+    "by": "NAME",
     "ca_file": "FILE", "call": "JSON", "call_id": "ID", "calls": "FILE", "concurrency": "N", "count": "N",
     "database": "NAME", "digest": "HEX", "drain_s": "SECONDS", "expires": "DURATION", "grace": "SECONDS",
     "host": "ADDRESS", "kind": "KIND", "label": "TEXT", "lease_s": "SECONDS", "limit": "N", "named": "NAME",

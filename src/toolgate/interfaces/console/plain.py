@@ -19,7 +19,7 @@ from toolgate.authority import Verb, may
 from toolgate.errors import ToolgateError
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.console.pages import SECRET_HEADERS, Pages, form_of, going_to
-from toolgate.interfaces.server import deciding, sessions
+from toolgate.interfaces.server import deciding, sessions, views
 from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.identity import PATH_KEY, Caller
@@ -97,13 +97,17 @@ class Plain:
         return await self._for_caller(request, take)
 
     async def brake(self, request: Request) -> Response:
-        """Change the mode, for everybody."""
+        """Set the mode of everybody, or of the project, an agent or a run in it."""
 
         async def take(caller: Caller) -> Response:
             form = await form_of(request)
             project = form.get("project", "")
-            who = caller.check(project, Verb.SET_MODE)
-            await self._services.gate.set_mode(form.get("mode", ""), by=who, reason=form.get("reason", ""))
+            scope = _scope_of(form)
+            who = caller.check(project, Verb.PULL if scope else Verb.SET_MODE)
+            only_pull = not may(Verb.SET_MODE, caller, project)
+            await self._services.gate.set_mode(
+                form.get("mode", ""), by=who, reason=form.get("reason", ""), only_pull=only_pull, **scope
+            )
             self._services.hub.tell_mode()
             return self._going_to(request, f"approvals?{urlencode({'project': project})}")
 
@@ -218,6 +222,8 @@ class Plain:
             account=caller.account.name,
             project=project,
             mode=self._services.gate.mode.value,
+            brakes=[one for one in views.brakes(self._services.gate, project).brakes if one.project is not None],
+            may_pull=may(Verb.PULL, caller, project),
             is_admin=may(Verb.SET_MODE, caller, project),
             **values,
         )
@@ -232,3 +238,17 @@ def _check_seen(card: Card, form: Form) -> None:
     """Refuse a yes to what was not wholly shown."""
     if card.must_expand and form.get("full") != "1":
         raise ProblemError(409, "not_shown", "A part was hidden; show everything before you approve.")
+
+
+def _scope_of(form: Form) -> dict[str, Any]:
+    """Over whom the brake of a form is: nothing for everybody. A name that is missing is none, not everybody's."""
+    over, project, name = form.get("over", "everybody"), form.get("project", ""), form.get("name", "")
+    scopes: dict[str, dict[str, Any]] = {
+        "everybody": {},
+        "project": {"project": project},
+        "agent": {"project": project, "agent": name},
+        "run": {"project": project, "run": name},
+    }
+    if over not in scopes:
+        raise ProblemError(400, "invalid_body", "A brake is over everybody, a project, an agent or a run.")
+    return scopes[over]

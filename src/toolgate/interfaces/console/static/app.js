@@ -2,6 +2,7 @@
 /** The shell: menu, mode and brake, connection, messages, keys, and the view the address names. */
 
 import { attempt, may, prefix, project, put, session, signOut } from "./api.js";
+import { pulledHere, stopButton } from "./brakes.js";
 import { effect, h, link, route, scoped, signal } from "./core.js";
 import { visible } from "./format.js";
 import { bind, listen, show, showHelp } from "./keyboard.js";
@@ -54,7 +55,8 @@ function brake() {
     h("span", { class: "mode", title: "The operator's mode" }, () => mode.value),
     may("admin")
       ? h("button", { class: "danger", title: "Stop everything", disabled: () => mode.value === "LOCKDOWN", onclick: pull }, "Lockdown")
-      : null);
+      : null,
+    stopButton(() => ({}), "project"));
 }
 
 const WORDS = { connecting: "Connecting", open: "Live", lost: "Reconnecting" };
@@ -134,6 +136,7 @@ scoped(() => {
         h("button", { class: "quiet help", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
         h("button", { class: "quiet", title: "Sign out", onclick: signOut }, visible(session.account), h("span", { class: "unseen" }, ": sign out")))),
     banner(),
+    pulledHere(),
     place(),
     toastArea());
   effect(() => {

@@ -2,10 +2,11 @@
 /** What a person does with a question, and what stands in the way of a yes. No view; the inbox and the card use it. */
 
 import { Problem, get, may, post, wordsOf } from "./api.js";
+import { isLocked } from "./brakes.js";
 import { go, signal } from "./core.js";
 import { closings } from "./keyboard.js";
 import { announce, toast } from "./notify.js";
-import { cards, mode, putCards } from "./store.js";
+import { cards, putCards } from "./store.js";
 
 /** @typedef {import("./store.js").Card} Card */
 /** @typedef {{ title: string, text: string, style: "fact" | "code" | "diff" | "claim", warnings: string[], hidden: number, name: string }} Block */
@@ -156,7 +157,7 @@ export function reviewOf(id) {
 export function obstacles(card) {
   const found = [];
   if (!may("decide")) found.push("You may look at this question, but not decide it.");
-  if (mode.value === "LOCKDOWN") found.push("Nothing can be decided in LOCKDOWN.");
+  if (isLocked(card)) found.push("Nothing can be decided in LOCKDOWN.");
   if (card.status !== "pending") found.push("It is decided.");
   return found;
 }

@@ -20,12 +20,16 @@ import { computed, onCleanup, signal } from "./core.js";
  */
 /** @typedef {{ at: string, call_id: string | null, data: any, project: string, seq: number, type: string }} Event */
 /** @typedef {"NORMAL" | "ALERT" | "DEGRADED" | "LOCKDOWN" | "RECOVERY"} Mode */
+/** @typedef {{ mode: Mode, project: string | null, agent: string | null, run: string | null, by: string, at: string | null,
+ *   reason: string, holds: string[] }} Brake */
 
 /** Questions by id. The map is replaced, never changed; a card that is the same object has not changed. */
 export const cards = signal(/** @type {ReadonlyMap<string, Card>} */ (new Map()));
 /** What became of calls whose questions we know, by the id of the call: the name of the last event about it. */
 export const outcomes = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
 export const mode = signal(/** @type {Mode} */ ("NORMAL"));
+/** The brakes that are pulled over this project and in it. */
+export const brakes = signal(/** @type {Brake[]} */ ([]));
 export const connection = signal(/** @type {"connecting" | "open" | "lost"} */ ("connecting"));
 /** Whether the first list of questions has arrived. */
 export const isReady = signal(false);
@@ -125,9 +129,9 @@ function hear(frames) {
         fresh.set(data.approval_id, data);
       }
       if (unshown.peek() && data.status !== "pending") countSoon();
-    } else if (name === "inbox.mode") mode.value = data.mode;
+    } else if (name === "inbox.mode") [mode.value, brakes.value] = [data.mode, data.brakes];
     else if (name === "stream.ready") {
-      mode.value = data.mode;
+      [mode.value, brakes.value] = [data.mode, data.brakes];
       skew = Date.parse(data.timestamp) - Date.now();
       isAnew = true;
       last = data.next;

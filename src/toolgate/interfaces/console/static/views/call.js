@@ -2,6 +2,7 @@
 /** One call: what happened to it stage by stage, what it was given and gave back, what decided, and what can be done. */
 
 import { get, may, post } from "../api.js";
+import { stopButton } from "../brakes.js";
 import { go, h, link, list } from "../core.js";
 import { milliseconds, riskBadge, said, statusBadge, time, visible } from "../format.js";
 import { toast } from "../notify.js";
@@ -90,6 +91,7 @@ export function view(params) {
   }), () => (call.value ? [said(whoOf(call.value)), " · ", time(call.value.created_at)] : null),
   h("a", { class: "button primary", hidden: () => !is("AWAITING_APPROVAL"), href: () => link("inbox", call.value?.approval_id ?? "") }, "Decide"),
   h("a", { class: "button", hidden: () => !call.value?.run_id, href: () => link("run", call.value?.run_id ?? "") }, "Its run"),
+  stopButton(() => (call.value ? { agent: call.value.requester } : null), "agent"),
   may("ask") ? [
     h("button", { hidden: () => !canUndo.value, onclick: () => act((one) => one.undo()) }, "Undo"),
     h("button", { class: "danger", hidden: () => !call.value || FINAL.has(call.value.internal_status), onclick: () => act((one) => one.cancel()) }, "Cancel"),

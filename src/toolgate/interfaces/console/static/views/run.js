@@ -2,6 +2,7 @@
 /** Runs: which there were; and one of them as a tree of calls, with undoing it all after a look at what that would do. */
 
 import { attempt, get, may, post, wordsOf } from "../api.js";
+import { stopButton } from "../brakes.js";
 import { h, link, list, signal } from "../core.js";
 import { ago, milliseconds, said, statusBadge, time, visible } from "../format.js";
 import { show } from "../keyboard.js";
@@ -185,6 +186,7 @@ function one(id) {
     heading(h("span", { class: "title" }, "Run ", shortId(id)),
       () => (first.value ? h("span", null, said(whoOf(first.value)), " · ", time(first.value.created_at)) : null),
       h("a", { class: "button", href: `${link("activity")}?${new URLSearchParams({ run_id: id })}` }, "In activity"),
+      stopButton(() => (calls().length ? { run: id } : null), "run"),
       may("decide") ? h("button", { class: "danger", disabled: () => !calls().length, onclick: () => undoRun(id, again) }, "Undo run…") : null),
     trouble(() => problem.value, refresh),
     () => (isMissing.value && !value.value ? empty("There is no such run here", h("p", null, h("a", { href: link("run") }, "Look at all runs"))) : null),
