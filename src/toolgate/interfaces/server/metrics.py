@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counted
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from toolgate.kernel.context import Mode
 
 if TYPE_CHECKING:
     from toolgate.interfaces.server.services import Services
@@ -30,6 +33,7 @@ class ServerMetrics:
         self.cut = Gauge("toolgate_streams_cut_total", "Streams cut off for being slow.", registry=self.registry)
         self.waiting = Gauge("toolgate_calls_without_runner", "Calls that wait for a client.", registry=self.registry)
         self.pending = Gauge("toolgate_approvals_pending", "Approvals that wait for a person.", registry=self.registry)
+        self.brakes = Gauge("toolgate_brakes", "Brakes that are pulled, by mode.", ["mode"], registry=self.registry)
 
 
 async def render(services: Services) -> bytes:
@@ -39,5 +43,8 @@ async def render(services: Services) -> bytes:
     numbers.cut.set(services.hub.cut_count)
     numbers.waiting.set(services.clients.waiting_count)
     numbers.pending.set(len(await services.gate.pending(limit=MOST_COUNTED)))
+    pulled = Counted(brake.mode for brake in services.gate.brakes.active)
+    for mode in Mode:
+        numbers.brakes.labels(mode.value).set(pulled[mode])
     text: bytes = generate_latest(numbers.registry)
     return text

@@ -89,3 +89,11 @@ async def test_a_call_is_explained_under_every_mode_over_it(house: House) -> Non
     await set_brake(house, "ann", "LOCKDOWN", agent="bot")
     told = [(await house.client(who).post(f"{P}/policy/explain", json=body)).json() for who in ("bot", "bob")]
     assert [one["explanation"]["verdict"] for one in told] == ["deny", "allow"]
+
+
+async def test_the_numbers_count_brakes_and_name_nobody(house: House) -> None:
+    await set_brake(house, "ann", "LOCKDOWN", agent="bot", reason="it loops")
+    text = (await house.client("root").get("/metrics")).text
+    assert 'toolgate_brakes{mode="LOCKDOWN"} 1.0' in text
+    assert 'toolgate_brakes{mode="ALERT"} 0.0' in text
+    assert "it loops" not in text
