@@ -14,6 +14,8 @@ from toolgate.errors import DecisionConflictError, InvalidIdError, NotAllowedErr
 from toolgate.kernel.brake import MOST, Brake, Brakes, Scope
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Mode
+from toolgate.pipeline import braking
+from toolgate.policy import read_policy
 
 MINE = Context(project="shop", principal="agent:ann", user="ann", run_id="r1")
 OTHERS = Context(project="shop", principal="agent:bob", user="bob", run_id="r2")
@@ -168,6 +170,33 @@ async def test_who_names_their_run_themselves_does_not_escape_by_naming_another(
         assert brake.holds == ("bot",)
         await gate.set_mode("NORMAL", by="eve", project="shop", run="r1")
         assert await ends(gate, claims, renamed) == ["COMPLETED"] * 2
+
+
+async def test_everybody_who_named_the_run_is_held_however_many_calls_it_has(
+    open_gate: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(braking, "PAGE", 1)
+    async with open_gate(tools=[ping]) as gate:
+        for name in ("bot", "cat"):
+            await ends(gate, Context(project="shop", principal=name, run_id="r1", claimed=True))
+        await gate.set_mode("LOCKDOWN", by="eve", project="shop", run="r1")
+        assert gate.brakes.active[0].holds == ("bot", "cat")
+
+
+async def test_the_strictest_ruling_under_any_mode_counts(open_gate: Open) -> None:
+    policy = read_policy("tools: {pay: {requires_approval_in_modes: [ALERT], allowed_in_modes: [NORMAL]}}")
+
+    @toolgate.tool(name="pay")
+    def free() -> str:
+        return "paid"
+
+    async with open_gate(tools=[free], policy=policy) as gate:
+        await gate.set_mode("ALERT", by="eve", project="shop")
+        asked = await gate.call("pay", context=MINE, wait=False)
+        assert asked.status is Status.AWAITING_APPROVAL
+        assert (await gate.call("pay", context=ELSEWHERE)).data == "paid"
+        await gate.set_mode("RECOVERY", by="eve", project="shop", run="r2")
+        assert (await gate.call("pay", context=OTHERS)).status is Status.DENIED
 
 
 async def test_none_of_many_racing_calls_starts_after_the_brake(open_gate: Open) -> None:

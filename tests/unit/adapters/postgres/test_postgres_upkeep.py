@@ -26,10 +26,12 @@ from toolgate.adapters.sqlite import upkeep
 from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.errors import ConflictError, StoreError
 from toolgate.interfaces.cli.app import app
+from toolgate.kernel.brake import Brake, Scope
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.context import Mode
 from toolgate.ports.store import CallQuery
 from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, an_approval, an_undo, commit, insert
+from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, an_approval, an_undo, commit, insert, set_mode
 from toolgate.testing.conformance.store_large import UNDO, large
 
 pytestmark = needs_postgres
@@ -205,6 +207,7 @@ def test_what_people_said_still_counts_under_a_new_key(
     with toolgate.open(postgres_url, tools=[mine]) as gate:
         asked = gate.sync.call("pay", {"n": 7}, wait=False)
         gate.sync.decide(str(asked.approval_id), "approve", by="ann", remember=toolgate.Remember())
+        gate.sync.set_mode("LOCKDOWN", by="ann", project="elsewhere")
     new, file = sealing.new_key(), tmp_path / "keys"
     file.write_text(f"{new}\n{KEY}\n")
     file.chmod(0o600)
@@ -216,6 +219,7 @@ def test_what_people_said_still_counts_under_a_new_key(
         (grant,) = gate.sync.grants.list(toolgate.GrantQuery())
         assert gate.sync.call("pay", {"n": 7}, wait=False).approved_by == grant.name
         assert grant.is_valid
+        assert [str(brake) for brake in gate.brakes.active] == ["LOCKDOWN over project 'elsewhere', by ann"]
 
 
 def test_a_server_without_the_key_does_not_open_the_database(
@@ -347,6 +351,23 @@ def test_a_file_is_imported_with_its_chains(file: Path, target: str) -> None:
         await theirs.close()
 
     asyncio.run(compare())
+
+
+def test_the_brakes_of_a_file_are_imported_and_count(file: Path, target: str) -> None:
+    async def pull() -> None:
+        store = SqliteStore(file, owner="brakes")
+        await commit(store, set_mode(Mode.ALERT, Brake(scope=Scope("p0"), mode=Mode.LOCKDOWN, by="ann")))
+        await store.close()
+
+    async def look() -> None:
+        store = PostgresStore(target, owner="test")
+        assert store.brakes.fault is None
+        assert [brake.mode for brake in store.brakes.active] == [Mode.ALERT, Mode.LOCKDOWN]
+        await store.close()
+
+    asyncio.run(pull())
+    run("db", "import", f"sqlite:///{file}", target)
+    asyncio.run(look())
 
 
 def test_large_values_of_a_file_are_imported(file: Path, target: str) -> None:
