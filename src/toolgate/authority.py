@@ -11,8 +11,9 @@ from typing import NamedTuple, Protocol
 
 from toolgate.errors import NotAllowedError, NotFoundError, UsageError
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.brake import Brake, is_pull
 from toolgate.kernel.call import Call
-from toolgate.kernel.context import Context, Principal, PrincipalKind
+from toolgate.kernel.context import Context, Mode, Principal, PrincipalKind
 from toolgate.kernel.delegation import Delegation
 from toolgate.ports.directory import ABILITIES, Ability, Directory
 
@@ -261,6 +262,14 @@ def check_ending(by: Principal, delegation: Delegation) -> None:
     """Raise NotAllowedError for who neither gave a delegation nor is an admin."""
     if by.kind is not PrincipalKind.ADMIN and (not by.can_decide or Principal.of(delegation.giver).id != by.id):
         raise NotAllowedError(f"{by.name} may not end this delegation; {delegation.giver} may, and admins.")
+
+
+def check_pull(by: str, before: Brake, mode: Mode) -> None:
+    """Raise NotAllowedError where setting this mode would release or loosen a brake that is pulled."""
+    if before.mode is not mode and not is_pull(before.mode, mode):
+        raise NotAllowedError(
+            f"{by} may pull this brake, not release it; it is {before}. That takes the right to set the mode."
+        )
 
 
 def check_escalation(approval: Approval, roles: frozenset[str]) -> None:

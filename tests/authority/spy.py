@@ -28,7 +28,7 @@ DOES: dict[str, frozenset[Verb]] = {
     "cancel": frozenset({Verb.CANCEL}),
     "undo": frozenset({Verb.UNDO}),
     "undo_run": frozenset({Verb.UNDO_RUN}),
-    "set_mode": frozenset({Verb.SET_MODE}),
+    "set_mode": frozenset({Verb.SET_MODE, Verb.PULL}),
     "approvals.edit": frozenset({Verb.EDIT}),
     "approvals.respond": frozenset({Verb.RESPOND}),
     "approvals.extend": frozenset({Verb.EXTEND}),
@@ -44,7 +44,7 @@ DOES: dict[str, frozenset[Verb]] = {
     "remote.doubt": frozenset({Verb.REPORT, Verb.CLAIM}),
     **dict.fromkeys(
         (
-            "wait get events undone mode policy registry pending host calls.get calls.list approvals.list "
+            "wait get events undone mode brakes policy registry pending host calls.get calls.list approvals.list "
             "approvals.piece approvals.check approvals.artifact approvals.votes_held grants.list delegations.list"
         ).split(),
         ANY,

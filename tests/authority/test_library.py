@@ -31,7 +31,8 @@ from toolgate.ports.store import GrantQuery
 
 HOSTS = {
     *(Verb.READ, Verb.STREAM, Verb.ASK, Verb.REPEAT, Verb.CANCEL, Verb.UNDO, Verb.UNDO_RUN, Verb.FORCE, Verb.TALK),
-    *(Verb.OVERSEE, Verb.TRY_POLICY, Verb.DISPATCH, Verb.SET_MODE, Verb.CHANGE_POLICY, Verb.SIGN_IN, Verb.MAKE_TOKENS),
+    *(Verb.OVERSEE, Verb.TRY_POLICY, Verb.DISPATCH, Verb.PULL, Verb.SET_MODE, Verb.CHANGE_POLICY, Verb.SIGN_IN),
+    Verb.MAKE_TOKENS,
 }
 """What a program does with its own gate; a server asks the table before it does."""
 OF_HOSTS = {"set_mode", "set_policy", "reload_policy", "work"}

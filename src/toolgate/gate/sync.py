@@ -68,6 +68,7 @@ class SyncHost(Blocking):
     """`gate.sync.host`: what of it has to be waited for."""
 
     head = waited(Host.head)
+    differences = waited(Host.differences)
     undo_data = waited(Host.undo_data)
     adopt = waited(Host.adopt)
     reload_policy = waited(Host.reload_policy)

@@ -5,8 +5,9 @@ The truth is the event in `_system`; a project reads of its own brakes in its ow
 
 from __future__ import annotations
 
-from toolgate.errors import ModeChangedError, NotAllowedError
-from toolgate.kernel.brake import EVERYBODY, Brake, Scope, is_pull
+from toolgate.authority import check_pull
+from toolgate.errors import ModeChangedError
+from toolgate.kernel.brake import EVERYBODY, Brake, Scope
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import SYSTEM_PROJECT, Mode
@@ -37,10 +38,8 @@ class Braking:
         while True:
             brakes = driver.store.brakes
             before = brakes.at(scope)
-            if only_pull and before.mode is not mode and not is_pull(before.mode, mode):
-                raise NotAllowedError(
-                    f"{by} may pull this brake, not release it; it is {before}. That takes the right to set the mode."
-                )
+            if only_pull:
+                check_pull(by, before, mode)
             shown = driver.masker.text(reason)
             brake = Brake(scope=scope, mode=mode, by=by, at=driver.now(), reason=shown, holds=holds)
             events = (_changed(before, brake),)

@@ -13,10 +13,11 @@ from toolgate.interfaces.console.assets import FOLDER, Assets, lean, lean_style
 
 ASSETS = Assets.load()
 TEMPLATES = FOLDER.parent / "templates"
-LIMIT_BYTES = 60 * 1024
+LIMIT_BYTES = 66 * 1024
+"""60 until people could lend votes, pull brakes by project, agent and run, and see what rows and events differ in."""
 
 
-def test_the_whole_front_end_is_under_60_kb_packed() -> None:
+def test_the_whole_front_end_is_under_66_kb_packed() -> None:
     assert sum(len(asset.packed) for asset in ASSETS.files.values()) < LIMIT_BYTES
 
 
