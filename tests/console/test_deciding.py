@@ -57,7 +57,7 @@ async def test_approve_reject_and_undo(scene: Scene) -> None:
     await page.locator(".row.approved", has_text="edit_file").locator("a").click()
     await expect(page.locator(".verdict")).to_contain_text("Approved by ann")
     await page.get_by_role("button", name="Undo").click()
-    await expect(page.locator(".toast.good", has_text="Undone: edit_file")).to_be_visible()
+    await expect(page.locator(".toast.good", has_text="Undone, unchecked: edit_file")).to_be_visible()
     await page.get_by_role("button", name="Clear 3 decided").click()
     await expect(page.locator(".row")).to_have_count(0)
 

@@ -75,7 +75,7 @@ async def test_a_call_tells_each_stage_with_its_time_and_reason(scene: Scene) ->
     assert ids["edit"] in kept
     await page.get_by_role("button", name="Undo").click()
     await page.get_by_role("dialog").get_by_role("button", name="Undo").click()
-    await expect(page.locator(".timeline")).to_contain_text("Undone")
+    await expect(page.locator(".timeline")).to_contain_text("Undone, unchecked")
     await visit(page, f"#/call/{ids['notify']}")
     await expect(page.locator(".timeline")).to_contain_text("Not on a Friday")
     await expect(page.locator("main")).not_to_contain_text("hunter2")
@@ -99,6 +99,7 @@ async def test_a_run_is_undone_after_a_look_at_what_that_does(scene: Scene) -> N
     await expect(dialog.get_by_role("button", name="Nothing to undo")).to_be_disabled()
     await dialog.get_by_label("Go on past").check()
     await expect(dialog.get_by_text("will be undone")).to_have_count(2)
+    await expect(dialog.get_by_text("unchecked: nobody can see")).to_have_count(2)
     await picture(page, "undo-run")
     await dialog.get_by_role("button", name="Undo 2 calls").click()
     await expect(dialog.get_by_text("What was undone")).to_be_visible()

@@ -317,3 +317,42 @@ async def test_a_parked_undo_is_cancelled_like_any_call(open_gate: Open, registe
         await gate.cancel((await gate.pending())[0].call_id)
         assert (await undoing).status is Status.CANCELLED
         assert await gate.pending() == []
+
+
+async def test_an_undo_that_cannot_see_foreign_changes_says_so(open_gate: Open, register: Register) -> None:
+    async with open_gate(tools=[register.tool()]) as gate:
+        result = await gate.undo((await write(gate)).call_id)
+        assert (result.status, result.unchecked) == (Status.COMPLETED, True)
+        assert (await gate.wait(result.call_id)).unchecked
+        told = {event.type: event.data for event in await gate.events(call_id=result.call_id)}
+        assert told["tool.undo_started"]["unchecked"] is told["tool.undone"]["unchecked"] is True
+
+
+async def test_an_undo_that_looked_first_is_not_unchecked(open_gate: Open, register: Register) -> None:
+    tool = register.tool(fingerprint=register.look)
+    async with open_gate(tools=[tool], policy=saying("allow", refuses_unchecked_undo=True)) as gate:
+        result = await gate.undo((await write(gate)).call_id)
+        assert (result.success, result.unchecked) == (True, False)
+        assert "unchecked" not in (await gate.events())[-1].data
+
+
+async def test_an_unchecked_undo_is_refused_where_the_policy_says_so(open_gate: Open, register: Register) -> None:
+    async with open_gate(tools=[register.tool()], policy=saying("allow", refuses_unchecked_undo=True)) as gate:
+        written = await write(gate)
+        refused = await gate.undo(written.call_id)
+        assert (refused.status, refused.rule, register.value) == (Status.DENIED, "undo", 5)
+        forced = await gate.undo(written.call_id, force=True)
+        assert (forced.success, forced.unchecked, register.value) == (True, True, 0)
+        last = (await gate.events())[-1].data
+        assert (last["forced"], last["unchecked"]) == (True, True)
+
+
+async def test_who_is_asked_about_an_unchecked_undo_is_told(open_gate: Open, register: Register) -> None:
+    async with open_gate(tools=[register.tool()], policy=saying("allow", undo_asks=True)) as gate:
+        undoing = asyncio.ensure_future(gate.undo((await write(gate)).call_id))
+        await until(gate.pending)
+        (question,) = await gate.pending()
+        assert question.arguments["unchecked"] is True
+        assert any("unchecked" in reason for reason in question.reasons)
+        await gate.decide(question.id, "approve", by="ann")
+        assert (await undoing).unchecked

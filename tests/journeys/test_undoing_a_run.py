@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -187,3 +188,25 @@ async def test_a_run_whose_calls_did_nothing_has_nothing_to_undo(open_gate: Open
         await gate.call("no_such_tool", context=RUN)
         report = await gate.undo_run("r1")
         assert (report.steps, report.success) == ((), True)
+
+
+async def test_what_is_undone_unchecked_is_told_apart(open_gate: Open, world: World) -> None:
+    tools = [replace(tool, fingerprint=None) if tool.name == "write" else tool for tool in world.tools()]
+    async with open_gate(tools=tools) as gate:
+        id = await write(gate, "a")
+        assert [step.unchecked for step in (await gate.undo_run("r1", preview=True)).steps] == [True]
+        report = await gate.undo_run("r1")
+        assert [(step.step, step.unchecked) for step in report.steps] == [(Step.UNDONE, True)]
+        (told,) = [event for event in await gate.events() if event.type == "run.undone"]
+        assert told.data["unchecked"] == [id]
+
+
+async def test_a_preview_says_what_the_policy_refuses_unchecked(open_gate: Open, world: World) -> None:
+    tools = [replace(tool, fingerprint=None) if tool.name == "write" else tool for tool in world.tools()]
+    async with open_gate(tools=tools, policy=Policy(refuses_unchecked_undo=True)) as gate:
+        await write(gate, "a")
+        for preview in (True, False):
+            (step,) = (await gate.undo_run("r1", preview=preview)).steps
+            assert (step.step, "unchecked" in step.reason) == (Step.FAILED, True)
+        (step,) = (await gate.undo_run("r1", force=True)).steps
+        assert (step.step, step.unchecked) == (Step.UNDONE, True)

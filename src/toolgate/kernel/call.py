@@ -123,6 +123,11 @@ class Call:
         return self.status.is_final
 
     @property
+    def unchecked(self) -> bool:
+        """Whether it is an undo that cannot see what others changed since: nothing says how its effect was left."""
+        return self.undo_of is not None and isinstance(self.shown, dict) and self.shown.get("unchecked") is True
+
+    @property
     def waits_for_caller(self) -> bool:
         """Whether it is approved, and its caller is to run it."""
         return self.status is Status.APPROVED and self.approved_for_s is not None

@@ -24,6 +24,7 @@ def tell(call: Call, name: str, data: dict[str, Any], content: dict[str, Any] | 
     if call.undo_of is not None:
         data["action_id"] = call.undo_of
         data["undo_call_id"] = call_id
+        data |= {said: True for said in ("forced", "unchecked") if getattr(call, said)}
     return (name, call_id, data, content)
 
 

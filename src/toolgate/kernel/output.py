@@ -63,6 +63,8 @@ class Result:
     duration_ms: float | None = None
     artifacts: tuple[Any, ...] = ()
     undo_of: str | None = None
+    unchecked: bool = False
+    """Whether it is an undo that could not see what others changed since."""
     timed_out: bool = False
     """Whether time ended it, also where its outcome is UNKNOWN."""
     rule: str | None = None
@@ -166,6 +168,7 @@ def result_of(
         timed_out=call.timed_out,
         artifacts=copy.deepcopy(call.artifacts) if call.artifacts else (),
         undo_of=call.undo_of,
+        unchecked=call.undo_of is not None and call.unchecked,
         rule=call.rule,
         reason=call.reason,
         cause=cause,

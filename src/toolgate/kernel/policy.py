@@ -152,6 +152,7 @@ class Stance:
     score: Callable[[Call, ToolDefinition], Score] | None = None
     approval_timeout_s: float | None = None
     undo_asks: bool = False
+    refuses_unchecked_undo: bool = False
     undo_ttl_s: float | None = None
     approved_for_s: float | None = None
     terms: ApprovalTerms = NO_TERMS

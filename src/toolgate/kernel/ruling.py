@@ -75,6 +75,10 @@ def show_facts(stance: Stance, facts: Facts, mask: Callable[[str], str] = str) -
     return {each.name: each.shown(found[each.name], mask) for each in stance.inspectors if each.name in found}
 
 
+UNCHECKED = "it is unchecked: nobody can see whether the state has changed since"
+UNCHECKED_REFUSED = "the policy refuses unchecked undos: the tool has no fingerprint; look at the state, or force it"
+
+
 def permit(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, ...], facts: Facts) -> Judgement:
     """Return what the rules say of this call under these facts.
 
@@ -84,10 +88,13 @@ def permit(call: Call, tool: ToolDefinition, stance: Stance, rules: tuple[Rule, 
     judgement = judge(rules, call, tool, facts)
     if call.undo_of is None or judgement.word is Word.DENY:
         return judgement
+    if call.unchecked and stance.refuses_unchecked_undo and not call.forced:
+        return Judgement(Word.DENY, (Verdict(Word.DENY, UNCHECKED_REFUSED, "undo", "undo_unchecked"),))
     if stance.undo_asks:
         # Taking back what two people had to approve is asked of two people as well.
         terms = judgement.terms(NO_TERMS)
         why = "the policy asks before an undo"
+        why = f"{why}; {UNCHECKED}" if call.unchecked else why
         return Judgement(Word.ASK, (Verdict(Word.ASK, why, "undo", "undo_asks", terms=terms),))
     return Judgement(Word.ALLOW, (Verdict(Word.ALLOW, "an undo that no rule denies", "undo"),))
 

@@ -181,6 +181,7 @@ class _Stance:
             thresholds=_thresholds(shares),
             score=Scorer(scores) if scores else None,
             undo_asks=any(share.undo_asks for share in shares),
+            refuses_unchecked_undo=any(share.refuses_unchecked_undo for share in shares),
             approved_for_s=reduce(least, (share.approved_for_s for share in shares), None),
             undo_ttl_s=reduce(least, (share.undo_ttl_s for share in shares), None),
             terms=reduce(lambda one, other: one.stricter(other), _terms(shares), NO_TERMS),

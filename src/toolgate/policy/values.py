@@ -116,6 +116,7 @@ class Share:
     terms: ApprovalTerms | None = None
     thresholds: Thresholds | None = None
     undo_asks: bool = False
+    refuses_unchecked_undo: bool = False
     undo_ttl_s: float | None = None
     approved_for_s: float | None = None
     placement: Placement | None = None

@@ -102,6 +102,7 @@ class ExecutionRecord(Execution):
     runner: str | None = None
     attempt: int = 0
     undo_of: str | None = None
+    unchecked: bool = Field(default=False, description="An undo that could not see what others changed since.")
     parent_id: str | None = Field(default=None, description="The call whose handler made this one.")
     artifacts: list[Any] = Field(default_factory=list)
     execution_time_ms: int | None = None
@@ -168,6 +169,12 @@ class CancelBody(Body):
 
 class UndoBody(Body):
     force: bool = Field(default=False, description="Undo although the state has changed since; for admins.")
+
+
+class UndoAnswer(Execution):
+    """Where an undo stands."""
+
+    unchecked: bool = Field(default=False, description="It could not see whether the state has changed since.")
 
 
 class SettleBody(Body):
@@ -392,6 +399,7 @@ class UndoStepRecord(Answer):
     tool_name: str
     step: str
     reason: str
+    unchecked: bool = Field(default=False, description="Nobody can see whether the state has changed since.")
 
 
 class UndoRunAnswer(Answer):

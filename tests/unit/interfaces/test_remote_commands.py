@@ -89,7 +89,7 @@ async def test_calls_and_runs_are_undone_and_watched(house: House, tmp_path: Pat
     async with Client(house.url, token=house.tokens["ann"], project="demo") as ann:
         for number in range(3):
             await ann.call("keep", {"value": number}, call_id=f"c{number}", run_id="r1")
-    assert "was undone" in (await bob("undo", "c0")).out
+    assert "was undone, unchecked: nobody can see" in (await bob("undo", "c0")).out
     again = await bob("undo", "c0")
     assert (again.code, bool(again.out or again.err)) == (1, True)
     preview = (await bob("undo-run", "r1", "--preview", "--json")).json

@@ -28,7 +28,6 @@ from toolgate.wire.schemas import (
     ExecutionRecord,
     GrantRecord,
     UndoRunAnswer,
-    UndoStepRecord,
 )
 
 PAGE = 1000
@@ -129,11 +128,7 @@ class LocalBackend:
         report = self._gate.sync.undo_run(
             run_id, context=self._context(), force=force, skip_failures=skip_failures, preview=preview
         )
-        steps = [
-            UndoStepRecord(tool_id=one.call_id, tool_name=one.tool_name, step=one.step.value, reason=one.reason)
-            for one in report.steps
-        ]
-        return UndoRunAnswer(success=report.success, run_id=run_id, steps=steps)
+        return views.undo_report(report)
 
     def grants(self, *, everything: bool) -> list[GrantRecord]:
         now = datetime.now(UTC)

@@ -12,6 +12,7 @@ from toolgate.interfaces.cli.show import as_json, printable, table
 from toolgate.kernel.context import DEFAULT_PROJECT
 
 Force = Annotated[bool, typer.Option("--force", help="Undo even if the state has changed since.")]
+UNSEEN = "nobody can see whether the state had changed"
 
 
 def undo(
@@ -31,9 +32,11 @@ def undo(
         result = backend.undo(call_id, force=force)
     if json:
         told = {"call_id": call_id, "undo_call_id": result.call_id, "undone": result.success}
-        as_json({**told, "status": result.status.value, "error": result.error})
+        as_json({**told, "status": result.status.value, "error": result.error, "unchecked": result.unchecked})
+    elif result.success:
+        typer.echo(f"{call_id} was undone{', unchecked: ' + UNSEEN if result.unchecked else ''}.")
     else:
-        typer.echo(f"{call_id} was undone." if result.success else printable(result.error or result.status))
+        typer.echo(printable(result.error or result.status))
     if not result.success:
         raise typer.Exit(1)
 
@@ -56,7 +59,13 @@ def undo_run(
     with backend_on(database, project=project, by=by, tools=tools) as backend:
         report = backend.undo_run(run_id, force=force, skip_failures=skip, preview=preview)
     steps = [
-        {"call_id": step.tool_id, "tool": step.tool_name, "step": step.step, "reason": step.reason}
+        {
+            "call_id": step.tool_id,
+            "tool": step.tool_name,
+            "step": step.step,
+            "reason": step.reason,
+            "unchecked": step.unchecked,
+        }
         for step in report.steps
     ]
     if json:
@@ -64,6 +73,10 @@ def undo_run(
     elif not steps:
         typer.echo(f"Run {printable(run_id)} has no call that did anything.")
     else:
-        table(("call", "tool", "outcome", "why"), [tuple(step.values()) for step in steps])
+        rows = [
+            (one.tool_id, one.tool_name, one.step, f"unchecked: {UNSEEN}" if one.unchecked else one.reason)
+            for one in report.steps
+        ]
+        table(("call", "tool", "outcome", "why"), rows)
     if not report.success:
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ from toolgate.kernel.doubt import carried_kinds
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import plain
 from toolgate.kernel.text.canonical import MAX_DEPTH, Limits, read_arguments
-from toolgate.wire.schemas import Execution, ExecutionRecord, ToolInfo, ToolList
+from toolgate.wire.schemas import Execution, ExecutionRecord, ToolInfo, ToolList, UndoAnswer
 
 HOLD_S = 20.0
 """How long one request waits for a call; after it the wait goes on by events."""
@@ -139,7 +139,7 @@ class Calling(Part):
     async def undo(self, call_id: str, *, force: bool = False) -> Result:
         """Undo a call. `force` is for admins: undo although the state has changed since."""
         path = self._path("tools", call_id, "undo")
-        return result_of(await self._connection.ask(Execution, "POST", path, body={"force": force}, wait_s=HOLD_S))
+        return result_of(await self._connection.ask(UndoAnswer, "POST", path, body={"force": force}, wait_s=HOLD_S))
 
     async def settle(self, call_id: str, *, happened: bool, reason: str) -> Result:
         """Say what a call of unknown outcome really did."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolgate.errors import BadAnswerError
 from toolgate.kernel.call import Status
 from toolgate.kernel.output import Result
-from toolgate.wire.schemas import Execution, ExecutionRecord
+from toolgate.wire.schemas import Execution, ExecutionRecord, UndoAnswer
 
 _ENDS = {
     ("rejected", "timeout"): Status.TIMEOUT,
@@ -41,6 +41,8 @@ def result_of(told: Execution) -> Result:
             "artifacts": tuple(told.artifacts),
             "undo_of": told.undo_of,
         }
+    if isinstance(told, ExecutionRecord | UndoAnswer):
+        fields["unchecked"] = told.unchecked
     return Result(**fields)
 
 

@@ -99,7 +99,7 @@ _TELLINGS: dict[str, Callable[[Data], Telling]] = {
     "tool.settled": _settled,
     "tool.late_result": lambda data: Telling("record", "A late result came; it changed nothing"),
     "tool.adopted": lambda data: Telling("record", "Brought in with the undo data kept of it"),
-    "tool.undone": lambda data: Telling("record", "Undone"),
+    "tool.undone": lambda data: Telling("record", "Undone, unchecked" if data.get("unchecked") else "Undone"),
     "tool.undo_failed": lambda data: Telling("record", "Not undone", None, data.get("error")),
     "approval.requested": _requested,
     "approval.decided": _decided,

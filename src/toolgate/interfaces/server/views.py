@@ -15,6 +15,7 @@ from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.people.undoing import UndoReport
 from toolgate.wire.brakes import BrakeRecord, BrakesAnswer
 from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
@@ -24,6 +25,8 @@ from toolgate.wire.schemas import (
     GrantRecord,
     NoteRecord,
     ToolInfo,
+    UndoRunAnswer,
+    UndoStepRecord,
     UseRecord,
 )
 
@@ -102,6 +105,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         runner=call.runner,
         attempt=call.attempt,
         undo_of=call.undo_of,
+        unchecked=call.unchecked,
         parent_id=call.context.parent_call_id,
         artifacts=list(call.artifacts) if is_own else [],
         execution_time_ms=None if call.duration_ms is None else round(call.duration_ms),
@@ -110,6 +114,21 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         approved_at=call.approved_at,
         completed_at=call.completed_at,
     )
+
+
+def undo_report(report: UndoReport) -> UndoRunAnswer:
+    """What undoing a run did, or would do."""
+    steps = [
+        UndoStepRecord(
+            tool_id=one.call_id,
+            tool_name=one.tool_name,
+            step=one.step.value,
+            reason=one.reason,
+            unchecked=one.unchecked,
+        )
+        for one in report.steps
+    ]
+    return UndoRunAnswer(success=report.success, run_id=report.run_id, steps=steps)
 
 
 def risk(word: str) -> Any:

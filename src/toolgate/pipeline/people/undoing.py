@@ -14,7 +14,8 @@ from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
-from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.ruling import UNCHECKED_REFUSED
+from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import UndoMetadata, UndoRecord, UndoState
 from toolgate.pipeline import Pipeline, steps
 from toolgate.pipeline.binding import is_unchanged, metadata_of
@@ -37,13 +38,17 @@ class Step(StrEnum):
 
 
 class UndoStep(NamedTuple):
-    """One call of a run: what became of it and why. `result` is the undo call's, where there was one."""
+    """One call of a run: what became of it and why. `result` is the undo call's, where there was one.
+
+    `unchecked`: nobody could see, or can, whether the state has changed since.
+    """
 
     call_id: str
     tool_name: str
     step: Step
     reason: str = ""
     result: Result | None = None
+    unchecked: bool = False
 
 
 class UndoReport(NamedTuple):
@@ -109,7 +114,7 @@ class Undoing:
             definition_hash=tool.hash,
             has_effects=True,
             placement=tool.runs_in.value,
-            shown={"undo_of": call_id, "forced": force},
+            shown={"undo_of": call_id, "forced": force} | ({"unchecked": True} if _is_unchecked(tool, undo) else {}),
         )
         claimed = evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._pipeline.undo(call, tool, claimed)
@@ -185,7 +190,7 @@ class Undoing:
         steps: list[UndoStep] = []
         is_stopped = False
         for call in calls:
-            step = await self._look(call, force=force)
+            step = await self._look(call, context, force=force)
             if is_stopped and step.step is Step.UNDOABLE:
                 step = step._replace(step=Step.LEFT, reason="an effect after it could not be taken back")
             elif step.step is Step.UNDOABLE and undo_one is not None:
@@ -207,7 +212,7 @@ class Undoing:
         known = f"its latest runs are: {', '.join(run[:64] for run in runs[:SHOWN])}" if runs else "it has no runs"
         raise NotFoundError(f"There is no run {run_id[:64]!r} in project `{project}`; {known}.")
 
-    async def _look(self, call: Call, *, force: bool) -> UndoStep:
+    async def _look(self, call: Call, context: Context, *, force: bool) -> UndoStep:
         """Say whether one call of a run can be undone now."""
         step = UndoStep(call.id, call.tool_name, Step.UNDOABLE)
         tool = self._driver.realm(call.project).registry.find(call.tool_name)
@@ -223,7 +228,11 @@ class Undoing:
         assert undo is not None
         if undo.fingerprint is not None and not force and not await is_unchanged(tool, undo):
             return step._replace(step=Step.FAILED, reason="the state has changed since; look at it, or force the undo")
-        return step
+        if not _is_unchecked(tool, undo):
+            return step
+        if self._driver.plan_of(tool, context).stance.refuses_unchecked_undo and not force:
+            return step._replace(step=Step.FAILED, reason=UNCHECKED_REFUSED)
+        return step._replace(unchecked=True)
 
     async def _tell(self, report: UndoReport, context: Context) -> None:
         by_step = {step: [each.call_id for each in report.steps if each.step is step] for step in Step}
@@ -234,6 +243,7 @@ class Undoing:
             "failed": by_step[Step.FAILED],
             "left": by_step[Step.LEFT],
             "nothing": by_step[Step.NOTHING],
+            "unchecked": [each.call_id for each in report.steps if each.step is Step.UNDONE and each.unchecked],
             "by": context.user or context.principal,
         }
         event = ("run.undone", None, data, None)
@@ -256,6 +266,11 @@ class Undoing:
 _WITH_EFFECT = frozenset(
     {Status.COMPLETED, Status.UNKNOWN, Status.EXECUTING, Status.APPROVED, Status.AWAITING_APPROVAL}
 )
+
+
+def _is_unchecked(tool: ToolDefinition, undo: UndoRecord) -> bool:
+    """Whether nothing says how the effect was left. Whoever ran a call at a client looks there, before undoing it."""
+    return undo.fingerprint is None and tool.runs_in is not Placement.CLIENT
 
 
 def _after(step: UndoStep, result: Result) -> UndoStep:

@@ -118,7 +118,8 @@ async def test_what_governs_is_seen_and_changed(house: House) -> None:
             kept = ann.call("keep", {"value": 1}, run_id="r1")
             assert [call.tool_id for call in ann.run("r1").tools] == [kept.call_id]
             assert [step.step for step in bob.undo_run("r1", preview=True).steps] != []
-            assert ann.undo(kept.call_id).success
+            undone = ann.undo(kept.call_id)
+            assert (undone.success, undone.unchecked) == (True, True)
             terms = ApprovalTerms(escalate_to=frozenset({"owner"}))
             house.gate.sync.set_policy(Policy(terms=terms, revision="escalates"), by="root")
             late = ann.call("pay", {"amount": 2}, wait=False)

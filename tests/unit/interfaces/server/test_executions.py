@@ -299,6 +299,7 @@ async def test_a_call_is_undone_and_only_an_admin_uses_force(house: House) -> No
     assert forced.status_code == 403
     undone = (await ann.post(f"{P}/tools/{done['tool_id']}/undo")).json()
     assert (undone["status"], undone["tool_id"] != done["tool_id"]) == ("completed", True)
+    assert (undone["unchecked"], "unchecked" in done) == (True, False)
     again = (await ann.post(f"{P}/tools/{done['tool_id']}/undo")).json()
     assert (again["status"], again["error_type"]) == ("failed", "undo_failed")
 
@@ -330,7 +331,7 @@ async def test_a_run_is_listed_and_undone(house: House) -> None:
     preview = (await ann.post(f"{P}/runs/r1/undo", json={"preview": True})).json()
     assert [one["step"] for one in preview["steps"]] == ["undoable", "undoable"]
     undone = (await ann.post(f"{P}/runs/r1/undo")).json()
-    assert [one["step"] for one in undone["steps"]] == ["undone", "undone"]
+    assert [(one["step"], one["unchecked"]) for one in undone["steps"]] == [("undone", True)] * 2
     for path in (f"{P}/runs/r2", f"{P}/runs/r2/undo"):
         asked = ann.get(path) if path.endswith("r2") else ann.post(path)
         assert (await asked).status_code == 404

@@ -76,7 +76,7 @@ async def test_a_timeline_knows_whether_a_call_can_be_undone(house: House) -> No
     undone = (await ann.post(f"{P}/tools/k1/undo", json={})).json()
     assert (await ann.get(f"{P}/tools/k1/timeline")).json()["can_undo"] is False
     told = await steps(house, undone["tool_id"])
-    assert [step["said"] for step in told] == ["Started, allowed by the policy", "Undone"]
+    assert [step["said"] for step in told] == ["Started, allowed by the policy", "Undone, unchecked"]
 
 
 def test_every_event_about_a_call_can_be_told() -> None:

@@ -69,7 +69,7 @@ def test_the_strictest_of_several_entries_counts() -> None:
         """
         tools:
           act:
-            undo: {ttl: 2h}
+            undo: {ttl: 2h, unchecked: deny}
             placement: worker
             sandbox: {memory_mb: 100, network: true}
             confidence: {auto: 90, quick: 10}
@@ -77,14 +77,14 @@ def test_the_strictest_of_several_entries_counts() -> None:
             rates: [{limit: 10, window: 1h}]
         categories:
           all:
-            undo: {ttl: 1h, ask: true}
+            undo: {ttl: 1h, ask: true, unchecked: allow}
             placement: sandbox
             sandbox: {backend: bubblewrap, timeout: 5s, processes: 3, output_bytes: 10}
             confidence: {auto: 80, quick: 50}
             approval: {timeout: 30}
         """
     )
-    assert (found.undo_ttl_s, found.undo_asks) == (3600.0, True)
+    assert (found.undo_ttl_s, found.undo_asks, found.refuses_unchecked_undo) == (3600.0, True, True)
     assert found.placement is Placement.SANDBOX
     assert found.sandbox == SandboxTerms(
         backend=SandboxBackend.BUBBLEWRAP, timeout_s=5.0, memory_mb=100, processes=3, output_bytes=10

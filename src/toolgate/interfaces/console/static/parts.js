@@ -12,7 +12,7 @@ import { show } from "./keyboard.js";
  *   tool_id: string, tool_name: string, status: string, internal_status: string, risk_level: string, requester: string,
  *   user: string | null, run_id: string | null, session_id: string | null, tool_params: any, result: any,
  *   error: string | null, error_type: string | null, approval_id: string | null, approved_by: string | null,
- *   undo_of: string | null, parent_id: string | null, runner: string | null, attempt: number,
+ *   undo_of: string | null, unchecked: boolean, parent_id: string | null, runner: string | null, attempt: number,
  *   execution_time_ms: number | null, created_at: string, started_at: string | null, completed_at: string | null,
  * }} Call
  */

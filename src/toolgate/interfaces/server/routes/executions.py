@@ -22,6 +22,7 @@ from toolgate.wire.schemas import (
     ExecutionRecord,
     SettleBody,
     ToolList,
+    UndoAnswer,
     UndoBody,
 )
 
@@ -147,13 +148,13 @@ async def cancel(ask: Ask) -> tuple[int, Execution]:
     return (200 if result.is_final else 202), views.execution(result)
 
 
-async def undo(ask: Ask) -> Execution:
+async def undo(ask: Ask) -> UndoAnswer:
     if ask.body.force:
         ask.by.check(ask.project, Verb.FORCE)
     await ask.call()
     context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
     result = await ask.services.gate.undo(ask.params["tool_id"], context=context, force=ask.body.force)
-    return views.execution(result)
+    return UndoAnswer(**dict(views.execution(result)), unchecked=result.unchecked)
 
 
 async def settle(ask: Ask) -> Execution:
@@ -244,7 +245,7 @@ OPERATIONS = (
         handler=undo,
         verb=Verb.UNDO,
         body=UndoBody,
-        returns=Execution,
+        returns=UndoAnswer,
         problems=(409,),
         tag="tools",
     ),

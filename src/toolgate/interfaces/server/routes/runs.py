@@ -13,13 +13,7 @@ from toolgate.interfaces.server.problems import ProblemError, not_found
 from toolgate.kernel.call import Call
 from toolgate.ports.store import CallQuery
 from toolgate.wire.history import RunList, RunListQuery, RunSummary
-from toolgate.wire.schemas import (
-    RunAnswer,
-    RunQuery,
-    UndoRunAnswer,
-    UndoRunBody,
-    UndoStepRecord,
-)
+from toolgate.wire.schemas import RunAnswer, RunQuery, UndoRunAnswer, UndoRunBody
 
 _ALL = "/my/projects/{project_id}/runs"
 _BASE = _ALL + "/{run_id}"
@@ -100,11 +94,7 @@ async def undo(ask: Ask) -> UndoRunAnswer:
         )
     except NotFoundError as error:  # the runs it names are no secret from who may list them
         raise ProblemError(404, error.code, str(error)) from None
-    steps = [
-        UndoStepRecord(tool_id=one.call_id, tool_name=one.tool_name, step=one.step.value, reason=one.reason)
-        for one in report.steps
-    ]
-    return UndoRunAnswer(success=report.success, run_id=run_id, steps=steps)
+    return views.undo_report(report)
 
 
 OPERATIONS = (

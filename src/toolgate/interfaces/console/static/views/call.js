@@ -44,10 +44,10 @@ function actionsFor(call) {
   return {
     undo: () => confirm({
       title: "Undo this call?", does: "Undo", danger: true,
-      says: h("p", null, "What ", h("b", null, said(call.tool_name)), " did is undone. The undo is a call of its own, and it is refused where the state has changed since."),
+      says: h("p", null, "What ", h("b", null, said(call.tool_name)), " did is undone. The undo is a call of its own, and it is refused where the state has changed since, if the tool can see that."),
       run: async () => {
         const done = await post(`${at}/undo`);
-        toast(done.success ? "Undone." : visible(done.error ?? "Not undone."), done.success ? "good" : "bad");
+        toast(done.success ? (done.unchecked ? "Undone, unchecked." : "Undone.") : visible(done.error ?? "Not undone."), done.success ? "good" : "bad");
         go("call", done.tool_id);
       },
     }),
@@ -111,7 +111,7 @@ export function view(params) {
     const one = call.value;
     if (!one) return null;
     return [
-      one.undo_of ? h("p", null, "Undoes ", h("a", { href: link("call", one.undo_of) }, "call ", shortId(one.undo_of)), ".") : null,
+      one.undo_of ? h("p", null, "Undoes ", h("a", { href: link("call", one.undo_of) }, "call ", shortId(one.undo_of)), one.unchecked ? ", unchecked: nobody can see whether the state had changed." : ".") : null,
       one.parent_id ? h("p", null, "Made by ", h("a", { href: link("call", one.parent_id) }, "call ", shortId(one.parent_id)), ".") : null,
       h("h3", null, "Arguments"), one.tool_params === null ? h("p", { class: "faint" }, "Deleted, or never usable.") : block(one.tool_params, "Arguments"),
       one.error ? [h("h3", null, "Error"), h("p", { class: "notice bad" }, said(one.error))] : null,

@@ -122,7 +122,7 @@ export async function undo(card) {
   try {
     const done = await post(`tools/${encodeURIComponent(card.tool_id)}/undo`, {});
     const isAsked = done.status === "awaiting_approval";
-    toast(done.success ? `Undone: ${card.tool_name}.` : isAsked ? "The undo waits for a person." : `Not undone: ${done.error ?? done.status}.`,
+    toast(done.success ? `Undone${done.unchecked ? ", unchecked" : ""}: ${card.tool_name}.` : isAsked ? "The undo waits for a person." : `Not undone: ${done.error ?? done.status}.`,
       done.success || isAsked ? "good" : "bad");
   } catch (error) {
     toast(wordsOf(error), "bad");

@@ -13,7 +13,7 @@ import { onEvents } from "../store.js";
 /** @typedef {import("../parts.js").Call} Call */
 /** @typedef {{ run_id: string, calls: number, is_partial: boolean, statuses: Record<string, number>, tools: string[],
  *   requester: string, user: string | null, started_at: string, last_at: string }} Run */
-/** @typedef {{ tool_id: string, tool_name: string, step: string, reason: string }} UndoStep */
+/** @typedef {{ tool_id: string, tool_name: string, step: string, reason: string, unchecked: boolean }} UndoStep */
 
 const MOST = 1000;
 
@@ -104,6 +104,7 @@ function stepList(steps) {
   return h("ol", { class: "undo-steps" }, steps.map((one) => {
     const [words, kind] = STEPS[one.step] ?? [one.step, ""];
     return h("li", null, h("span", { class: `status ${kind}` }, words), " ", h("b", null, said(one.tool_name)), " ", shortId(one.tool_id),
+      one.unchecked ? h("span", { class: "warned" }, " · unchecked: nobody can see whether the state has changed") : null,
       one.reason ? h("span", { class: "soft" }, " · ", said(one.reason)) : null);
   }));
 }
