@@ -310,3 +310,19 @@ async def test_a_view_goes_on_after_the_server_was_killed(scene: Scene) -> None:
     await stories.execute(scene, "look_up", {"key": "after"})
     await expect(rows).to_have_count(2)
     await expect(rows.first).to_contain_text("key=after")
+
+
+async def test_an_unknown_outcome_is_looked_at_and_settled(scene: Scene) -> None:
+    body = {"tool_name": "wire_money", "tool_params": {"to": "bob"}}
+    call = (await scene.send("bot", "POST", "tools/execute", body))["tool_id"]
+    page = await scene.page("ann", view=f"#/call/{call}")
+    dialog = page.get_by_role("dialog")
+    for button, does, reason in (
+        ("I do not know yet", "Say so", "the bank answers tomorrow"),
+        ("It took effect", "Settle", "it is on the statement"),
+    ):
+        await page.get_by_role("button", name=button).click()
+        await dialog.get_by_role("textbox").fill(reason)
+        await dialog.get_by_role("button", name=does).click()
+        await expect(page.locator(".timeline")).to_contain_text(reason)
+    await expect(page.locator(".timeline")).to_contain_text("Settled as COMPLETED")

@@ -105,7 +105,13 @@ async def keep(key: str, value: str) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok({"kept": key}, undo_metadata={"key": key, "was": value})
 
 
-TOOLS = [edit, note, notify, drop_table, migrate, publish, look_up, keep]
+@toolgate.tool(risk_level="low", effects="irreversible")
+async def wire_money(to: str) -> str:
+    """Wire money; the bank's answer is lost."""
+    raise toolgate.errors.ToolUnknownOutcomeError(f"no answer about {to}")
+
+
+TOOLS = [edit, note, notify, drop_table, migrate, publish, look_up, keep, wire_money]
 
 AFTER = BEFORE.replace("RETRIES = 3", "RETRIES = 5").replace(
     'with open(path, "w") as file:\n        json.dump(value, file)',

@@ -93,6 +93,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     unknown = await gate.call("stuck")
     release.set()
     await wait_for(gate, "tool.late_result")
+    await gate.settle(unknown.call_id, happened=None, by="ann", reason="looked")
     await gate.settle(unknown.call_id, happened=True, by="ann", reason="looked")
     await several_people(gate)
     gate.host.note_sandbox({"backend": "none", "holds": True, "passed": [], "failed": [], "problem": None})

@@ -323,12 +323,12 @@ class Gate:
         self,
         call_id: str,
         *,
-        happened: bool,
+        happened: bool | None,
         by: str | Principal,
         reason: str,
         project: str = DEFAULT_PROJECT,
     ) -> Result:
-        """Say what an UNKNOWN call really did."""
+        """Say what an UNKNOWN call really did; None where that is not known yet, which is recorded."""
         self._check_open()
         return await self._answers.settle(project, call_id, happened=happened, by=somebody(by), reason=reason)
 

@@ -155,7 +155,7 @@ _CLASSES: dict[str, type[Any]] = {
 EVENT_TYPES = tuple(_CLASSES)
 """The nine names, in the order documents 000 and 001 list them."""
 
-_BEYOND = frozenset({"tool.progress", "tool.late_result", "tool.settled"})
+_BEYOND = frozenset({"tool.progress", "tool.late_result", "tool.settled", "tool.still_unknown"})
 """What only happens to tools that go beyond the documents: passed on as it is."""
 
 

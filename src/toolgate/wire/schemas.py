@@ -180,7 +180,7 @@ class UndoAnswer(Execution):
 class SettleBody(Body):
     """What a call whose outcome is unknown really did."""
 
-    happened: bool
+    happened: bool | None = Field(description="Null: not known yet. That is recorded, and the call stays unknown.")
     reason: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 

@@ -81,3 +81,17 @@ async def test_a_call_that_waits_is_counted_when_it_ends_and_names_no_arguments(
         await gate.cancel(parked.call_id)
     assert samples()[("tool_calls_total", "ask", "cancelled")] == 1
     assert samples()[("tool_approvals_total", "ask", "expired")] == 1
+
+
+@toolgate.tool(effects="irreversible", risk_level="low")
+async def lose() -> None:
+    raise ConnectionResetError
+
+
+async def test_settled_calls_are_counted_apart() -> None:
+    async with toolgate.open(tools=[lose]) as gate:
+        lost = await gate.call("lose")
+        assert samples()[("tool_calls_total", "lose", "unknown")] == 1
+        for happened in (None, True):
+            await gate.settle(lost.call_id, happened=happened, by="ann", reason="looked")
+    assert samples()[("tool_settled_total", "lose", "completed")] == 1

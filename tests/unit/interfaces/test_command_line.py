@@ -114,6 +114,13 @@ def test_a_person_lists_and_settles_what_nobody_knows(database: Path) -> None:
     assert "lost" in run(app, ["recover", str(database)]).stdout
     assert json.loads(run(app, ["recover", str(database), "--json"]).stdout)["unknown"][0]["id"] == "lost"
     assert isinstance(run(app, ["recover", str(database), "lost"]).exception, UsageError)
+    unsure = ["--by", "bob", "--reason", "the bank is shut"]
+    assert "lost is UNKNOWN still." in run(app, ["recover", str(database), "lost", "--not-yet", *unsure]).stdout
+    both = run(app, ["recover", str(database), "lost", "--not-yet", "--happened", *unsure])
+    assert isinstance(both.exception, UsageError)
+    assert "lost: bob did not know yet: the bank is shut" in run(app, ["recover", str(database)]).stdout
+    (listed,) = json.loads(run(app, ["recover", str(database), "--json"]).stdout)["unknown"]
+    assert (listed["said"][0]["by"], listed["unknown_for_s"] >= 0) == ("bob", True)
     options = ["--happened", "--by", "ann", "--reason", "the bank shows it"]
     assert isinstance(run(app, ["recover", str(database), "other", *options]).exception, UsageError)
     assert "lost is COMPLETED now." in run(app, ["recover", str(database), "lost", *options]).stdout

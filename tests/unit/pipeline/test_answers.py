@@ -121,3 +121,15 @@ async def test_settling_leaves_an_undo_record_of_somebody_else_alone(rig: Rig, h
     await commit(rig.store, insert(a_call(status=Status.UNKNOWN, undo_of="c0"), undo=claimed))
     await rig.answers.settle("default", "c1", happened=happened, by=ANN, reason="seen")
     assert await rig.store.undo("default", "c0") == claimed
+
+
+async def test_who_does_not_know_yet_is_heard_and_settles_nothing(rig: Rig) -> None:
+    await commit(rig.store, insert(a_call(status=Status.UNKNOWN)))
+    result = await rig.answers.settle("default", "c1", happened=None, by=ANN, reason="the bank answers tomorrow")
+    assert result.status is Status.UNKNOWN
+    assert (await rig.driver.read("default", "c1")).status is Status.UNKNOWN
+    told = (await rig.store.events(project="default", after=0, limit=10))[-1]
+    assert (told.type, told.data["said_by"]) == ("tool.still_unknown", ANN.name)
+    assert (await rig.answers.settle("default", "c1", happened=True, by=ANN, reason="it is there")).success
+    with pytest.raises(ConflictError, match="only an UNKNOWN"):
+        await rig.answers.settle("default", "c1", happened=None, by=ANN, reason="hm")

@@ -41,6 +41,7 @@ class Metrics:
         self._lock = threading.Lock()
         self._calls: dict[Labels, int] = {}
         self._undos: dict[Labels, int] = {}
+        self._settled: dict[Labels, int] = {}
         self._approvals: dict[Labels, int] = {}
         self._durations: dict[Labels, _Durations] = {}
         self._sinks: dict[Labels, int] = {}
@@ -48,7 +49,9 @@ class Metrics:
     def clear(self) -> None:
         """Begin again at zero."""
         with self._lock:
-            for counts in (self._calls, self._undos, self._approvals, self._durations, self._sinks):
+            for counts in (
+                self._calls, self._undos, self._settled, self._approvals, self._durations, self._sinks,
+            ):  # fmt: skip
                 counts.clear()
 
     def count(self, change: Change) -> None:
@@ -57,6 +60,9 @@ class Metrics:
         if call is not None and call.status.is_final:
             with self._lock:
                 self._count_call(call)
+                if change.events and change.events[0][0] == "tool.settled":
+                    labels = (call.tool_name, call.status)
+                    self._settled[labels] = self._settled.get(labels, 0) + 1
         if change.approvals:
             with self._lock:
                 self._count_approvals(change.approvals)
@@ -95,6 +101,12 @@ class Metrics:
             counted = (
                 ("tool_calls", "tool", "Calls that ended, by tool and how.", dict(self._calls)),
                 ("tool_undos", "tool", "Undos that ended, by the tool of what they undid and how.", dict(self._undos)),
+                (
+                    "tool_settled",
+                    "tool",
+                    "Calls of unknown outcome, settled as what.",
+                    dict(self._settled),
+                ),
                 ("tool_approvals", "tool", "What became of approvals, by tool.", dict(self._approvals)),
                 ("sink_events", "sink", "Events that sinks missed for good, and failures to tell.", dict(self._sinks)),
             )

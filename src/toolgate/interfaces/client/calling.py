@@ -141,8 +141,8 @@ class Calling(Part):
         path = self._path("tools", call_id, "undo")
         return result_of(await self._connection.ask(UndoAnswer, "POST", path, body={"force": force}, wait_s=HOLD_S))
 
-    async def settle(self, call_id: str, *, happened: bool, reason: str) -> Result:
-        """Say what a call of unknown outcome really did."""
+    async def settle(self, call_id: str, *, happened: bool | None, reason: str) -> Result:
+        """Say what a call of unknown outcome really did; None where that is not known yet."""
         body = {"happened": happened, "reason": reason}
         return result_of(
             await self._connection.ask(Execution, "POST", self._path("tools", call_id, "settle"), body=body)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from toolgate.kernel.call import Status
 from toolgate.kernel.context import Mode
+from toolgate.ports.store import CallQuery
 
 if TYPE_CHECKING:
     from toolgate.interfaces.server.services import Services
@@ -33,6 +35,7 @@ class ServerMetrics:
         self.cut = Gauge("toolgate_streams_cut_total", "Streams cut off for being slow.", registry=self.registry)
         self.waiting = Gauge("toolgate_calls_without_runner", "Calls that wait for a client.", registry=self.registry)
         self.pending = Gauge("toolgate_approvals_pending", "Approvals that wait for a person.", registry=self.registry)
+        self.unknown = Gauge("toolgate_calls_unknown", "Calls whose outcome nobody knows.", registry=self.registry)
         self.brakes = Gauge("toolgate_brakes", "Brakes that are pulled, by mode.", ["mode"], registry=self.registry)
 
 
@@ -43,6 +46,8 @@ async def render(services: Services) -> bytes:
     numbers.cut.set(services.hub.cut_count)
     numbers.waiting.set(services.clients.waiting_count)
     numbers.pending.set(len(await services.gate.pending(limit=MOST_COUNTED)))
+    doubtful = CallQuery(statuses=frozenset({Status.UNKNOWN}), limit=MOST_COUNTED)
+    numbers.unknown.set(len(await services.gate.calls.list(doubtful)))
     pulled = Counted(brake.mode for brake in services.gate.brakes.active)
     for mode in Mode:
         numbers.brakes.labels(mode.value).set(pulled[mode])

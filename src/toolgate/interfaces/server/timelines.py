@@ -97,6 +97,7 @@ _TELLINGS: dict[str, Callable[[Data], Telling]] = {
     "tool.denied": _denied,
     "tool.cancelled": lambda data: Telling("record", "Cancelled", None, data.get("message") or data.get("reason")),
     "tool.settled": _settled,
+    "tool.still_unknown": lambda data: Telling("record", "Not known yet", data.get("said_by"), data.get("reason")),
     "tool.late_result": lambda data: Telling("record", "A late result came; it changed nothing"),
     "tool.adopted": lambda data: Telling("record", "Brought in with the undo data kept of it"),
     "tool.undone": lambda data: Telling("record", "Undone, unchecked" if data.get("unchecked") else "Undone"),

@@ -67,8 +67,11 @@ class Answers:
             runner.recall(call, reason)
         return call
 
-    async def settle(self, project: str, call_id: str, *, happened: bool, by: Principal, reason: str) -> Result:
-        """Say what an UNKNOWN call really did. Only a person may, and must say why they know."""
+    async def settle(self, project: str, call_id: str, *, happened: bool | None, by: Principal, reason: str) -> Result:
+        """Say what an UNKNOWN call really did. Only a person may, and must say why they know.
+
+        None for `happened`: they looked and do not know yet. That is recorded, and the call stays UNKNOWN.
+        """
         driver = self._driver
         check_human(Verb.SETTLE, by)
         if not reason.strip():
@@ -76,7 +79,11 @@ class Answers:
         call = await driver.read(project, call_id)
         if call.status is not Status.UNKNOWN:
             raise ConflictError(f"Call {call_id} is {call.status}; only an UNKNOWN call can be settled.")
-        change = steps.settle(call, now=driver.now(), happened=happened, by=by.name, reason=driver.masker.text(reason))
+        now, why = driver.now(), driver.masker.text(reason)
+        if happened is None:
+            await driver.commit(steps.still_unknown(call, now=now, by=by.name, reason=why))
+            return result_of(call)
+        change = steps.settle(call, now=now, happened=happened, by=by.name, reason=why)
         undo = await settled_undo(driver, call, happened)
         if undo is not None:
             change = evolve(change, undo=undo)

@@ -18,7 +18,7 @@ from toolgate.pipeline.steps.asking import (
     unclaimed,
     warn,
 )
-from toolgate.pipeline.steps.ending import adopt, complete, fail, late, progress, settle, undo_record
+from toolgate.pipeline.steps.ending import adopt, complete, fail, late, progress, settle, still_unknown, undo_record
 from toolgate.pipeline.steps.running import BY_POLICY, claim, moved, offer, pending, reclaim, stillborn, take
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "reclaim",
     "respond",
     "settle",
+    "still_unknown",
     "stillborn",
     "take",
     "timeout_s",

@@ -137,6 +137,12 @@ def settle(
     return Change(project=call.project, at=now, call=ended, expect=call.version, events=(event,))
 
 
+def still_unknown(call: Call, *, now: datetime, by: str, reason: str) -> Change:
+    """Somebody looked and could not tell what an unknown outcome was; the row stays as it is."""
+    event = tell(call, "tool.still_unknown", {"said_by": by}, {"reason": reason})
+    return Change(project=call.project, at=now, events=(event,))
+
+
 def late(call: Call, *, now: datetime, summary: dict[str, Any]) -> Change:
     """A handler that lost its claim came back; the row stays as it is."""
     event = tell(call, "tool.late_result", summary)

@@ -168,6 +168,10 @@ async def test_a_runner_can_report_that_it_does_not_know(house: House) -> None:
         told = (await ann.get(f"{P}/tools/{tool_id}")).json()
         assert (told["internal_status"], told["error_type"]) == ("UNKNOWN", "unknown")
         assert "it was killed" in told["error"]
+        unsure = await ann.post(f"{P}/tools/{tool_id}/settle", json={"happened": None, "reason": "looked"})
+        assert (unsure.json()["status"], unsure.json()["error_type"]) == ("failed", "unknown")
+        assert "toolgate_calls_unknown 1.0" in (await ann.get("/metrics")).text
+        assert (await ann.post(f"{P}/tools/{tool_id}/settle", json={"reason": "looked"})).status_code == 400
         settled = await ann.post(f"{P}/tools/{tool_id}/settle", json={"happened": True, "reason": "looked"})
         assert settled.json()["status"] == "completed"
 

@@ -90,6 +90,7 @@ def test_every_event_about_a_call_can_be_told() -> None:
         ("tool.progress", {"progress": 0.5, "message": "half"}, "Progress 50%"),
         ("tool.progress", {}, "Progress"),
         ("tool.started", {"approved_by": "grant:1", "attempt": 2}, "Started, allowed by grant:1, attempt 2"),
+        ("tool.still_unknown", {"said_by": "bob"}, "Not known yet"),
         ("tool.settled", {"outcome": "COMPLETED"}, "Settled as COMPLETED"),
         ("tool.dispatched", {"runner": "r"}, "Given to a runner"),
         ("tool.cancelled", {"reason": "why"}, "Cancelled"),

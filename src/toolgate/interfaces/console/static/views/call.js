@@ -18,7 +18,7 @@ const STAGES = /** @type {Record<string, string>} */ ({
 });
 const BAD = new Set(["tool.denied", "tool.failed", "tool.undo_failed", "approval.undelivered"]);
 const GOOD = new Set(["tool.completed", "tool.undone"]);
-const QUOTED = new Set(["approval.commented", "approval.decided", "approval.voted", "approval.edited"]);
+const QUOTED = new Set(["tool.still_unknown", "approval.commented", "approval.decided", "approval.voted", "approval.edited"]);
 
 /** @param {Step} one */
 const tone = (one) => (BAD.has(one.event ?? "") ? "bad" : GOOD.has(one.event ?? "") ? "good" : "");
@@ -56,9 +56,10 @@ function actionsFor(call) {
       says: h("p", null, "A call that waits ends at once; one that runs is asked to stop."),
       run: (reason) => post(`${at}/cancel`, reason ? { reason } : {}),
     }),
-    settle: (/** @type {boolean} */ happened) => confirm({
-      title: happened ? "It took effect" : "It did not take effect", does: "Settle", needs: true, label: "How do you know? It is kept in the record.",
-      says: h("p", null, "Whoever waits for this call is told, and it counts as ", happened ? "completed." : "failed."),
+    settle: (/** @type {boolean | null} */ happened) => confirm({
+      title: happened === null ? "Not known yet" : happened ? "It took effect" : "It did not take effect", does: happened === null ? "Say so" : "Settle",
+      needs: true, label: `${happened === null ? "What did you see" : "How do you know"}? It is kept in the record.`,
+      says: h("p", null, happened === null ? "The call stays unknown; others see what you say." : `Whoever waits for this call is told, and it counts as ${happened ? "completed" : "failed"}.`),
       run: (reason) => post(`${at}/settle`, { happened, reason }),
     }),
   };
@@ -105,7 +106,8 @@ export function view(params) {
   const doubt = h("div", { class: "notice warn", hidden: () => !is("UNKNOWN") },
     h("p", null, h("b", null, "Nobody knows whether this took effect. "), () => said(call.value?.error ?? ""), " Look at the state, then say so."),
     may("decide") ? h("div", { class: "actions" }, h("button", { onclick: () => act((one) => one.settle(true)) }, "It took effect"),
-      h("button", { onclick: () => act((one) => one.settle(false)) }, "It did not")) : null);
+      h("button", { onclick: () => act((one) => one.settle(false)) }, "It did not"),
+      h("button", { class: "quiet", onclick: () => act((one) => one.settle(null)) }, "I do not know yet")) : null);
 
   function given() {
     const one = call.value;
