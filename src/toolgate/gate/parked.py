@@ -23,6 +23,7 @@ from toolgate.ports.bus import LOOK_AGAIN, Hint
 from toolgate.ports.store import ApprovalQuery
 
 _APPROVED = Status.APPROVED
+_UNKNOWN = Status.UNKNOWN
 LOOK_AFTER_S = 0.25
 """How often the gate looks whether the loop of a call nobody waits for is still there."""
 IDLE_LOOKS = 8
@@ -115,6 +116,8 @@ class Parked:
             self._driver.on_due(self._driver.now())  # a sweep reads the mode, and enforces it
             return
         self._onlookers.wake(hint)
+        if hint.status is _UNKNOWN and self._driver.on_due is not None:
+            self._driver.on_due(self._driver.now())  # a sweep asks its tool what happened
         if hint.status.is_final and (self._homes or self._minded):
             self._homes.pop((hint.project, hint.call_id), None)
             self._minded.pop((hint.project, hint.call_id), None)

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from tests.unit.pipeline.rig import Rig
 
+import toolgate
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.pipeline.time import reconciling
+from toolgate.pipeline.time.reconciling import pause_s
 from toolgate.testing.conformance.rows import a_call, commit, insert
+from toolgate.testing.patience import until
 
 
 def _knows_nothing(_given: ToolInput) -> Any:
@@ -111,4 +116,95 @@ async def test_a_recovery_that_is_cut_short_leaves_its_question_to_the_next() ->
     call = await rig.store.call("default", "c1")
     assert call is not None
     assert call.status is Status.COMPLETED
+    await rig.close()
+
+
+@pytest.mark.parametrize("answers", [[None, None, None], [OSError("no route")] * 3])
+async def test_a_tool_is_asked_again_after_growing_pauses(answers: list[Any]) -> None:
+    asked: list[float] = []
+
+    def reconcile(_given: ToolInput) -> Any:
+        asked.append(rig.clock.now().timestamp() - began)
+        if len(asked) > len(answers):
+            return ToolOutput.ok("paid")
+        if isinstance(answers[len(asked) - 1], OSError):
+            raise answers[len(asked) - 1]
+        return None
+
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=reconcile))
+    began = rig.clock.now().timestamp()
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    for _ in range(20):
+        await rig.recovery.recover()
+        rig.clock.advance(1)
+    assert asked == [0, 2, 6, 14]
+    assert (await rig.driver.read("default", "c1")).status is Status.COMPLETED
+    await rig.close()
+
+
+def test_the_pauses_have_an_upper_bound() -> None:
+    assert [pause_s(number) for number in (1, 2, 3, 12, 5000)] == [2, 4, 8, 3600, 3600]
+
+
+async def test_what_is_known_is_forgotten_and_what_is_not_is_looked_at_in_time() -> None:
+    due: list[datetime] = []
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=_knows_nothing))
+    rig.driver.on_due = due.append
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    await rig.recovery.recover()
+    assert due == [rig.clock.now() + timedelta(seconds=2)]
+    await rig.answers.settle("default", "c1", happened=True, by=Principal(name="ann"), reason="seen")
+    await rig.recovery.recover()
+    assert len(due) == 1
+    await rig.close()
+
+
+async def test_a_handler_that_hangs_holds_up_no_deadline_and_is_asked_once() -> None:
+    asked, answer = [], asyncio.Event()
+
+    async def reconcile(_given: ToolInput) -> ToolOutput:
+        asked.append(1)
+        await answer.wait()
+        return ToolOutput.ok("paid")
+
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=reconcile))
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    for _ in range(3):
+        await rig.sweeper.sweep()
+    await until(lambda: asked)
+    answer.set()
+    await asyncio.gather(*rig.spawned)
+    assert (len(asked), (await rig.driver.read("default", "c1")).status) == (1, Status.COMPLETED)
+    await rig.close()
+
+
+async def test_a_call_that_is_unknown_in_a_living_process_is_asked_about_by_itself() -> None:
+    async def lose(_given: ToolInput) -> ToolOutput:
+        raise ConnectionResetError
+
+    async def reconcile(_given: ToolInput) -> ToolOutput:
+        return ToolOutput.ok("paid")
+
+    tool = ToolDefinition(name="pay", handler=lose, effects="irreversible", risk_level="low", reconcile=reconcile)
+    async with toolgate.open("memory://", tools=[tool]) as gate:
+        lost = await gate.call("pay")
+        assert lost.status is Status.UNKNOWN
+
+        async def is_known() -> bool:
+            return (await gate.get(lost.call_id)).success
+
+        await until(is_known)
+        assert (await gate.events())[-1].data["settled_by"] == "reconcile"
+
+
+async def test_many_unknown_calls_are_gone_through_and_an_undo_is_left_to_a_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reconciling, "BATCH", 1)
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=lambda _given: ToolOutput.ok("paid")))
+    for id, undo_of in (("c1", None), ("c2", "c0"), ("c3", None)):
+        await commit(rig.store, insert(a_call(id, tool_name="pay", status=Status.UNKNOWN, undo_of=undo_of)))
+    await rig.recovery.recover()
+    found = [(await rig.driver.read("default", id)).status for id in ("c1", "c2", "c3")]
+    assert found == [Status.COMPLETED, Status.UNKNOWN, Status.COMPLETED]
     await rig.close()

@@ -1,7 +1,7 @@
 """What a dead process left behind: nothing is guessed, and nothing with effects runs twice.
 
 A call that was executing when its process died becomes UNKNOWN if it may have had an effect; its
-`reconcile` handler, or a person, says what happened. One that only reads, or is idempotent, is tried
+`reconcile` handler (`reconciling`), or a person, says what happened. One that only reads, or is idempotent, is tried
 again on the same call. One that nobody had begun to run, approved or still being prepared, is taken over by one
 process that can run it, and goes on there as it would have: judged again before it runs.
 """
@@ -11,29 +11,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from datetime import datetime, timedelta
 
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
-from toolgate.kernel.output import Result, ToolOutput
-from toolgate.kernel.payload import encode
+from toolgate.kernel.output import Result
 from toolgate.kernel.record import evolve
-from toolgate.kernel.tool import ToolDefinition, is_async
+from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline import steps
-from toolgate.pipeline.binding import input_of
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.flight import Flights
-from toolgate.pipeline.outcome import decode
-from toolgate.pipeline.people.answers import settled_undo
 from toolgate.pipeline.plan import CALLER, REMOTE
 from toolgate.pipeline.recording import Recorder
 from toolgate.pipeline.remote.leasing import denial_of
-from toolgate.ports.store import ApprovalQuery, CallQuery
+from toolgate.pipeline.time.reconciling import Reconciling
+from toolgate.ports.store import ApprovalQuery
 
 BATCH = 100
-RECONCILER = "reconcile"
 log = logging.getLogger("toolgate.recovery")
 
 
@@ -45,20 +40,21 @@ class Recovery:
         self._flights = flights
         self._recorder = recorder
         self._offer = offer
-        self._reconciling: dict[tuple[str, str], Future[None]] = {}
-        """Every call whose tool was asked here what happened, done when it has answered."""
+        self.reconciling = Reconciling(driver)
 
     async def recover(self) -> None:
         """Settle what can be settled about every orphaned or unknown call this process knows the tool of."""
+        await self.look_after_orphans()
+        await self.reconciling.ask_all()
+
+    async def look_after_orphans(self) -> None:
+        """Take up, try again or give up the calls of dead processes."""
         await self._recorder.record_again()
         await self._look_after(Status.EXECUTING, self._take_over)
         for status in (Status.PENDING, Status.APPROVED):
             await self._look_after(status, self._inherit)
         if self._driver.on_asked is not None:
             await self._look_after(Status.AWAITING_APPROVAL, self._ask_again)
-        realms = (self._driver.home, *self._driver.realms.values())
-        if any(tool.reconcile is not None for realm in realms for tool in realm.registry):
-            await self._reconcile_all()
 
     async def _look_after(self, status: Status, handle: Callable[[Call], Awaitable[None]]) -> None:
         seen: set[tuple[str, str, int]] = set()
@@ -164,66 +160,6 @@ class Recovery:
             code = "execution_failed"
         error = f"The process that ran this call died; {why}."
         await driver.commit(steps.fail(call, now=driver.now(), status=status, code=code, error=error))
-
-    async def _reconcile_all(self) -> None:
-        last: Call | None = None
-        while True:
-            query = CallQuery(statuses=frozenset({Status.UNKNOWN}), after=last, limit=BATCH)
-            unknown = await self._driver.store.calls(query)
-            for call in unknown:
-                await self._reconcile_once(call)
-            if len(unknown) < BATCH:
-                return
-            last = unknown[-1]
-
-    async def _reconcile_once(self, call: Call) -> None:
-        tool = self._driver.realm(call.project).registry.find(call.tool_name)
-        if tool is None or tool.reconcile is None or call.undo_of is not None:
-            return
-        key = (call.project, call.id)
-        mine: Future[None] = Future()
-        mine.set_running_or_notify_cancel()  # from here on, nobody who stops waiting for it can cancel it
-        first = self._reconciling.setdefault(key, mine)
-        if first is not mine:
-            await asyncio.wrap_future(first)
-            return
-        try:
-            await self._reconcile(call, tool)
-        except ConflictError:
-            log.debug("call %s was settled by somebody else", call.id)
-        except BaseException:
-            del self._reconciling[key]  # nothing was found out: it is asked again next time
-            raise
-        finally:
-            mine.set_result(None)
-
-    async def _reconcile(self, call: Call, tool: ToolDefinition) -> None:
-        """Ask the tool what its interrupted run did; None or an error leaves it to a person."""
-        driver = self._driver
-        assert tool.reconcile is not None
-        try:
-            async with asyncio.timeout(tool.timeout_seconds):
-                given = input_of(call)
-                found = tool.reconcile(given) if is_async(tool.reconcile) else asyncio.to_thread(tool.reconcile, given)
-                output = await found
-            if output is not None and not isinstance(output, ToolOutput):
-                raise TypeError("reconcile returns a ToolOutput or None")
-            result = None if output is None else encode(output.data)
-        except Exception as error:  # noqa: BLE001  # whatever it raises, the outcome stays unknown
-            log.warning("reconciling call %s failed with %s; a person must settle it", call.id, type(error).__name__)
-            return
-        if output is None:
-            return
-        change = steps.settle(
-            call,
-            now=driver.now(),
-            happened=output.success,
-            by=RECONCILER,
-            reason=driver.masker.text(output.error or "the tool's reconcile handler found out"),
-            result=result,
-            shown=driver.masker(decode(result)),
-        )
-        await driver.commit(evolve(change, undo=await settled_undo(driver, call, output.success)))
 
 
 def _hear(attempt: asyncio.Future[Result]) -> None:

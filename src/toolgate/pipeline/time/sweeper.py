@@ -46,7 +46,8 @@ class Sweeper:
         """Handle everything due now; return when to look again."""
         store = self._driver.store
         if store.is_shared:
-            await self._recovery.recover()
+            await self._recovery.look_after_orphans()
+        self._recovery.reconciling.look()
         next_at = await self._handle_due()
         if store.is_shared and store.brakes.has_lockdown and self._lockdown is not None:
             await self._lockdown.enforce()  # another process may have set it
