@@ -90,6 +90,8 @@ class Driver:
     tally: Callable[[Change], None] | None = None
     """Hears of every change but those that only claim a call: cheaper than a listener."""
     reports: Reports = field(default_factory=Reports)
+    lingering: set[tuple[str, str]] = field(default_factory=set)
+    """The calls that ended here although their handlers could not be stopped and are still at work."""
     mask: Callable[[object], Any] = field(init=False)
     home: Realm = field(init=False)
     realms: WeakValueDictionary[str, Realm] = field(default_factory=WeakValueDictionary)

@@ -89,8 +89,8 @@ class Flight(Job):
     """A job with the handle by which others may end it.
 
     `started` is the monotonic time at which the hook was entered, 0.0 while it does not run. Where it has to wait, it
-    has a `task`, and an `end` that others wait for. `is_taken` says that its hook is its caller's own function, and
-    `doubt` what it means where that does not return.
+    has a `task`, and an `end` that others wait for. `is_taken` says that its hook is its caller's own function,
+    `has_returned` that it came to its end although nobody waited any more, and `doubt` what it means where it does not.
     """
 
     doubt: Doubt
@@ -99,6 +99,7 @@ class Flight(Job):
     task: asyncio.Task[Result] | None = None
     end: asyncio.Future[Result] | None = None
     is_taken: bool = False
+    has_returned: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -189,6 +190,8 @@ class Flights:
         def forget(_task: object) -> None:
             timer.cancel()
             self._drop(flight)
+            if flight.is_async:
+                self._driver.lingering.discard(flight.key)
             if not end.done():
                 _pass_on(task, end)
 
@@ -265,6 +268,8 @@ class Flights:
 
     async def _give_up(self, flight: Flight, outcome: Outcome, duration_ms: float) -> None:
         """Record that a handler ignores its cancellation, and let go those who wait for it."""
+        if not flight.is_over:
+            self._driver.lingering.add(flight.key)
         result = await self._recorder.finish(flight, outcome, duration_ms)
         end = flight.end
         if end is not None and not end.get_loop().is_closed():
@@ -302,6 +307,10 @@ class Flights:
                 return None
             return interpret(tool, raw) if call.undo_of is None else undone(raw)
         except asyncio.CancelledError:
+            if flight.began and not flight.stoppable:
+                self._driver.lingering.add(flight.key)
+                if flight.has_returned:  # between the two
+                    self._driver.lingering.discard(flight.key)
             return _cancelled(flight)
         except ToolOutputError as error:
             return unusable(flight.doubt, error)
@@ -397,7 +406,13 @@ class Flights:
             else:
                 flight.kwargs = keywords(given, tool.bind, tool.inject)
         if not flight.is_async:
-            flight.late = lambda error: self._driver.spawn(self._recorder.late(flight.call, error))
+            flight.late = lambda error: self._returned(flight, error)
+
+    def _returned(self, flight: Flight, error: BaseException | None) -> None:
+        """A plain hook that could not be stopped has come to its end, on a thread of its own."""
+        flight.has_returned = True
+        self._driver.lingering.discard(flight.key)
+        self._driver.spawn(self._recorder.late(flight.call, error))
 
     def _reporter(self, flight: Flight) -> Callable[..., Any]:
         async def report(fraction: float | None, message: str | None, data: object) -> None:

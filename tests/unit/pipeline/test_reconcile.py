@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -208,3 +210,38 @@ async def test_many_unknown_calls_are_gone_through_and_an_undo_is_left_to_a_pers
     found = [(await rig.driver.read("default", id)).status for id in ("c1", "c2", "c3")]
     assert found == [Status.COMPLETED, Status.UNKNOWN, Status.COMPLETED]
     await rig.close()
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_a_tool_is_not_asked_while_its_handler_is_still_at_work(is_plain: bool) -> None:
+    let_go, paid, asked = threading.Event(), list[str](), list[str]()
+
+    def pay(_given: ToolInput) -> ToolOutput:
+        let_go.wait(60)
+        paid.append("paid")
+        return ToolOutput.ok()
+
+    async def stubborn(given: ToolInput) -> ToolOutput:
+        while not let_go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+        return pay(given)
+
+    def look(_given: ToolInput) -> ToolOutput | None:
+        asked.append("asked")
+        return ToolOutput.ok("it is there") if paid else ToolOutput.fail("nothing there")
+
+    handler = pay if is_plain else stubborn
+    tool = ToolDefinition(
+        "pay", {}, handler, effects="irreversible", risk_level="low", reconcile=look, timeout_seconds=0.05
+    )
+    async with toolgate.open("memory://", tools=[tool]) as gate:
+        result = await gate.call("pay", {}, call_id="c1")
+        assert result.status is Status.UNKNOWN
+        await gate.recover()
+        assert ((await gate.get("c1")).status, asked) == (Status.UNKNOWN, [])
+        let_go.set()
+        await until(lambda: paid)
+        await until(lambda: not gate._driver.lingering)
+        await gate.recover()
+        assert (await gate.get("c1")).status is Status.COMPLETED

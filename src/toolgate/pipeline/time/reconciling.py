@@ -109,6 +109,8 @@ class Reconciling:
         if tool is None or tool.reconcile is None or call.undo_of is not None:
             return
         key, now = (call.project, call.id), self._driver.now()
+        if key in self._driver.lingering:
+            return  # its handler is still at work: what did not happen yet may happen any moment
         with self._lock:
             before = self._tries.get(key)
             is_ours = before is None or not before.is_waiting(now)
