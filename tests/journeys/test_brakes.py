@@ -14,6 +14,7 @@ from toolgate.errors import DecisionConflictError, InvalidIdError, NotAllowedErr
 from toolgate.kernel.brake import MOST, Brake, Brakes, Scope
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Mode
+from toolgate.kernel.record import evolve
 from toolgate.pipeline import braking
 from toolgate.policy import read_policy
 
@@ -150,7 +151,7 @@ async def test_an_undo_belongs_to_the_run_of_what_it_undoes(open_gate: Open) -> 
     async with open_gate(tools=[write]) as gate:
         done = await gate.call("write", context=MINE)
         await gate.set_mode("LOCKDOWN", by="eve", project="shop", run="r1")
-        for context in (OTHERS, Context(project="shop", principal="agent:ann")):
+        for context in (evolve(OTHERS, claimed=True), Context(project="shop", principal="agent:ann")):
             assert (await gate.undo(done.call_id, context=context)).status is Status.DENIED
         await gate.set_mode("NORMAL", by="eve", project="shop", run="r1")
         await gate.set_mode("LOCKDOWN", by="eve", project="shop", agent="agent:ann")

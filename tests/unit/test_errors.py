@@ -49,7 +49,7 @@ def drawn() -> dict[str, str | None]:
     parents: dict[str, str | None] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"    ([|` -]*)(\w+Error)\b", line)
+        found = re.match(r"    ([|` -]*)(\w+Error|NotExecuted)\b", line)
         if found:
             depth = len(found[1]) // 4
             path[depth:] = [found[2]]

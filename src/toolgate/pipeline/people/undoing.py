@@ -90,11 +90,14 @@ class Undoing:
         if driver.refresh is not None:
             await driver.refresh()
         original = await driver.read(project, call_id)
+        run_id = context.run_id
+        if run_id is None or context.claimed:  # an agent leaves no braked run by naming another
+            run_id = original.context.run_id or run_id
         call = Call(
             id=driver.new_id(),
             project=project,
             tool_name=original.tool_name,
-            context=evolve(context, project=project, run_id=original.context.run_id or context.run_id),
+            context=evolve(context, project=project, run_id=run_id),
             created_at=driver.now(),
             undo_of=call_id,
             forced=force,
