@@ -28,7 +28,7 @@ from toolgate.ports.directory import Account, TokenUse
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.directory import ANN, a_token
 
-CALL, ASKED, GRANT = "tool_executions", "approval_requests", "grants"
+CALL, ASKED, GRANT, LENT = "tool_executions", "approval_requests", "grants", "delegations"
 
 
 class Forgery(NamedTuple):
@@ -43,6 +43,12 @@ def on(table: str, change: str, where: str, kind: str, words: str) -> Forgery:
     return Forgery(f"UPDATE {table} SET {change} WHERE {where}", kind, words)
 
 
+def on_mode(one: str, other: str, words: str) -> Forgery:
+    change = f"value=replace(value, '{one}', '{other}')"
+    return on("settings", change, "name='mode'", "mode", words)
+
+
+LIVE, OVER = "ended_at IS NULL", "ended_at IS NOT NULL"
 PAID, FREE, USED, WAITS = (f"call_id='{id}'" for id in ("paid", "free", "used", "waits"))
 FORGERIES = {
     "a call is said to be done": on(CALL, "status='COMPLETED'", WAITS, "call", "no event tells that it ended"),
@@ -104,6 +110,28 @@ FORGERIES = {
     "a grant that nobody gave": on(
         GRANT, 'SWAP("call_id":"paid"|"call_id":"free")', "1=1", "grant", "no event tells that it was given"
     ),
+    "lent by somebody else": on(LENT, "giver='eve'", LIVE, "delegation", "giver is eve, its events say ann"),
+    "lent to somebody else": on(LENT, "delegate='eve'", LIVE, "delegation", "delegate is eve, its events say bob"),
+    "lent for longer": on(LENT, "expires_at='2999-01-01 00:00:00'", LIVE, "delegation", "expires_at is 2999"),
+    "lent for more tools": on(LENT, 'SWAP("tools":["pay"]|"tools":[])', LIVE, "delegation", "tools is every tool"),
+    "lent earlier": on(LENT, "created_at='2020-01-01 00:00:00'", LIVE, "delegation", "created_at is 2020"),
+    "lent for another reason": on(LENT, 'SWAP("away"|"fine")', LIVE, "delegation", "does not carry the mark"),
+    "an ended delegation revived": on(LENT, "ended_at=NULL", OVER, "delegation", "ended_at is empty, its events say"),
+    "a delegation ended by nobody": on(
+        LENT, "ended_at='2020-01-01 00:00:00'", LIVE, "delegation", "no event tells that it was ended"
+    ),
+    "a delegation that is gone": Forgery(f"DELETE FROM {LENT} WHERE {LIVE}", "delegation", "its row is missing"),
+    "a delegation that is none": on(LENT, "detail='[]'", LIVE, "delegation", "its row cannot be read"),
+    "a delegation that nobody gave": on(
+        LENT, 'SWAP("id":"|"id":"0)', LIVE, "delegation", "no event tells that it was given"
+    ),
+    "a brake that is released": on_mode("ALERT", "NORMAL", "it is NORMAL, its events say ALERT"),
+    "a brake over another run": on_mode(r"\"r1", r"\"r2", "it is ALERT, and no event tells"),
+    "a brake by somebody else": on_mode("zoe", "eve", "by is eve, its events say zoe"),
+    "a mode for another reason": on_mode("drill", "fine", "does not carry the mark"),
+    "a mode of another event": on_mode(r"\"event\":", r"\"event\":9", "it is of event"),
+    "a mode that is none": on("settings", "value='NORMAL'", "name='mode'", "mode", "its row cannot be read"),
+    "a mode that is gone": Forgery("DELETE FROM settings WHERE name='mode'", "mode", "its row is missing"),
     "another kind of account": on("accounts", "kind='admin'", "name='ann'", "account", "kind is admin, its events say"),
     "another role": on("accounts", "roles='{\"*\": []}'", "name='ann'", "account", "roles is"),
     "an account without a mark": on("accounts", "mark=NULL", "name='ann'", "account", "it carries no mark"),
@@ -150,6 +178,12 @@ async def live(url: str) -> None:
         await gate.call("nothing", call_id="unknown")
         waits = await gate.call("pay", {"sum": 9}, call_id="waits", wait=False)
         await gate.approvals.extend(str(waits.approval_id), 900, by="ann")
+        await gate.delegations.give("bob", by="ann", seconds=900, tools=["pay"], reason="away")
+        ended = await gate.delegations.give("cid", by="ann", seconds=900)
+        await gate.delegations.end(ended.id, by="ann")
+        await gate.set_mode("ALERT", by="zoe", reason="drill", project="shop", run="r1")
+        await gate.set_mode("LOCKDOWN", by="zoe", project="shop")
+        await gate.set_mode("NORMAL", by="zoe", project="shop")
     directory = bootstrap.directory(url)
     await directory.put_account(ANN)
     await directory.put_account(Account(name="bob", kind=ANN.kind))

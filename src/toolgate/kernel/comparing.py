@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.marks import Marks
@@ -28,7 +29,7 @@ _ENDS: dict[str, frozenset[Status]] = {
 }
 """What a call may be after an event that ends it."""
 _BEGINS = frozenset({"tool.started", "tool.undo_started"})
-_FIRST = frozenset({"tool.invoked", "tool.adopted"})
+_FIRST = frozenset({"tool.invoked", "tool.adopted", "delegation.given"})
 _CLOSES = frozenset({"approval.decided", "approval.expired", "approval.edited"})
 _UNSTARTED = frozenset({_S.PENDING, _S.AWAITING_APPROVAL, _S.APPROVED})
 
@@ -54,7 +55,7 @@ class Told(NamedTuple):
 
 
 class History:
-    """The events of one call, in order; `is_cut` says that the oldest of its project were removed."""
+    """The events of one call or delegation, in order; `is_cut` says that the oldest of its project were removed."""
 
     def __init__(self, events: Sequence[Event], *, is_cut: bool) -> None:
         self.told = [Told(event.type, event.at, event.data) for event in events]
@@ -189,9 +190,32 @@ def compare_grant(grant: Grant, history: History) -> Iterator[str]:
         yield f"revoked_at is {_word(grant.revoked_at)}, and no event tells that it was revoked"
 
 
+def compare_delegation(delegation: Delegation, history: History) -> Iterator[str]:
+    """Say what a delegation's row says and its events do not, or the other way round."""
+    given = history.last("delegation.given")
+    if given is not None:
+        yield from _differs("giver", delegation.giver, given.data["giver"])
+        yield from _differs("delegate", delegation.delegate, given.data["delegate"])
+        yield from _differs("created_at", delegation.created_at, given.at)
+        yield from _differs("expires_at", delegation.expires_at, datetime.fromisoformat(given.data["expires_at"]))
+        yield from _differs("tools", _tools(delegation.tools), _tools(given.data["tools"]))
+    elif history.is_whole:
+        yield "no event tells that it was given"
+    ended = history.last("delegation.ended")
+    if ended is not None:
+        yield from _differs("ended_by", delegation.ended_by, ended.data["ended_by"])
+        yield from _differs("ended_at", delegation.ended_at, ended.at)
+    elif delegation.ended_at is not None and history.is_whole:
+        yield f"ended_at is {_word(delegation.ended_at)}, and no event tells that it was ended"
+
+
 def _differs(name: str, row: Any, told: Any) -> Iterator[str]:
     if row != told:
         yield f"{name} is {_word(row)}, its events say {_word(told)}"
+
+
+def _tools(names: Sequence[str]) -> str:
+    return ", ".join(names) or "every tool"
 
 
 def _word(value: Any) -> str:

@@ -59,11 +59,25 @@ def marked_anew(text: str | None, marks: Marks) -> str | None:
     return None if anew == text else anew
 
 
+def read(text: str) -> Brakes | None:
+    """Return what a stored text says, whatever its mark; None where somebody wrote into it what we never do."""
+    try:
+        serial, said, _ = _parsed(text)
+        return _brakes(said, serial)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def is_marked(text: str, marks: Marks) -> bool:
+    """Whether a stored text carries the mark of what it says."""
+    _, said, mark = _parsed(text)
+    return marks.match(mark, _covered(said))
+
+
 def shown(text: str | None) -> dict[str, Any]:
     """What a stored text says, for people who look at a database without its key: the mode, and how many brakes."""
-    try:
-        brakes = Brakes() if text is None else _brakes(_parsed(text)[1], 0)
-    except (ValueError, TypeError, KeyError):
+    brakes = Brakes() if text is None else read(text)
+    if brakes is None:
         return {"mode": Mode.LOCKDOWN.value, "brakes": 0}
     return {"mode": brakes.mode.value, "brakes": len(brakes.scoped)}
 

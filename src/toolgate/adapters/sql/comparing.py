@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from typing import Any
 
 from toolgate.adapters.sealing import Sealer
+from toolgate.adapters.sql.comparing_modes import compare_modes
+from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS, delegation_of
 from toolgate.adapters.sql.people import Fetch, compare_people
 from toolgate.adapters.sql.rows import (
     APPROVAL_COLUMNS,
@@ -23,7 +25,7 @@ from toolgate.adapters.sql.rows import (
     uuid_hex,
 )
 from toolgate.kernel.approval import Approval
-from toolgate.kernel.comparing import NO_MARK, Difference, History, compare_all, compare_grant
+from toolgate.kernel.comparing import NO_MARK, Difference, History, compare_all, compare_delegation, compare_grant
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.marks import Marks
 
@@ -33,15 +35,21 @@ _BARE = ", ".join("NULL" if name.startswith("sealed_") else f"t.{name}" for name
 _CALLS = f"SELECT {_BARE}, NULL, NULL FROM tool_executions AS t WHERE project_id=? AND id>? ORDER BY id LIMIT ?"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests WHERE project_id=? AND action_id IN "
 _GRANTS = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants WHERE project_id=? AND id>? ORDER BY id LIMIT ?"
+_LENT = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations WHERE project_id=? AND id>? ORDER BY id LIMIT ?"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants WHERE project_id=? AND id IN "
 _TOLD = "SELECT seq, type, call_id FROM events WHERE project_id=? AND seq>? ORDER BY seq LIMIT ?"
-_ROWS = "SELECT call_id FROM tool_executions WHERE project_id=? AND id IN "
+_ROWS = "SELECT id FROM {} WHERE project_id=? AND id IN "
+_KINDS = (
+    ("call", "tool_executions", ("tool.", "approval.")),
+    ("delegation", "delegations", ("delegation.",)),
+)
+"""What events tell of by an id, where its rows are, and how the names of those events begin."""
 _NONE = "0" * 32
 
 
 PROJECTS = (
     "SELECT project_id, base_seq FROM chain_heads UNION ALL SELECT DISTINCT project_id, 0 FROM tool_executions "
-    "UNION ALL SELECT DISTINCT project_id, 0 FROM grants"
+    "UNION ALL SELECT DISTINCT project_id, 0 FROM grants UNION ALL SELECT DISTINCT project_id, 0 FROM delegations"
 )
 """Every project that has a chain, or a row that should have one."""
 
@@ -55,6 +63,7 @@ async def compare_database(fetch: Fetch, sealer: Sealer | None) -> list[Differen
     for project, base_seq in sorted(removed.items()):
         comparing = Comparing(fetch, project, is_cut=base_seq > 0, sealer=sealer)
         found += [one async for one in comparing.differences()]
+    found += [one async for one in compare_modes(fetch, sealer)]
     return found + [one async for one in compare_people(fetch, sealer)]
 
 
@@ -86,6 +95,11 @@ class Comparing:
         last = _NONE
         while rows := await self._fetch(_GRANTS, self._project, last, PAGE):
             async for found in self._grants(rows):
+                yield found
+            last = rows[-1][0]
+        last = _NONE
+        while rows := await self._fetch(_LENT, self._project, last, PAGE):
+            async for found in self._delegations(rows):
                 yield found
             last = rows[-1][0]
         async for found in self._missing():
@@ -170,19 +184,36 @@ class Comparing:
             if begun is None and history.is_whole:
                 yield f"it counts a use by call {use.call_id}, of which no event tells"
 
+    async def _delegations(self, rows: Sequence[Sequence[Any]]) -> AsyncIterator[Difference]:
+        read = [(row, _read(delegation_of, row)) for row in rows]
+        histories = await self._histories([one.id for _, one in read if one is not None])
+        for row, delegation in read:
+            if delegation is None:
+                yield Difference(self._project, "delegation", str(row[0]), "its row cannot be read")
+                continue
+            said = [*compare_delegation(delegation, histories[delegation.id])]
+            if self._marks is not None and not self._marks.hold(delegation):
+                said.append(NO_MARK)
+            for found in self._said("delegation", delegation.id, said):
+                yield found
+
     async def _missing(self) -> AsyncIterator[Difference]:
-        """Calls that events tell of and that have no row. A subject with a colon before it is an account or a token."""
+        """Calls and delegations that events tell of and that have no row."""
         last, seen = 0, set[str]()
         while rows := await self._fetch(_TOLD, self._project, last, PAGE):
             last = rows[-1][0]
-            told = {row[2] for row in rows if row[2] is not None and row[1].startswith(("tool.", "approval."))} - seen
-            ids = sorted(told)
-            hexed = [uuid_hex(id) for id in ids]
-            there = {row[0] for row in await self._fetch(_ROWS + _list(hexed), self._project, *hexed)} if ids else set()
-            for id in ids:
-                if id not in there:
-                    yield Difference(self._project, "call", id, "its row is missing")
+            for kind, table, begin in _KINDS:
+                told = {row[2] for row in rows if row[2] is not None and row[1].startswith(begin)} - seen
+                for id in await self._without_row(table, sorted(told)):
+                    yield Difference(self._project, kind, id, "its row is missing")
                     seen.add(id)
+
+    async def _without_row(self, table: str, ids: Sequence[str]) -> list[str]:
+        hexed = {id: uuid_hex(id) for id in ids}
+        sql = _ROWS.format(table) + _list(ids)
+        rows = await self._fetch(sql, self._project, *hexed.values()) if ids else []
+        there = {str(row[0]).replace("-", "") for row in rows}
+        return [id for id in ids if hexed[id] not in there]
 
 
 def _read(make: Callable[[Sequence[Any]], Any], row: Sequence[Any]) -> Any:

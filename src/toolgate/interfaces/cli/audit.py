@@ -29,7 +29,8 @@ def verify(
     """Verify the events, and that rows say what they say.
 
     The events of each project form a chain of hashes: none was changed, removed or inserted. Calls, approvals, grants,
-    accounts and tokens are compared with them; each difference is named. With the key at hand, marks are checked too.
+    delegations, modes, accounts and tokens are compared with them; each difference is named. With the key at hand,
+    marks are checked too.
     Exit code 1 if anything is wrong.
     """
     if is_postgres(database):
