@@ -10,8 +10,9 @@ from tests.unit.kernel.samples import NOW, a_call, an_approval
 
 from toolgate.kernel.approval import Approval, ApprovalStatus, Note
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.comparing import History, compare_approval, compare_call, compare_grant
+from toolgate.kernel.comparing import History, compare_approval, compare_call, compare_delegation, compare_grant
 from toolgate.kernel.event import seal
+from toolgate.testing.conformance.store_delegations import a_delegation
 from toolgate.testing.conformance.store_grants import a_grant
 
 LATER = NOW + timedelta(seconds=1)
@@ -113,3 +114,11 @@ def test_a_grant_is_compared_with_how_it_was_given_and_taken_back() -> None:
     assert list(compare_grant(revoked, history(given, taken))) == []
     assert next(compare_grant(grant, history(given, taken))) == "revoked_by is empty, its events say ann"
     assert "no event tells that it was revoked" in next(compare_grant(revoked, history(given)))
+
+
+def test_a_delegation_whose_events_were_removed_is_compared_with_what_is_left() -> None:
+    over = a_delegation().end(by="ann", now=LATER)
+    assert [*compare_delegation(over, history(is_cut=True))] == []
+    ended = history(("delegation.ended", {"ended_by": "eve"}), is_cut=True)
+    assert [*compare_delegation(over, ended)] == ["ended_by is ann, its events say eve"]
+    assert [*compare_delegation(a_delegation(), history())] == ["no event tells that it was given"]
