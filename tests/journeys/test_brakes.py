@@ -11,7 +11,7 @@ from tests.journeys.scene import Open, names, park
 import toolgate
 from toolgate import Context, Gate, ToolInput
 from toolgate.errors import DecisionConflictError, InvalidIdError, NotAllowedError, UsageError
-from toolgate.kernel.brake import MOST, Brake, Brakes, Scope
+from toolgate.kernel.brake import MOST, MOST_IN_PROJECT, Brake, Brakes, Scope
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Mode
 from toolgate.kernel.record import evolve
@@ -258,7 +258,35 @@ async def test_a_scope_is_named_whole(open_gate: Open) -> None:
         assert gate.brakes.active == ()
 
 
-def test_there_are_only_so_many_brakes() -> None:
-    many = {Scope("p", run=str(n)): Brake(scope=Scope("p", run=str(n)), mode=Mode.ALERT) for n in range(MOST)}
+def pulled(*scopes: Scope) -> Brakes:
+    return Brakes(scoped={scope: Brake(scope=scope, mode=Mode.ALERT) for scope in scopes})
+
+
+def test_one_project_uses_up_no_other_projects_brakes_nor_its_own() -> None:
+    full = pulled(*(Scope("p", run=str(n)) for n in range(MOST_IN_PROJECT)))
+    with pytest.raises(UsageError, match="pull the one of their project"):
+        full.put(Brake(scope=Scope("p", agent="bot"), mode=Mode.LOCKDOWN))
+    for scope in (Scope("p"), Scope("q", run="r1"), Scope("q"), Scope("p", run="1")):
+        assert full.put(Brake(scope=scope, mode=Mode.LOCKDOWN)).at(scope).mode is Mode.LOCKDOWN
+
+
+def test_there_are_only_so_many_brakes_in_all() -> None:
+    narrow = pulled(*(Scope(f"p{n}", run="r1") for n in range(MOST)))
+    with pytest.raises(UsageError, match="pull the one of their project"):
+        narrow.put(Brake(scope=Scope("q", run="r1"), mode=Mode.ALERT))
+    narrow.put(Brake(scope=Scope("q"), mode=Mode.ALERT))
+    wide = pulled(*(Scope(f"p{n}") for n in range(MOST)))
     with pytest.raises(UsageError, match="release some"):
-        Brakes(scoped=many).put(Brake(scope=Scope("p"), mode=Mode.LOCKDOWN))
+        wide.put(Brake(scope=Scope("q"), mode=Mode.ALERT))
+
+
+async def test_pulling_a_runs_brake_again_lets_nobody_go_whom_it_holds(open_gate: Open) -> None:
+    renamed = Context(project="shop", principal="bot", run_id="r9", claimed=True)
+    async with open_gate(tools=[ping]) as gate:
+        await ends(gate, Context(project="shop", principal="bot", run_id="r1", claimed=True))
+        await gate.set_mode("ALERT", by="eve", project="shop", run="r1")
+        before = len(await gate.events(project="_system"))
+        await gate.set_mode("LOCKDOWN", by="eve", project="shop", run="r1", only_pull=True)
+        told = [event.data["holds"] for event in (await gate.events(project="_system"))[before:]]
+        assert told == [["bot"]] * len(told)
+        assert await ends(gate, renamed) == ["DENIED"]

@@ -7,6 +7,7 @@ order than this: LOCKDOWN is the strictest, NORMAL is no brake at all, and of th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -15,7 +16,9 @@ from toolgate.errors import UsageError
 from toolgate.kernel.context import Context, Mode
 
 MOST = 1000
-"""How many projects, agents and runs can have a brake of their own at once: every claim looks at them."""
+"""How many projects can have a brake of their own at once, and how many agents and runs: every claim looks at them."""
+MOST_IN_PROJECT = 100
+"""How many agents and runs of one project: nobody uses up the brakes of another, nor that of the whole project."""
 FAULTY = -1
 """The number of brakes that cannot be trusted: no event has it."""
 
@@ -145,14 +148,29 @@ class Brakes:
         if self.fault is not None:
             raise UsageError(f"{self.fault} Set the mode of everybody first.")
         if brake.mode is not Mode.NORMAL:
-            if len(scoped) >= MOST:
-                raise UsageError(f"{MOST} brakes are pulled already; release some, or pull the one of their project.")
+            _check_room(scoped, brake.scope)
             scoped[brake.scope] = brake
         return Brakes(whole=self.whole, scoped=scoped)
 
     def numbered(self, serial: int) -> Brakes:
         """Return the same as set by the event of this number."""
         return Brakes(whole=self.whole, scoped=self.scoped, serial=serial)
+
+
+def _check_room(pulled: Iterable[Scope], scope: Scope) -> None:
+    """Raise UsageError where there are too many brakes for one more of this scope."""
+    if scope == Scope(scope.project):
+        if sum(one == Scope(one.project) for one in pulled) >= MOST:
+            raise UsageError(
+                f"The brakes of {MOST} projects are pulled already; release some, or set everybody's mode."
+            )
+        return
+    narrow = [one.project for one in pulled if one != Scope(one.project)]
+    if len(narrow) >= MOST or narrow.count(scope.project) >= MOST_IN_PROJECT:
+        raise UsageError(
+            f"Brakes of {MOST_IN_PROJECT} agents and runs in a project, or {MOST} in all, are pulled already; release "
+            "some, or pull the one of their project."
+        )
 
 
 def scope_of(project: str | None, agent: str | None, run: str | None) -> Scope:

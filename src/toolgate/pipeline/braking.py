@@ -34,10 +34,12 @@ class Braking:
         """
         driver = self._driver
         self._check(scope)
-        holds: tuple[str, ...] = ()
+        found: tuple[str, ...] = ()
         while True:
             brakes = driver.store.brakes
             before = brakes.at(scope)
+            # Whom it holds already stays held while it is pulled again, whatever became of their calls.
+            holds = () if mode is Mode.NORMAL else tuple(sorted({*before.holds, *found}))
             if only_pull:
                 check_pull(by, before, mode)
             shown = driver.masker.text(reason)
@@ -55,10 +57,9 @@ class Braking:
             except ModeChangedError:
                 continue
             # Nothing of the run starts any more, so who has named it by now is everybody there will be.
-            named = await self._named_by(brake)
-            if named == holds:
+            found = await self._named_by(brake)
+            if holds == tuple(sorted({*holds, *found})):
                 break
-            holds = named
         if scope.project is not None:
             await driver.commit(Change(project=scope.project, at=driver.now(), events=events))
         if mode is Mode.LOCKDOWN:
