@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from tests.unit.interfaces.server.house import House, P, execute, open_house
 
+from toolgate.interfaces.server.hosting import ChatHost
+from toolgate.kernel.context import Context
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.ports.threads import Run
+from toolgate.testing.clock import NOON
 
 POLICY = """version: 1
 default: by_risk
@@ -98,6 +102,40 @@ async def test_an_agent_is_in_no_behavior_that_its_account_does_not_have(
     body = execute(tool, params, wait=False, behavior=behavior)
     answer = await limited.client("lone").post(f"{P}/tools/execute", json=body)
     assert answer.status_code == ends if isinstance(ends, int) else answer.json()["status"] == ends
+
+
+@pytest.mark.parametrize(
+    ("roles", "ends"),
+    [((), "completed"), (("behavior:practice",), "failed"), (("behavior:practice", "behavior:repair"), 403)],
+)
+async def test_an_agent_undoes_in_a_behavior_of_its_account_alone(
+    limited: House, roles: tuple[str, ...], ends: int | str
+) -> None:
+    await limited.add("lone", "agent")
+    done = await limited.client("lone").post(f"{P}/tools/execute", json=execute("keep", {"value": 1}))
+    await limited.add("lone", "agent", {"demo": frozenset(roles)})
+    answer = await limited.client("lone").post(f"{P}/tools/{done.json()['tool_id']}/undo", json={})
+    assert answer.status_code == ends if isinstance(ends, int) else answer.json()["status"] == ends
+
+
+async def test_what_an_agents_account_has_the_servers_agent_do_is_its_claim(limited: House) -> None:
+    await limited.add("lone", "agent", {"demo": frozenset({"behavior:practice"})})
+    asked = Context(project="demo", principal="lone", behavior="practice")
+    run = Run(
+        project="demo",
+        id="r1",
+        account="lone",
+        conversation_id="s1",
+        message_id="m1",
+        context=asked,
+        created_at=NOON,
+        updated_at=NOON,
+    )
+    context = await ChatHost(limited.services).context_of(run)
+    assert context is not None
+    assert (context.claimed, context.behavior) == (True, "practice")
+    await limited.add("lone", "agent", {"demo": frozenset({"behavior:repair"})})
+    assert await ChatHost(limited.services).context_of(run) is None
 
 
 async def test_a_result_is_its_runners_even_where_another_knows_the_fence(limited: House) -> None:

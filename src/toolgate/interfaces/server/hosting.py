@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from toolgate.authority import Verb, may
+from toolgate.errors import NotAllowedError
 from toolgate.interfaces.server import frames
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.services import Services
@@ -37,7 +37,9 @@ class ChatHost:
         account = await self._services.directory.account(run.account)
         if account is None or not may(Verb.ASK, account, run.project):
             return None
-        context = Caller(account).context(
-            run.project, session_id=run.conversation_id, run_id=run.id, behavior=run.context.behavior
-        )
-        return replace(context, claimed=False)  # the server's own ids
+        try:
+            return Caller(account).context(
+                run.project, session_id=run.conversation_id, run_id=run.id, behavior=run.context.behavior
+            )
+        except NotAllowedError:  # the agent that wrote is not in that behavior any more
+            return None

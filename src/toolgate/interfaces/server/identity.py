@@ -69,16 +69,19 @@ class Caller:
         except (NotFoundError, NotAllowedError) as error:
             raise problem_of(error) from None
 
-    def behavior(self, project: str, named: str | None) -> str | None:
-        """The behavior a call is in: what a person's client says, and what an agent says and may be in."""
-        if self.account.kind is not PrincipalKind.AGENT:
-            return named
-        return authority.behavior_of(self.principal_in(project), named)
-
     def context(self, project: str, *, session_id: str | None, run_id: str | None, behavior: str | None) -> Context:
-        """Who asks for a call. What a person's client asks is asked by an agent of that person, who may then decide.
+        """Who asks for a call, and in which behavior: what a person's client says, or what an agent may be in.
 
-        What an agent says of itself is its claim.
+        What an agent says of itself is its claim; NotAllowedError where its account is in no such behavior.
+        """
+        if self.account.kind is PrincipalKind.AGENT:
+            behavior = authority.behavior_of(self.principal_in(project), behavior)
+        return replace(self.maker(project, session_id=session_id, run_id=run_id), behavior=behavior)
+
+    def maker(self, project: str, *, session_id: str | None = None, run_id: str | None = None) -> Context:
+        """Who the caller's calls are made by, in no behavior: to compare with, and nothing is asked for with it.
+
+        What a person's client asks is asked by an agent of that person, who may then decide.
         """
         account = self.account
         is_human = account.kind in (PrincipalKind.PERSON, PrincipalKind.ADMIN)
@@ -89,7 +92,6 @@ class Caller:
             project=project,
             session_id=session_id,
             run_id=run_id,
-            behavior=behavior,
             claimed=account.kind is PrincipalKind.AGENT,
         )
 

@@ -239,7 +239,7 @@ async def _serve(
         raise ProblemError(400, "invalid_request", "A stream that only listens runs nothing: leave out `tools`.")
     if query is not None and query.session_id is not None:
         check_id(query.session_id, "session id", services.gate.host.masker)
-        services.naming.note(caller.context(project, session_id=query.session_id, run_id=None, behavior=None))
+        services.naming.note(caller.maker(project, session_id=query.session_id))
     feed = services.hub.feed(project, encode)
     listener = Listener(0)
     await feed.join(listener)

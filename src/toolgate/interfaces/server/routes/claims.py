@@ -16,7 +16,7 @@ _BASE = "/my/projects/{project_id}/tools/{tool_id}"
 
 async def claim(ask: Ask) -> ClaimAnswer:
     gate, tool_id = ask.services.gate, ask.params["tool_id"]
-    maker = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
+    maker = ask.by.maker(ask.project)
     if not is_same_maker((await ask.call()).context, maker):
         raise NotAllowedError("This call was made for somebody else; only who made it runs it.")
     call = await gate.remote.claim(tool_id, by=maker.principal, fence=ask.body.claim_id, project=ask.project)

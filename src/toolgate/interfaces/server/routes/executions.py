@@ -30,7 +30,7 @@ _BASE = "/my/projects/{project_id}/tools"
 
 
 async def available(ask: Ask) -> ToolList:
-    gate, context = ask.services.gate, ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
+    gate, context = ask.services.gate, ask.by.maker(ask.project)
     tools = [views.tool_info(tool, gate.host.asks(tool, context)) for tool in gate.registry]
     return ToolList(tools=tools, total_count=len(tools))
 
@@ -39,8 +39,7 @@ async def execute(ask: Ask) -> tuple[int, Execution]:
     """Answer when the call is final; 202 with where it stands when nobody waits or the wait is over."""
     body: ExecuteBody = ask.body
     gate, limit_s = ask.services.gate, ask.services.settings.wait_limit_s
-    behavior = ask.by.behavior(ask.project, body.behavior)
-    context = ask.by.context(ask.project, session_id=body.session_id, run_id=body.run_id, behavior=behavior)
+    context = ask.by.context(ask.project, session_id=body.session_id, run_id=body.run_id, behavior=body.behavior)
     await ask.services.naming.check(gate, context)
     result = await gate.call(
         body.tool_name,
@@ -151,8 +150,10 @@ async def cancel(ask: Ask) -> tuple[int, Execution]:
 async def undo(ask: Ask) -> UndoAnswer:
     if ask.body.force:
         ask.by.check(ask.project, Verb.FORCE)
-    await ask.call()
-    context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=None)
+    undone = await ask.call()
+    maker = ask.by.maker(ask.project)
+    behavior = undone.context.behavior if maker.claimed else None  # an agent's is the one it was made in
+    context = ask.by.context(ask.project, session_id=None, run_id=None, behavior=behavior)
     result = await ask.services.gate.undo(ask.params["tool_id"], context=context, force=ask.body.force)
     return UndoAnswer(**dict(views.execution(result)), unchecked=result.unchecked)
 
