@@ -391,3 +391,43 @@ async def test_a_lent_vote_has_the_roles_of_who_lent_it(open_gate: Open) -> None
         assert await vote(gate, other) is not Status.AWAITING_APPROVAL
         [kept] = await gate.approvals.list(ApprovalQuery(id=other.id))
         assert (kept.votes[0].who, kept.votes[0].roles) == ("bob for ann", ("lead",))
+
+
+@pytest.mark.parametrize("lost", [None, Principal(name="ann")], ids=["the right", "the role"])
+@pytest.mark.parametrize("giver", [None, "ann"], ids=["own", "delegated"])
+async def test_a_vote_counts_no_longer_than_its_givers_right(
+    open_gate: Open, lost: Principal | None, giver: str | None
+) -> None:
+    async with open_gate(**options(quorum=2)) as gate:
+        known = people(gate, ann="lead", bob=None, cid="lead", dan="lead")
+        await lent(gate)
+        approval = await park(gate, "pay")
+        await vote(gate, approval, by="ann" if giver is None else "bob", giver=giver)
+        known["ann"] = lost
+        assert await vote(gate, approval, by="cid", giver=None) is Status.AWAITING_APPROVAL
+        await vote(gate, approval, by="dan", giver=None)
+        assert (await gate.wait(approval.call_id)).status is Status.COMPLETED
+
+
+async def test_a_delegated_vote_counts_no_longer_than_its_holders_right(open_gate: Open) -> None:
+    async with open_gate(**options(quorum=2)) as gate:
+        known = people(gate, ann="lead", bob=None, cid="lead")
+        await lent(gate)
+        approval = await park(gate, "pay")
+        await vote(gate, approval)
+        known["bob"] = None
+        assert await vote(gate, approval, by="cid", giver=None) is Status.AWAITING_APPROVAL
+        known["bob"] = Principal(name="bob")
+        assert [event.data["votes"] for event in await gate.events() if event.type == "approval.voted"] == [1, 2]
+
+
+async def test_a_role_that_must_be_among_the_voters_is_looked_for_anew(open_gate: Open) -> None:
+    async with open_gate(**options(approvers=(), quorum=2, including=(frozenset({"lead"}),))) as gate:
+        known = people(gate, ann="lead", cid="staff", dan="lead")
+        approval = await park(gate, "pay")
+        await vote(gate, approval, by="ann", giver=None)
+        known["ann"] = Principal(name="ann")
+        await gate.decide(approval.id, "approve", by="cid")
+        assert (await gate.get(approval.call_id)).status is Status.AWAITING_APPROVAL
+        await vote(gate, approval, by="dan", giver=None)
+        assert (await gate.wait(approval.call_id)).status is Status.COMPLETED

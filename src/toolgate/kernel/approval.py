@@ -7,6 +7,7 @@ approval with another id, so the id implies the digest.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -121,10 +122,9 @@ class Approval:
         """The sets of roles of which somebody who approves must hold one, and nobody who did so far does."""
         return self.terms.lacking(vote.roles for vote in self.votes)
 
-    @property
-    def has_enough(self) -> bool:
-        """Whether enough people approved, and the right ones are among them."""
-        return len(self.votes) >= self.terms.quorum and not self.lacks
+    def is_enough(self, votes: Sequence[Note]) -> bool:
+        """Whether so many people are enough, and the right ones are among them."""
+        return len(votes) >= self.terms.quorum and not self.terms.lacking(vote.roles for vote in votes)
 
     @property
     def due_at(self) -> datetime:

@@ -118,6 +118,7 @@ class Deciding:
                 roles=voter.roles,
                 allowances=said.allowances,
                 on_behalf_of=None if said.on_behalf_of is None else said.on_behalf_of.name,
+                standing=await self._delegating.standing(approval) if approval.votes else (),
             )
             change = await aside(decide) if shows_much(approval) else decide()
             if remember is not None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from toolgate.authority import check_delegated, check_delegating, check_ending
 from toolgate.errors import ConflictError, NotAllowedError, NotFoundError, UsageError
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Principal
@@ -112,6 +112,22 @@ class Delegating:
                 return found
             why = lapse or f"it is for {', '.join(one.tools)} alone"
         raise NotAllowedError(f"{by.name} cannot give the vote of {giver.name} on this: {why}.")
+
+    async def standing(self, approval: Approval) -> tuple[Note, ...]:
+        """Return the votes on a question whose givers may still give them, each with the roles they have now.
+
+        Where the host says who people are, all of them.
+        """
+        who_decides, terms, found = self._driver.who_decides, approval.terms, list[Note]()
+        if who_decides is None:
+            return approval.votes
+        for vote in approval.votes:
+            voter = await who_decides(approval.project, vote.on_behalf_of or vote.by)
+            holder = voter if vote.on_behalf_of is None else await who_decides(approval.project, vote.by)
+            is_accepted = voter is not None and terms.accepts(voter.roles, escalated=approval.escalated)
+            if voter is not None and holder is not None and is_accepted:
+                found.append(vote._replace(roles=terms.counted(voter.roles)))
+        return tuple(found)
 
     async def held(self, by: Principal, call: Call, approval: Approval) -> tuple[str, ...]:
         """Whose votes somebody could give on a question now."""

@@ -172,20 +172,23 @@ def decide(
     roles: Collection[str] = (),
     allowances: tuple[str, ...] = (),
     on_behalf_of: str | None = None,
+    standing: tuple[Note, ...] | None = None,
 ) -> Change:
     """Record a person's answer; raise DecisionConflictError where it comes second or too late.
 
     A yes counts as one of the votes the terms ask for; the one decides with which they are enough, by people with the
     `roles` that somebody among them must hold. One no ends it. `allowances` name what a yes was excused from, for its
-    event. `on_behalf_of` is whose vote it is, where that was delegated; the roles are theirs then.
+    event. `on_behalf_of` is whose vote it is, where that was delegated; the roles are theirs then. `standing` are those
+    of the votes before that still count, as they count now; without it, all of them do.
     """
     approval.check_open(at=now)
     note = Note(by, now, reason, on_behalf_of)
     if not approve:
         return _reject(call, approval, note, marks=marks)
     check_marked(approval, marks)
-    voted = evolve(approval, votes=(*approval.votes, note._replace(roles=approval.terms.counted(roles))))
-    if not voted.has_enough:
+    vote = note._replace(roles=approval.terms.counted(roles))
+    voted = evolve(approval, votes=(*approval.votes, vote))
+    if not voted.is_enough((*(approval.votes if standing is None else standing), vote)):
         return _vote(call, marks.put(voted), now=now, allowances=allowances)
     closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=note.who, reason=reason))
     due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
