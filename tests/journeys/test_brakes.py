@@ -253,9 +253,18 @@ async def test_a_scope_is_named_whole(open_gate: Open) -> None:
         for scope in wrong:
             with pytest.raises(UsageError):
                 await gate.set_mode("LOCKDOWN", by="eve", **scope)
-        with pytest.raises(InvalidIdError):
-            await gate.set_mode("LOCKDOWN", by="eve", project="shop", run="a\nb")
+        odd_names: list[dict[str, Any]] = [{"run": "a\nb"}, {"run": "a/b"}, {"agent": "a\nb"}]
+        for odd in odd_names:
+            with pytest.raises(InvalidIdError):
+                await gate.set_mode("LOCKDOWN", by="eve", project="shop", **odd)
         assert gate.brakes.active == ()
+
+
+@pytest.mark.parametrize("name", ["team/bot", "..", "ghp_" + "A" * 36, "b" * 200])
+async def test_whoever_can_ask_can_be_braked(open_gate: Open, name: str) -> None:
+    async with open_gate(tools=[ping]) as gate:
+        await gate.set_mode("LOCKDOWN", by="eve", project="my/shop", agent=name)
+        assert await ends(gate, Context(project="my/shop", principal=name)) == ["DENIED"]
 
 
 def pulled(*scopes: Scope) -> Brakes:

@@ -45,6 +45,12 @@ def check_id(id: object, kind: str = "id", masker: Masker | None = None) -> None
         raise InvalidIdError(fault)
 
 
+def check_label(label: str, what: str) -> None:
+    """Raise InvalidIdError where a name, which is no id, is too long or would break a line."""
+    if len(label) > MAX_LABEL or not label.isprintable():
+        raise InvalidIdError(f"A {what} has at most {MAX_LABEL} characters, none of them control; use plain words.")
+
+
 def check_context(context: Context, masker: Masker) -> None:
     """Raise InvalidIdError where an id of a context can be none, or a name in it is too long or would break a line."""
     for field, kind in _IDS:
@@ -54,9 +60,6 @@ def check_context(context: Context, masker: Masker) -> None:
         given = getattr(context, field)
         if not isinstance(given, str):
             continue
-        if len(given) > MAX_LABEL or not given.isprintable():
-            raise InvalidIdError(
-                f"A context's `{field}` has at most {MAX_LABEL} characters, none of them control; use plain words."
-            )
+        check_label(given, f"context's `{field}`")
         if field in _QUOTED and masker.hides(given):
             raise InvalidIdError(f"A context's `{field}` holds a secret, or what looks like one; choose another.")

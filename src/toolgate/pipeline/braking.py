@@ -12,7 +12,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import SYSTEM_PROJECT, Mode
 from toolgate.kernel.event import Draft
-from toolgate.kernel.ids import check_id
+from toolgate.kernel.ids import check_id, check_label
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.ports.store import CallQuery
@@ -67,10 +67,11 @@ class Braking:
         return brake
 
     def _check(self, scope: Scope) -> None:
-        masker = self._driver.masker
-        for id, kind in ((scope.project, "project"), (scope.agent, "agent"), (scope.run, "run id")):
-            if id is not None:
-                check_id(id, kind, masker)
+        for name, what in ((scope.project, "project"), (scope.agent, "brake's `agent`")):
+            if name is not None:
+                check_label(name, what)  # whoever can ask can be braked
+        if scope.run is not None:
+            check_id(scope.run, "run id", self._driver.masker)
 
     async def _named_by(self, brake: Brake) -> tuple[str, ...]:
         """The accounts that made calls of a braked run on their own word: they could name another run."""
