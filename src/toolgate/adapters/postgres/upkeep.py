@@ -141,8 +141,8 @@ async def _status(address: Address) -> dict[str, Any]:
         size = await connection.fetchval("SELECT pg_database_size(current_database())")
         role = await role_of(connection)
         found = {"revision": revision, "needed": HEAD, "bytes": size, "row_security": not role.passes_walls,
-                 "role_warning": role.warning, "events": 0, "calls": {},
-                 "pending_approvals": 0, "mode": "?", "brakes": 0, "servers": 0}  # fmt: skip
+                 "role_warning": role.warning, "events": None, "calls": {},
+                 "pending_approvals": None, "mode": None, "brakes": None, "servers": 0}  # fmt: skip
         if revision != HEAD:
             return found
         calls = await connection.fetch("SELECT status, count(*) FROM tool_executions GROUP BY status")

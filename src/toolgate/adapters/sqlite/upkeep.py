@@ -95,8 +95,8 @@ def status_of(path: Path) -> dict[str, Any]:
     """What a person wants to know at a glance."""
     revision = revision_of(path)
     if revision != HEAD:
-        return {"revision": revision, "needed": HEAD, "bytes": path.stat().st_size, "events": 0, "calls": {},
-                "pending_approvals": 0, "mode": "?", "brakes": 0}  # fmt: skip
+        return {"revision": revision, "needed": HEAD, "bytes": path.stat().st_size, "events": None, "calls": {},
+                "pending_approvals": None, "mode": None, "brakes": None}  # fmt: skip
     with looking(path) as connection:
         calls = dict(connection.execute("SELECT status, count(*) FROM tool_executions GROUP BY status").fetchall())
         pending = connection.execute("SELECT count(*) FROM approval_requests WHERE status='pending'").fetchone()[0]

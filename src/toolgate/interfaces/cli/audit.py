@@ -26,7 +26,7 @@ def verify(
     database: Annotated[str, typer.Argument(help=DATABASE_HELP)],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Verify the events, and that rows say what they say.
+    """Verify the events, and that the rows agree with them.
 
     The events of each project form a chain of hashes: none was changed, removed or inserted. Calls, approvals, grants,
     delegations, modes, accounts and tokens are compared with them; each difference is named. With the key at hand,
@@ -42,7 +42,7 @@ def verify(
 
         reports = verify_chains(existing(database))
     broken = [report for report in reports if report.problem is not None]
-    differences = [] if broken else _differences(database)  # what a broken chain tells proves nothing
+    differences = [] if broken else differences_of(database)  # what a broken chain tells proves nothing
     if json:
         chains = [report._asdict() for report in reports]
         found = [one._asdict() for one in differences]
@@ -60,7 +60,8 @@ def verify(
         raise typer.Exit(1)
 
 
-def _differences(database: str) -> list[Difference]:
+def differences_of(database: str) -> list[Difference]:
+    """Every row of a database that says something else than its events, or than its mark."""
     if is_postgres(database):
         from toolgate.adapters.postgres.comparing import compare_rows as compare_on_server
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
 app = typer.Typer(no_args_is_help=True)
 Database = Annotated[str, typer.Argument(help=DATABASE_HELP)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+_NONE_UNMARKED = {"approvals": 0, "grants": 0}
 
 
 @app.callback()
@@ -34,24 +35,31 @@ def _refuse_server(database: str, instead: str) -> None:
 @app.command(cls=OnDatabase, epilog=EXAMPLES["db status"])
 def status(database: Database, json: Json = False) -> None:
     """Show the schema version, the size and the calls by status."""
-    if is_postgres(database):
-        from toolgate.adapters.postgres.upkeep import status_of as status_on_server
-
-        found = status_on_server(database)
-    else:
-        from toolgate.adapters.sqlite.upkeep import status_of
-
-        found = status_of(existing(database))
+    found = _found(database)
     if json:
         as_json(found)
         return
     if found.get("role_warning"):
         typer.echo(found["role_warning"])
     typer.echo(f"schema {found['revision']} (this version needs {found['needed']}), {found['bytes']:,} bytes")
+    if found["events"] is None:
+        is_newer = str(found["revision"]) > found["needed"]
+        typer.echo("Made by a newer Toolgate." if is_newer else "Run `toolgate db upgrade` to see the rest.")
+        return
     typer.echo(f"events {found['events']:,}, approvals waiting {found['pending_approvals']:,}, mode {found['mode']}")
     if found["brakes"]:
         typer.echo(f"brakes of projects, agents or runs: {found['brakes']:,}; see `toolgate mode`")
     table(("status", "calls"), sorted(found["calls"].items()))
+
+
+def _found(database: str) -> dict[str, Any]:
+    if is_postgres(database):
+        from toolgate.adapters.postgres.upkeep import status_of as status_on_server
+
+        return status_on_server(database)
+    from toolgate.adapters.sqlite.upkeep import status_of
+
+    return status_of(existing(database))
 
 
 @app.command(cls=OnDatabase, epilog=EXAMPLES["db upgrade"])
@@ -76,8 +84,10 @@ def upgrade(database: Database, json: Json = False) -> None:
         from toolgate.adapters.sqlite.adopt import adopt
 
         adopted = adopt(file_of(database), by=login_name())
+    is_taken_over = before is not None and (before != after or bool(adopted.accounts or adopted.tokens))
+    unmarked = _unmarked(database) if is_taken_over else _NONE_UNMARKED
     if json:
-        as_json({"from": before, "to": after, "adopted": adopted._asdict()})
+        as_json({"from": before, "to": after, "adopted": adopted._asdict(), "unmarked": unmarked})
         return
     typer.echo(f"The schema is at {after}" + ("." if before == after else f" (was {before or 'empty'})."))
     if adopted.accounts or adopted.tokens:
@@ -89,6 +99,30 @@ def upgrade(database: Database, json: Json = False) -> None:
             f"{adopted.refused:,} accounts and tokens carry no mark and were not taken over: they were not written by "
             "Toolgate. `toolgate audit verify` names them."
         )
+    _tell_unmarked(unmarked)
+    if is_taken_over and _found(database)["mode"] == "LOCKDOWN":
+        typer.echo("Everybody is in LOCKDOWN: `toolgate mode` says why, and sets another mode.")
+
+
+def _unmarked(database: str) -> dict[str, int]:
+    """How many open questions, unused approvals and grants count no more, because no key of ours marked them."""
+    from toolgate.interfaces.cli.audit import differences_of
+    from toolgate.kernel.comparing import NO_MARK
+
+    found = [one.kind for one in differences_of(database) if one.what == NO_MARK]
+    return {"approvals": found.count("approval"), "grants": found.count("grant")}
+
+
+def _tell_unmarked(unmarked: dict[str, int]) -> None:
+    if count := unmarked["approvals"]:
+        typer.echo(
+            f"{count:,} approvals that wait or were not used yet carry no mark: those that wait can only be rejected, "
+            "and nothing runs by the others. The calls have to be made again."
+        )
+    if count := unmarked["grants"]:
+        typer.echo(f"{count:,} grants carry no mark and cover nothing: give them again where you want them.")
+    if any(unmarked.values()):
+        typer.echo("`toolgate audit verify` names them.")
 
 
 def _upgrade_queue(database: str) -> None:

@@ -29,6 +29,8 @@ from toolgate.policy.loader import find_policy
 from toolgate.ports.agent import Agent, ResidentAgent
 
 log = logging.getLogger("toolgate.server")
+MOST_TOLD = 10
+"""Accounts and tokens named at the start; there may be thousands."""
 
 
 def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = None) -> Application:
@@ -145,8 +147,15 @@ def server_of(app: Application, settings: ServerSettings, *, said: Callable[[str
 
 def _warn_of_accounts(database: str) -> None:
     """Say at the start which accounts and tokens count as absent: nobody can sign in with them."""
-    for one in bootstrap.account_differences(database):
+    found = bootstrap.account_differences(database)
+    for one in found[:MOST_TOLD]:
         log.warning("%s %r: %s", one.kind, one.id[:128], one.what)
+    if found:
+        log.warning(
+            "%d accounts and tokens differ from the record: `toolgate audit verify` names all of them. Where they are "
+            "of a version without marks, `toolgate db upgrade` takes them over.",
+            len(found),
+        )
 
 
 def check_address(host: str, port: int) -> None:
