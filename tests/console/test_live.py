@@ -147,7 +147,7 @@ async def test_a_run_is_stopped_where_it_is_shown(scene: Scene) -> None:
     held = ann.locator(".braked")
     try:
         await expect(held).to_contain_text("LOCKDOWN over run stray")
-        await expect(held).to_contain_text("It strays")
+        await expect(held).to_contain_text(re.compile(r"· ann (just now|\d+ (s|min) ago) · It strays"))
         await expect(held.get_by_role("button", name="Release")).to_have_count(0)  # ann is no admin
         bob = await scene.page("bob", view=f"#/inbox/{asked}")
         await expect(bob.locator(".todo")).to_contain_text("Nothing can be decided in LOCKDOWN")

@@ -23,3 +23,16 @@ async def test_every_entry_of_the_menu_leads_to_its_view(scene: Scene, width: in
         await expect(page.locator(".inbox")).to_have_count(0)
         await menu.get_by_role("link", name="Inbox").click()
         await expect(page.locator(".row")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [390, 1000, 1280])
+async def test_nothing_in_the_head_of_an_admins_page_is_squeezed(scene: Scene, width: int) -> None:
+    page = await scene.page("root")
+    await page.set_viewport_size(ViewportSize(width=width, height=800))
+    for name in ("Lockdown", "Stop project"):
+        box = await page.get_by_role("button", name=name).bounding_box()
+        assert box is not None
+        assert box["height"] < 45, "its words stand on one line"
+        assert box["x"] + box["width"] <= width
+    menu = page.get_by_role("navigation", name="Views")
+    assert width < 760 or await menu.evaluate("menu => menu.scrollWidth <= menu.clientWidth"), "every view is in sight"

@@ -72,7 +72,7 @@ export function pulledHere() {
   return h("div", { class: "braked", role: "status", hidden: () => !brakes.value.some((one) => one.project !== null) },
     h("ul", { class: "plain-list", "aria-label": "Brakes in this project" }, () => brakes.value.filter((one) => one.project !== null).map((one) =>
       h("li", null, h("strong", null, one.mode), " over ", said(over(one)),
-        h("span", { class: "soft" }, " · ", said(one.by), one.at ? ` ${ago(one.at)}` : "", one.reason ? [" · ", said(one.reason)] : null,
+        h("span", { class: "soft" }, " · ", said(one.by), one.at ? [" ", ago(one.at)] : null, one.reason ? [" · ", said(one.reason)] : null,
           one.holds.length ? [" · holds ", said(one.holds.join(", "))] : null), " ",
         may("admin") ? h("button", { class: "quiet small", onclick: () => release(one) }, "Release") : null))));
 }
