@@ -54,7 +54,8 @@ async def test_a_vote_is_lent_used_and_taken_back(house: House, tmp_path: Path) 
     assert (await dia("delegations", "list")).out == "No vote is lent.\n"
     given = (await cid("delegations", "give", "dia", "--for", "8h", "--tool", "pay", "--json")).json
     assert (given["giver"], given["delegate"], given["tools"], given["is_live"]) == ("cid", "dia", ["pay"], True)
-    assert "live" in (await bob("delegations", "list")).out
+    listed = (await bob("delegations", "list")).out
+    assert all(words in listed for words in ("vote of  lent to", "cid      dia", "live"))
     done = await dia("approve", await asked(house, amount=5), "--on-behalf-of", "cid", "--json")
     assert (done.code, done.json["approved_by"]) == (0, "dia for cid")
     assert (await dia("deny", await asked(house, amount=6), "--on-behalf-of", "cid")).code == 0

@@ -80,6 +80,11 @@ def finding(folder: Path) -> tuple[bool, str]:
     return found["accounts"]["is_fine"], found["accounts"]["detail"]
 
 
+def test_the_doctor_says_once_what_writes_a_policy(tmp_path: Path) -> None:
+    found = {one["what"]: one for one in orjson.loads(run("doctor", tmp_path, "--json")[1])["findings"]}
+    assert found["policy"]["detail"].count("`toolgate init` writes a first one") == 1
+
+
 def test_the_doctor_names_accounts_that_do_not_count(tmp_path: Path) -> None:
     assert run("init", tmp_path, "--profile", "locked")[0] == 0
     database = tmp_path / "toolgate.db"

@@ -79,7 +79,7 @@ def list_delegations(
         )
         for one in found
     ]
-    table(("delegation", "vote of", "given by", "tools", "until (UTC)", "state"), rows)
+    table(("delegation", "vote of", "lent to", "tools", "until (UTC)", "state"), rows)
 
 
 @app.command(cls=OnServer, epilog=EXAMPLES["delegations end"])

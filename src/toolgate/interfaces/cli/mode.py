@@ -23,13 +23,14 @@ def set_or_show(
     agent: Annotated[str | None, typer.Option("--agent", help="For this agent in the project.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="For this run in the project.")] = None,
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="For everybody; the project is where you have the right to.")
+        bool,
+        typer.Option("--everybody", help="For everybody; on a server, name a project you are an admin of."),
     ] = False,
     reason: Annotated[str, typer.Option("--reason", help="Why; everybody is shown it.")] = "",
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Show or set the mode of everybody, or less.
+    """Show what is stopped, and stop or release it.
 
     A project, an agent or a run can have a mode of its own; NORMAL releases it. LOCKDOWN stops everything of its scope
     at once. A call answers to every mode over it.

@@ -190,7 +190,7 @@ def _policy(folder: Path, projects: Path | None) -> Finding:
     try:
         find_policy(folder)
     except ToolgateError as error:
-        return Finding("policy", False, f"{error} `toolgate init` writes a first one.")
+        return Finding("policy", False, str(error))
     try:
         loaded = load_policy(folder, projects=projects)
     except ToolgateError as error:

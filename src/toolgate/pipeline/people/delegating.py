@@ -43,7 +43,7 @@ class Delegating:
         check_delegating(giver, delegate)
         for who in (giver, delegate):
             if await self._decider(project, who) is None:
-                raise NotAllowedError(f"{who.name} may not decide in this project: who gives or holds a vote must.")
+                raise NotAllowedError(f"{who.name} may not decide in this project; who lends or gets a vote must.")
         query = DelegationQuery(project=project, giver=giver.name, live_at=now)
         if len(await driver.store.delegations(query)) >= MAX_DELEGATIONS:
             raise ConflictError(f"{giver.name} has {MAX_DELEGATIONS} delegations here already; end one first.")
