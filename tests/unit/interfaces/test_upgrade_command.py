@@ -44,6 +44,7 @@ def before_marks(database: Path) -> Path:
         gate.sync.call("pay", {"amount": 1}, wait=False)
         asked = gate.sync.call("pay", {"amount": 2}, wait=False)
         gate.sync.decide(str(asked.approval_id), "approve", by="ann", remember=toolgate.Remember(uses=5))
+        gate.sync.call("pay", {"amount": 2}, call_id=asked.call_id)  # joins it: until it has ended, its yes counts
     write(
         database,
         "UPDATE approval_requests SET detail=json_remove(detail, '$.mark')",
