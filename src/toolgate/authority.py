@@ -6,6 +6,7 @@ may answer a question, by its terms, is asked of every answer, the library's too
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -137,7 +138,8 @@ class Standing(Protocol):
 def check(verb: Verb, who: Standing, project: str, call: Call | None = None) -> Principal:
     """Return somebody as a principal of a project, where they may do this there, to this call.
 
-    A stranger to the project gets NotFoundError, as if nothing were there; one who lacks the right NotAllowedError.
+    A stranger to the project gets NotFoundError, as if nothing were there; one who lacks the right NotAllowedError. An
+    admin who shows a token without that ability is a person like any other.
     """
     right, able = RIGHTS[verb], who.abilities_in(project)
     if not able:
@@ -145,6 +147,8 @@ def check(verb: Verb, who: Standing, project: str, call: Call | None = None) -> 
     if right.ability not in able:
         raise NotAllowedError(f"{who.name} may not {verb} in this project; that takes {_holders(right.ability)}.")
     principal = who.principal_in(project)
+    if principal.kind is PrincipalKind.ADMIN and Ability.ADMIN not in able:
+        principal = replace(principal, kind=PrincipalKind.PERSON)
     if call is not None and not _reaches(right.whose, principal, able, call):
         raise NotAllowedError(f"This call is somebody else's: {who.name} may {verb} {right.whose} only.")
     return principal

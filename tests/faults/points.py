@@ -23,6 +23,7 @@ from toolgate.adapters.sqlite.write import Writer
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.people.deciding import Deciding
 from toolgate.pipeline.recording import Recorder
+from toolgate.pipeline.time.reconciling import Reconciling
 from toolgate.pipeline.time.recovery import Recovery
 
 IN_A_COMMIT = ("commit.asked", "commit.begun", "commit.written", "commit.done", "commit.told", "commit.announced")
@@ -92,7 +93,7 @@ def install(points: Points) -> None:
     _around(points, Recorder, "finish", "result")
     _around(points, Deciding, "decide", "decide")
     _around(points, Recovery, "_take_over", "recover")
-    _around(points, Recovery, "_reconcile", "reconcile")
+    _around(points, Reconciling, "_settle", "reconcile")
 
 
 def install_at_birth(points: Points) -> None:

@@ -173,7 +173,7 @@ def test_recover_settles_a_call_with_name_and_reason(orphaned: Path) -> None:
     for missing in (["--happened"], ["--happened", "--by", "ann"], ["--by", "ann", "--reason", "looked"]):
         refused = here("recover", orphaned, "c1", *missing)
         assert (refused.code, refused.out) == (1, "")
-        assert "--happened or --did-not-happen, --by NAME and --reason TEXT" in refused.err
+        assert "--happened, --did-not-happen, --not-yet; --by NAME; --reason TEXT" in refused.err
     settled = here(
         "recover", orphaned, "c1", "--did-not-happen", "--by", "ann", "--reason", "not on the statement", "--json"
     )

@@ -208,9 +208,10 @@ async def test_the_documents_module_keeps_its_error_and_the_row_tells_the_truth(
 
     registry = ToolRegistry()
     registry.register(toolgate.ToolDefinition("pay", {}, pay, effects="irreversible", risk_level="low"))
-    executor = ToolExecutor(registry)
-    with pytest.raises(ToolExecutionError) as told:
-        await executor.execute({"id": "a1", "type": "pay", "payload": {}}, {})
+    async with toolgate.open("memory://") as gate:
+        executor = ToolExecutor(registry, gate=gate)
+        with pytest.raises(ToolExecutionError) as told:
+            await executor.execute({"id": "a1", "type": "pay", "payload": {}}, {})
     assert isinstance(told.value.__cause__, ConnectionResetError)
     assert told.value.code == "unknown"
 

@@ -6,7 +6,7 @@ The truth is the event in `_system`; a project reads of its own brakes in its ow
 from __future__ import annotations
 
 from toolgate.authority import check_pull
-from toolgate.errors import ModeChangedError
+from toolgate.errors import InvalidIdError, ModeChangedError
 from toolgate.kernel.brake import EVERYBODY, Brake, Scope
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
@@ -68,6 +68,8 @@ class Braking:
 
     def _check(self, scope: Scope) -> None:
         for name, what in ((scope.project, "project"), (scope.agent, "brake's `agent`")):
+            if name == "":
+                raise InvalidIdError(f"A {what} is named; an empty name is nobody's.")
             if name is not None:
                 check_label(name, what)  # whoever can ask can be braked
         if scope.run is not None:

@@ -221,7 +221,7 @@ EXAMPLES = {
         "# settle one",
         'toolgate recover call-17 --happened --by ann --reason "The bank shows it"',
         "# say that you looked and do not know yet",
-        'toolgate recover call-17 --not-yet --by ann --reason "The statement comes tomorrow"',
+        'toolgate recover call-17 --not-yet --by ann --reason "Ask again tomorrow"',
     ),
     "audit": examples(
         "toolgate audit verify",

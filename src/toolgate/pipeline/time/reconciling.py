@@ -109,8 +109,6 @@ class Reconciling:
         if tool is None or tool.reconcile is None or call.undo_of is not None:
             return
         key, now = (call.project, call.id), self._driver.now()
-        if key in self._driver.lingering:
-            return  # its handler is still at work: what did not happen yet may happen any moment
         with self._lock:
             before = self._tries.get(key)
             is_ours = before is None or not before.is_waiting(now)
@@ -148,8 +146,8 @@ class Reconciling:
         except Exception as error:  # noqa: BLE001  # whatever it raises, the outcome stays unknown
             log.warning("reconciling call %s failed with %s; it is tried again later", call.id, type(error).__name__)
             return
-        if output is None:
-            return
+        if output is None or (not output.success and (call.project, call.id) in driver.lingering):
+            return  # nobody knows yet, or its handler is still at work here: what did not happen may happen yet
         change = steps.settle(
             call,
             now=driver.now(),

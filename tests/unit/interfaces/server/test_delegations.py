@@ -11,7 +11,7 @@ from tests.unit.interfaces.server.house import House, P, execute, open_house
 import toolgate
 from toolgate.kernel.context import PrincipalKind
 from toolgate.policy.loader import read_policy
-from toolgate.ports.directory import Account
+from toolgate.ports.directory import Ability, Account
 
 LEADS = "tools: {pay: {decision: ask, approval: {approvers: [lead]}}}"
 LEAD = {"demo": frozenset({"lead"})}
@@ -168,3 +168,11 @@ async def test_a_lent_no_is_taken(leads: House) -> None:
     assert (await vote(leads, question, "reject", reason="no")).json()["status"] == "rejected"
     shown = (await leads.client("ann").get(f"{P}/approvals/{question}")).json()["approval"]
     assert shown["decided_by"] == "bob for ann"
+
+
+async def test_an_admins_token_without_that_ability_ends_no_delegation_of_others(leads: House) -> None:
+    given = (await lend(leads)).json()["delegation"]["delegation_id"]
+    for abilities, status in (({Ability.READ, Ability.DECIDE}, 403), (None, 200)):
+        await leads.add("root", "admin", abilities=None if abilities is None else frozenset(abilities))
+        answer = await leads.client("root").post(f"{P}/delegations/{given}/end", json={})
+        assert answer.status_code == status, answer.text
