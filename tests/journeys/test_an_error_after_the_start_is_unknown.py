@@ -246,3 +246,21 @@ def test_a_connection_that_was_lost_before_it_was_refused_may_have_carried_it() 
 def test_only_errors_can_mean_that_nothing_happened(named: Any) -> None:
     with pytest.raises(toolgate.errors.DefinitionError, match="nothing_happened takes classes of errors"):
         paying(ValueError(), nothing_happened=named)
+
+
+async def test_a_report_of_an_error_is_made_again_where_the_row_changed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tool = toolgate.ToolDefinition("pay", {}, placement="caller", effects="irreversible", risk_level="low")
+    async with toolgate.open("memory://", tools=[tool]) as gate:
+        asked = await gate.call("pay", {}, context=toolgate.Context(principal="agent:a"), wait=False)
+        await gate.remote.claim(asked.call_id, by="agent:a", fence="f" * 20)
+        record, tries = gate._leases._recorder.record, list[int]()
+
+        async def changed_once(*given: Any) -> Any:
+            tries.append(1)
+            return None if len(tries) == 1 else await record(*given)
+
+        monkeypatch.setattr(gate._leases._recorder, "record", changed_once)
+        told = await gate.remote.doubt(asked.call_id, "boom", raised=["ValueError"], fence="f" * 20)
+        assert (told.status, len(tries)) == (Status.UNKNOWN, 2)

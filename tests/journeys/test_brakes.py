@@ -299,3 +299,10 @@ async def test_pulling_a_runs_brake_again_lets_nobody_go_whom_it_holds(open_gate
         told = [event.data["holds"] for event in (await gate.events(project="_system"))[before:]]
         assert told == [["bot"]] * len(told)
         assert await ends(gate, renamed) == ["DENIED"]
+
+
+@pytest.mark.parametrize("scope", [{"project": ""}, {"project": "shop", "agent": ""}])
+async def test_a_brake_over_nobody_is_refused(open_gate: Open, scope: dict[str, Any]) -> None:
+    async with open_gate(tools=[ping]) as gate:
+        with pytest.raises(InvalidIdError, match="an empty name is nobody's"):
+            await gate.set_mode("LOCKDOWN", by="eve", **scope)

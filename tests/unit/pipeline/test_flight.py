@@ -377,3 +377,18 @@ async def test_what_runs_elsewhere_is_not_tried_again_here(rig: Rig, placement: 
     call = a_call(status=Status.EXECUTING, placement=placement, attempt=1)
     flight = Flight(call, ToolDefinition(name="look", handler=never, effects="read"), never, True, None)
     assert rig.flights._may_retry(flight, ConnectionResetError()) is again
+
+
+async def test_a_hook_that_came_to_its_end_while_it_was_given_up_is_not_waited_for(rig: Rig) -> None:
+    class JustOver:
+        async def run(self, job: Any) -> object:
+            job.stoppable, job.has_returned = False, True
+            raise asyncio.CancelledError
+
+        async def close(self) -> None: ...
+
+    job = Flight(a_call(), ToolDefinition(name="write", handler=never), never, False, None)
+    job.doubt, job.started = Doubt(), 1.0
+    outcome = await rig.flights._attempt(job, JustOver())
+    assert outcome is not None
+    assert (outcome.status, rig.driver.lingering) == (Status.UNKNOWN, set())
