@@ -70,7 +70,7 @@ async def test_started_is_heard_before_the_handler_runs_and_only_the_handler_is_
 
     class Slow(Sink):
         async def emit(self, *, type: str, data: dict[str, Any]) -> None:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.25)
             await sink.emit(type=type, data=data)
 
     executor = AdvancedToolExecutor(
@@ -79,7 +79,7 @@ async def test_started_is_heard_before_the_handler_runs_and_only_the_handler_is_
     output = await executor.execute(act("look"))
     assert output.data == ["tool.invoked", "tool.started"]
     await until(lambda: "tool.completed" in sink.types)
-    assert sink.of("tool.completed")["duration_ms"] < 100, "what the sink took was counted, too"
+    assert sink.of("tool.completed")["duration_ms"] < 250, "what the sink took was counted, too"
 
 
 async def test_an_exception_is_told_and_raised_with_its_cause() -> None:
