@@ -15,7 +15,7 @@ from toolgate.adapters.memory.store import MemoryStore
 from toolgate.errors import StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.event import Draft
+from toolgate.kernel.event import Draft, Event
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.sinks import minder as minding
 from toolgate.pipeline.sinks.hearing import Allowance
@@ -100,6 +100,27 @@ async def test_a_sink_that_takes_too_long_over_one_event_has_failed(background: 
     sink.go.set()
     await settled(relay)
     assert sink.told == [1]
+
+
+async def test_a_sink_that_had_nothing_to_do_for_long_is_not_late_while_its_next_event_is_read() -> None:
+    class Slow(MemoryStore):
+        read = asyncio.Event()
+
+        async def events(self, project: str, **options: Any) -> list[Event]:
+            await self.read.wait()
+            return await super().events(project, **options)
+
+    sink, store = Sink(), Slow()
+    relay = Relay(sink, store, "p", clock=lambda: 3600.0)
+    minder = Minder(relay, lambda run: run.close(), MemoryBus(), is_wanted=lambda: True, clock=lambda: 3600.0)
+    await relay.open()
+    happen(store)
+    relay.hearing.note()
+    relay.start()
+    await minder._look()
+    store.read.set()
+    assert await relay.insist(PATIENCE_S)
+    assert (sink.told, relay.trouble) == ([1], "")
 
 
 async def test_nobody_looks_after_a_sink_that_keeps_up(background: Background) -> None:

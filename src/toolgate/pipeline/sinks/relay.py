@@ -92,7 +92,7 @@ class Relay:
         self.position: int | None = None
         self.is_closed = False
         self.moved_at = 0.0
-        """When the sink was last given something, or took it."""
+        """When somebody began to tell the sink, or it was last given something or took it."""
         self.pauses = Pauses(clock)
         self.hearing = Hearing()
         self._teller = Teller(sink)
@@ -196,6 +196,7 @@ class Relay:
 
     async def _serve(self) -> None:
         turn = self._turn
+        self.moved_at = self._clock()  # however long ago it was last told: reading what comes next takes time too
         try:
             while not self.is_settled and self.is_ours and await self._feed():
                 pass
