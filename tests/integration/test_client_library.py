@@ -11,7 +11,7 @@ from tests.integration.server_process import ServerProcess
 from tests.unit.interfaces.client.cable import Cable, cable
 
 from toolgate.client import Client, StreamEvent
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def server(tmp_path: Path) -> AsyncIterator[ServerProcess]:
 
 def client(server: ServerProcess, who: str, port: int | None = None) -> Client:
     url = server.url if port is None else f"http://127.0.0.1:{port}"
-    return Client(url, token=server.tokens[who], project="demo", retry_s=30)
+    return Client(url, token=server.tokens[who], project="demo", retry_s=PATIENCE_S)
 
 
 async def restart(server: ServerProcess, wire: Cable) -> None:

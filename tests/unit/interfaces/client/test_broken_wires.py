@@ -9,11 +9,11 @@ from tests.unit.interfaces.client.cable import cable
 from tests.unit.interfaces.server.house import House, open_house
 
 from toolgate.client import Client
-from toolgate.testing.patience import until
+from toolgate.testing.patience import PATIENCE_S, until
 
 
 def client(house: House, who: str, port: int) -> Client:
-    return Client(f"http://127.0.0.1:{port}", token=house.tokens[who], project="demo", retry_s=30)
+    return Client(f"http://127.0.0.1:{port}", token=house.tokens[who], project="demo", retry_s=PATIENCE_S)
 
 
 async def test_a_report_arrives_although_its_connection_is_cut(house: House) -> None:
