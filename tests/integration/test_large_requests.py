@@ -17,8 +17,8 @@ import toolgate
 MEGABYTE = 1_000_000
 TEXT = ("a line of plain words, and another one after it.\n" * 25_000)[: MEGABYTE - 1000]
 MOST_S = 2.0
-"""What nobody waits for while large calls arrive. The aim is fifty milliseconds, which a busy machine may miss; with
-the work on the event loop it took seconds."""
+"""What nobody waits for while large calls arrive, unless the machine is so busy that everything takes longer. The aim
+is fifty milliseconds; with the work on the event loop it took seconds, nearly all of the time there was."""
 
 
 async def _repeat(given: toolgate.ToolInput) -> toolgate.ToolOutput:
@@ -60,7 +60,7 @@ async def test_others_are_answered_while_megabytes_arrive(server: ServerProcess)
         for answer in await working:
             assert (answer.status_code, orjson.loads(answer.content)["result"]["text"][-1]) == (200, rows[-1])
     assert len(waits) > 20, "they had their turns between the large calls"
-    assert max(waits) < MOST_S
+    assert max(waits) < max(MOST_S, sum(waits) / 4)
 
 
 BAD: dict[str, bytes] = {
@@ -125,4 +125,4 @@ async def test_others_are_answered_while_cards_made_to_be_slow_are_drawn(server:
             waits.append(time.perf_counter() - began)
         assert [answer.status_code for answer in await working] == [200, 200, 200]
     assert len(waits) > 20, "they had their turns between the cards"
-    assert max(waits) < MOST_S
+    assert max(waits) < max(MOST_S, sum(waits) / 4)

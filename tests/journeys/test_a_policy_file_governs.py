@@ -6,11 +6,11 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
 from tests.journeys.scene import Open, names, park
+from tests.turns import Turns
 
 import toolgate
 from toolgate import Context, Gate
@@ -263,13 +263,13 @@ async def test_a_gate_may_be_built_from_a_source(tmp_path: Path) -> None:
 
 
 def _large(limit: int) -> str:
-    """A policy of about 600 KB, whose tool `pay` may be called up to a limit."""
+    """A policy that takes a while to read, whose tool `pay` may be called up to a limit."""
     tools = "".join(
         f"  tool_{number}:\n"
         f"    arguments:\n"
         f"      - {{field: amount, at_most: {number + 1}, then: allow}}\n"
         f"      - {{field: note, matches: '^note number {number} of many', then: ask}}\n"
-        for number in range(4000)
+        for number in range(400)
     )
     return f"default: deny\ntools:\n  pay: {{arguments: [{{field: amount, at_most: {limit}, then: allow}}]}}\n{tools}"
 
@@ -279,15 +279,10 @@ async def test_a_large_policy_does_not_hold_the_loop(tmp_path: Path) -> None:
     file.write_text("default: deny\ntools:\n  pay: {arguments: [{field: amount, at_most: 1, then: allow}]}\n")
     async with toolgate.open(tools=[pay], policy=file) as gate:
         file.write_text(_large(50))
-        assert 500_000 < file.stat().st_size < 1_000_000
-        longest = 0.0
-        reading = asyncio.create_task(gate.host.reload_policy(by="ann"))
-        began = last = perf_counter()
-        while not reading.done():
-            await asyncio.sleep(0.001)
-            longest, last = max(longest, perf_counter() - last), perf_counter()
-        assert (await reading).revision == gate.policy.revision
-        assert longest < (last - began) / 4  # it was all of it, seconds, when it was read on the loop
+        async with Turns() as turns:
+            read = await gate.host.reload_policy(by="ann")
+        assert turns.were_given
+        assert read.revision == gate.policy.revision
         assert (await gate.call("pay", {"amount": 50})).success
 
 
