@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -59,9 +60,10 @@ def test_operations_have_names_of_their_own() -> None:
     )
 
 
-def validator(operation: Operation, status: int) -> jsonschema_rs.Draft202012Validator | None:
-    described = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
-    assert str(status) in described, f"{operation.method} {operation.path} answers {status}, which nobody was told"
+@cache  # each is made of the whole document
+def validator(method: str, path: str, status: int) -> jsonschema_rs.Draft202012Validator | None:
+    described = DOCUMENT["paths"][path][method.lower()]["responses"]
+    assert str(status) in described, f"{method} {path} answers {status}, which nobody was told"
     content = next(iter(described[str(status)]["content"].values()))["schema"]
     if content == {"type": "string"}:
         return None
@@ -116,7 +118,8 @@ async def test_whatever_is_sent_the_answer_is_one_of_those_described(house: Hous
         asking = client.request(operation.method, path, params=query, content=content)
         answer = asyncio.run_coroutine_threadsafe(asking, loop).result(PATIENCE_S)
         assert answer.status_code < 500 or answer.status_code == 501, answer.text
-        check = validator(operation, answer.status_code) if answer.status_code != 405 else None
+        status = answer.status_code
+        check = validator(operation.method, operation.path, status) if status != 405 else None
         if check is not None:
             check.validate(answer.json())
 
