@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,14 +19,29 @@ from toolgate.interfaces.cli.app import EXIT_CODES
 TESTED = {0, 1, 2, 130, 143}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database and a policy, made by the command once."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        away_from_others(patch, folder)
+        assert cli("init").code == 0
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a database and a policy."""
-    monkeypatch.chdir(tmp_path)
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, where the test is."""
+    copy = tmp_path / "copy"
+    shutil.copytree(made, copy)
+    away_from_others(monkeypatch, copy)
+    return copy
+
+
+def away_from_others(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    patch.chdir(folder)
     for name in ("TOOLGATE_DATABASE", "TOOLGATE_SERVER", "TOOLGATE_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    assert cli("init").code == 0
-    return tmp_path
+        patch.delenv(name, raising=False)
 
 
 def test_the_page_and_the_first_screen_have_the_codes_that_are_tested() -> None:
