@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ COMMANDS = dict(commands())
 GROUPS = [path for path, command in COMMANDS.items() if getattr(command, "commands", {})]
 
 
+@cache
 def screen(path: str, columns: int = 80) -> list[str]:
     shown = CliRunner().invoke(app, [*path.split(), "--help"], prog_name="toolgate", env={"COLUMNS": str(columns)})
     assert shown.exit_code == 0
