@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import benchmarks.measure
 import pytest
 from benchmarks import toolgate_call
 from benchmarks.measure import CHECKED, measure
@@ -54,7 +55,10 @@ def test_all_three_are_given_the_same_schema(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["flat", *FORMS])
 @pytest.mark.parametrize("case", toolgate_call.CASES)
-async def test_our_side_answers_what_the_function_answers(case: str, name: str) -> None:
+async def test_our_side_answers_what_the_function_answers(
+    case: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmarks.measure, "SLICES", 2)  # the answers are judged here, and not the time
     line = await measure(toolgate_call.CASES[case], workload(name), calls=CHECKED)
     assert line["raw_us"] > 0
     assert line["references"] > 0
