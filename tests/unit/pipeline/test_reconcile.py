@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,3 +250,25 @@ async def test_a_no_is_not_believed_while_the_handler_is_still_at_work(is_plain:
 async def _settled(gate: toolgate.Gate) -> bool:
     await gate.recover()
     return (await gate.get("c1")).status is Status.COMPLETED
+
+
+async def test_another_process_believes_a_no_only_when_the_one_that_ran_it_is_gone(tmp_path: Path) -> None:
+    async def pay(_given: ToolInput) -> ToolOutput:
+        raise ConnectionResetError("the line is dead")
+
+    def look(_given: ToolInput) -> ToolOutput:
+        return ToolOutput.fail("nothing there")
+
+    tool = ToolDefinition("pay", {}, pay, effects="irreversible", risk_level="low")
+    asking = replace(tool, reconcile=look)
+    async with toolgate.open(tmp_path / "gate.db", tools=[asking]) as other:
+        async with toolgate.open(tmp_path / "gate.db", tools=[tool]) as gate:
+            assert (await gate.call("pay", {}, call_id="c1")).status is Status.UNKNOWN
+            await other.recover()
+            assert (await gate.get("c1")).status is Status.UNKNOWN
+        await until(lambda: _has_failed(other))
+
+
+async def _has_failed(gate: toolgate.Gate) -> bool:
+    await gate.recover()
+    return (await gate.get("c1")).status is Status.FAILED

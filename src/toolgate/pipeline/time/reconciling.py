@@ -30,6 +30,7 @@ RECONCILER = "reconcile"
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 3600.0
 _DOUBLINGS = 12
+_MOST_ORPHANS = 10_000
 log = logging.getLogger("toolgate.recovery")
 Key = tuple[str, str]
 
@@ -146,8 +147,8 @@ class Reconciling:
         except Exception as error:  # noqa: BLE001  # whatever it raises, the outcome stays unknown
             log.warning("reconciling call %s failed with %s; it is tried again later", call.id, type(error).__name__)
             return
-        if output is None or (not output.success and (call.project, call.id) in driver.lingering):
-            return  # nobody knows yet, or its handler is still at work here: what did not happen may happen yet
+        if output is None or (not output.success and await self._may_still_run(call)):
+            return  # nobody knows yet, or its handler may still be at work: what did not happen may happen yet
         change = steps.settle(
             call,
             now=driver.now(),
@@ -158,6 +159,14 @@ class Reconciling:
             shown=driver.masker(decode(result)),
         )
         await driver.commit(evolve(change, undo=await settled_undo(driver, call, output.success)))
+
+    async def _may_still_run(self, call: Call) -> bool:
+        """Whether the handler of an unknown call is still at work here, or may be where its process lives on."""
+        driver = self._driver
+        if call.owner == driver.owner or not driver.store.is_shared:
+            return (call.project, call.id) in driver.lingering
+        orphans = await driver.store.orphans(status=Status.UNKNOWN, limit=_MOST_ORPHANS)
+        return all((one.project, one.id) != (call.project, call.id) for one in orphans)
 
 
 def pause_s(number: int) -> float:
