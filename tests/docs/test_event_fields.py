@@ -43,6 +43,9 @@ async def change(value: int) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok(value, artifacts=["a"])
 
 
+pay = toolgate.ToolDefinition(
+    "pay", {}, lambda _input: toolgate.ToolOutput.ok(), effects="irreversible", requires_approval=True
+)
 far = toolgate.ToolDefinition("far", {}, lambda _input: toolgate.ToolOutput.ok(), placement="client")
 
 
@@ -50,6 +53,12 @@ async def wait_for(gate: toolgate.Gate, name: str) -> None:
     async for event in gate.follow():
         if event.type == name:
             return
+
+
+async def joined(gate: toolgate.Gate) -> None:
+    calls = [gate.call("pay", {}, context=toolgate.Context(run_id="r2"), call_id=id, wait=False) for id in ("a", "b")]
+    first, _again = [await call for call in calls]
+    await gate.cancel(first.call_id)
 
 
 async def several_people(gate: toolgate.Gate) -> None:
@@ -85,6 +94,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     await gate.undo(done.call_id)
     await gate.host.adopt(UndoMetadata("kept elsewhere", "change", {}))
     await gate.call("change", {"value": 2}, approval_timeout_s=1)
+    await joined(gate)
     parked = await gate.call("change", {"value": 3}, wait=False)
     await gate.cancel(parked.call_id)
     elsewhere = await gate.call("far", wait=False)
@@ -140,7 +150,7 @@ async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     def stuck() -> None:
         release.wait(PATIENCE_S)
 
-    tools = [count, change, stuck, far]
+    tools = [count, change, stuck, pay, far]
     policy = tmp_path / "toolgate.yaml"
     policy.write_text("version: 1\ntools: {change: {approval: {escalate: {after: 1h, to: [lead]}, timeout: 2h}}}\n")
     async with toolgate.open(

@@ -40,6 +40,8 @@ ON_POSTGRES = {
     "test_brakes",
     "test_many_calls_at_once",
     "test_one_approval_executes_once",
+    "test_one_effect_per_key",
+    "test_retries_join",
     "test_same_call_id_runs_once",
     "test_undo",
     "test_unknown_outcome",

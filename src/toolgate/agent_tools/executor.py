@@ -50,7 +50,12 @@ class ToolExecutor:
         call_id = str(uuid_utils.uuid7())
         try:
             result = await self.gate.call(
-                tool_name, {} if tool_params is None else tool_params, context=context, call_id=call_id, own=True
+                tool_name,
+                {} if tool_params is None else tool_params,
+                context=context,
+                call_id=call_id,
+                own=True,
+                distinct=True,
             )
         except ToolgateError as error:  # the store is away or the gate closed: told like any other end
             return ToolResponse(

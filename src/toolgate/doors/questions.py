@@ -44,6 +44,7 @@ class Questions:
             wait=False,
             approval_timeout_s=timeout_s,
             message=message,
+            distinct=True,
         )
         if result.approval_id is None:
             raise result.to_error()

@@ -23,6 +23,7 @@
     |   |-- DecisionConflictError        the approval is decided, expired or frozen
     |   |-- ModeChangedError             the operator's mode is another one than the rules saw
     |   |-- GrantChangedError            a grant was used up, revoked or used by somebody else meanwhile
+    |   |-- EffectHeldError              another call holds the key of its effect
     |   |-- StaleFenceError              a result from an execution that lost its claim
     |   `-- RateLimitError               the claim would exceed a rate
     |-- NotAllowedError                  this principal may not do this
@@ -67,6 +68,7 @@ from toolgate.errors.gate import (
     DecisionConflictError,
     DefinitionError,
     DeliveryError,
+    EffectHeldError,
     GateClosedError,
     GrantChangedError,
     InvalidIdError,
@@ -100,6 +102,7 @@ __all__ = [
     "DecisionConflictError",
     "DefinitionError",
     "DeliveryError",
+    "EffectHeldError",
     "GateClosedError",
     "GrantChangedError",
     "InvalidIdError",

@@ -82,6 +82,20 @@ class GrantChangedError(ConflictError):
     code = "grant_changed"
 
 
+class EffectHeldError(ConflictError):
+    """Another call holds the key of this effect; nothing was written, and nothing ran.
+
+    `holder` is that call's id, where whoever asks may know it. `key` is what it holds, between a store and the gate.
+    """
+
+    code = "effect_held"
+
+    def __init__(self, *args: object, holder: str | None = None, key: str | None = None) -> None:
+        self.holder = holder
+        self.key = key
+        super().__init__(*args)
+
+
 class StaleFenceError(ConflictError):
     """A result arrived from an execution that no longer holds the claim; it is kept as evidence only."""
 

@@ -29,6 +29,7 @@ from toolgate.kernel.ids import check_context, check_id
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result, ToolOutput, result_of
 from toolgate.kernel.policy import Policy
+from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.text.masking import Masker
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 
 RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
+
+_NOTHING_ASKED = (None,) * 5
 
 
 class Gate:
@@ -159,13 +162,15 @@ class Gate:
         if self._parked.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
-    def _options(self, approval_timeout_s: float | None, message: str | None, claim: str | None) -> Options:
-        if approval_timeout_s is not None and not 0 < approval_timeout_s < float("inf"):
+    def _options(self, asked: Options) -> Options:
+        if asked.approval_timeout_s is not None and not 0 < asked.approval_timeout_s < float("inf"):
             raise UsageError("approval_timeout_s must be a positive number of seconds.")
-        mask = self._driver.masker.text
-        return Options(
-            approval_timeout_s, None if message is None else mask(message), None if claim is None else mask(claim)
-        )
+        for id in (asked.repeat_of, asked.held_key):
+            if id is not None and not isinstance(id, str):
+                raise UsageError(f"`repeat_of` and `held_key` are texts, not {type(id).__name__}.")
+        mask, message, claim = self._driver.masker.text, asked.message, asked.claim
+        message, claim = None if message is None else mask(message), None if claim is None else mask(claim)
+        return asked._replace(message=message, claim=claim)
 
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
@@ -197,15 +202,21 @@ class Gate:
         approval_timeout_s: float | None = None,
         message: str | None = None,
         claim: str | None = None,
+        repeat_of: str | None = None,
+        distinct: bool = False,
+        held_key: str | None = None,
         own: bool = False,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
         Cancelling the wait does not cancel the call, unless it is your `own`: then it ends with you, except where
-        you joined it. The same `call_id` never runs twice: a second call with it joins the first. `message` is
-        what an approver is asked instead of the tool's own words; `claim` is what the agent says about it, and is
-        shown as no more than that.
+        you joined it. The same `call_id` never runs twice: a second call with it joins the first. So does one with the
+        same effect key and arguments, and, for a tool that declares its effects, the same call of the same run while
+        the first one's question is open (`Result.joined`); `distinct` joins none. `repeat_of` is a call of yours that
+        has ended and whose effect is to be had again, on purpose: a person is always asked. `held_key` is the key of
+        its effect where another gate holds that. `message` is what an approver is asked instead of the tool's own
+        words; `claim` is what the agent says about it, and is shown as no more than that.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)
@@ -221,8 +232,8 @@ class Gate:
             context,
             call_id=call_id,
             options=NO_OPTIONS
-            if approval_timeout_s is None and message is None and claim is None
-            else self._options(approval_timeout_s, message, claim),
+            if (approval_timeout_s, message, claim, repeat_of, held_key) == _NOTHING_ASKED and not distinct
+            else self._options(Options(approval_timeout_s, message, claim, repeat_of, distinct, held_key)),
         )
         if own and call_id is not None:
             return await self._owners.see_through((context.project, call_id), submitting)
@@ -233,8 +244,10 @@ class Gate:
         await self._parked.settle_in(key)
         if not wait:
             return result
+        is_joined = result.joined
         del result, submitting  # thousands may wait here for hours
-        return await self._parked.wait(key)
+        final = await self._parked.wait(key)
+        return evolve(final, joined=True) if is_joined else final
 
     @explained
     async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:

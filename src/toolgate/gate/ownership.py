@@ -45,6 +45,7 @@ class Ownership:
         try:
             result = await eager.finish(started) if isinstance(started, asyncio.Task) else started
             if not result.is_final:
+                key = (key[0], result.call_id)  # the one it joined, where it did
                 await self._parked.settle_in(key)
                 joined = result.joined
                 result = await self._parked.wait(key)

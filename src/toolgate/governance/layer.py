@@ -79,7 +79,7 @@ class ToolExecutionLayer:
             mode = self._mode()
             if mode is not self.gate.mode:
                 self.gate.sync.set_mode(mode, by=OPERATOR)
-            result = self.gate.sync.call(tool_name, given, context=context, own=True)
+            result = self.gate.sync.call(tool_name, given, context=context, own=True, distinct=True)
             return told(result, context)
         except Exception as error:  # noqa: BLE001  # the edge: whatever fails is told, and nothing runs for it
             return not_run(tool_name, error, self._text_of(error))
@@ -91,7 +91,7 @@ class ToolExecutionLayer:
         try:
             given, context = self._ready(tool_name, arguments, trace_ctx)
             await self._follow_mode()
-            result = await self.gate.call(tool_name, given, context=context, own=True)
+            result = await self.gate.call(tool_name, given, context=context, own=True, distinct=True)
             return told(result, context)
         except Exception as error:  # noqa: BLE001  # as above
             return not_run(tool_name, error, self._text_of(error))

@@ -249,7 +249,7 @@ async def _run(definition: ToolDefinition, config: HITLConfig, arguments: dict[s
     handoff = _Handoff()
     context = _context(told, handoff)
     result = await gate.call(
-        definition, arguments, context=context, wait=False, message=_describe(config, gate, arguments)
+        definition, arguments, context=context, wait=False, message=_describe(config, gate, arguments), distinct=True
     )
     if result.is_pending:
         return await _marker(gate, result.approval_id or "", config)

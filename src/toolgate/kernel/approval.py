@@ -181,7 +181,10 @@ _SHOWN = (
 
 
 def digest_of(call: Call, *, nonce: str) -> str:
-    """Return the SHA-256 over project, tool, definition, arguments, requester, preconditions and nonce."""
+    """Return the SHA-256 over project, tool, definition, arguments, requester, preconditions and nonce.
+
+    Where the call has an effect key, or repeats another call, these and what people were told of that are covered, too.
+    """
     content = {
         "arguments": call.arguments.decode(),
         "definition": call.definition_hash,
@@ -194,6 +197,8 @@ def digest_of(call: Call, *, nonce: str) -> str:
         "undo_of": call.undo_of,
         "user": call.context.user,
     }
+    if call.effect_key is not None or call.repeat_of is not None:
+        content |= {"effect_key": call.effect_key, "repeat_of": call.repeat_of, "repeat_seen": call.repeat_seen}
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)  # text and flags alone: this is its canonical form
     except TypeError:

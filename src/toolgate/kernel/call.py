@@ -62,6 +62,12 @@ class Call:
     `facts` is the masked record of what the policy's inspectors found out about what the arguments point at.
     `recalled` is why whoever runs it elsewhere was asked to stop, masked. `approved_for_s` is how long it stays
     approved for its caller to run it. `first_asked` names the arguments it was made with, where a person changed them.
+    `effect_key` is the identity of its effect, held for `effect_per_s` after it completed (None: for good), `ask_key`
+    that of its question and `doubt_key` that of a doubt about it, where it has no effect key; `effect_from` is the call
+    it took its key from, `doubt_seen` the one whose doubt was looked at, and `held_key` the key of its effect where
+    another gate holds that. `is_named`: its id is its caller's. `distinct`: it joins no other. `repeat_of` is the call
+    whose effect it repeats if it runs, and `repeat_seen` the version of that which people were told of. `settled_by` is
+    who said what an unknown outcome was.
     `rule` and `reason` are the rule that refused it, or the word of the person who did, masked.
     """
 
@@ -99,6 +105,17 @@ class Call:
     preview: Any = None
     approved_for_s: float | None = None
     first_asked: str | None = None
+    effect_key: str | None = None
+    effect_per_s: float | None = None
+    effect_from: str | None = None
+    ask_key: str | None = None
+    doubt_key: str | None = None
+    doubt_seen: str | None = None
+    is_named: bool = False
+    distinct: bool = False
+    held_key: str | None = None
+    repeat_of: str | None = None
+    repeat_seen: int | None = None
 
     owner: str | None = None
     attempt: int = 0
@@ -117,6 +134,7 @@ class Call:
     timed_out: bool = False
     rule: str | None = None
     reason: str | None = None
+    settled_by: str | None = None
 
     @property
     def is_final(self) -> bool:

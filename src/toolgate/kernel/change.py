@@ -13,6 +13,7 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.holding import Move, moves_of
 from toolgate.kernel.record import record
 from toolgate.kernel.undo import UndoRecord, UndoState
 
@@ -57,6 +58,8 @@ class Change:
     before the call is read back from the store. Until then a store in this process may put off encoding them.
     `grant` is written only if the stored one has version `grant_expect` (None: there must be none of this id).
     `delegation` is written only over its version before; the first one only where there is none of this id.
+    `starts` says that it lets the call's handler start for the first time.
+    `joins` are moves of keys besides those that follow from the call.
     `rewrites` says that the call's arguments are others than before.
     """
 
@@ -78,9 +81,27 @@ class Change:
     grant_expect: int | None = None
     delegation: Delegation | None = None
     rewrites: bool = False
+    starts: bool = False
+    joins: tuple[Move, ...] = ()
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """What it does to the keys that its call shares with others; a hard one that cannot be made refuses it."""
+        call = self.call
+        if call is None or (call.effect_key is None and call.doubt_key is None and call.ask_key is None):
+            return self.joins
+        return self.joins + moves_of(call, self.at, is_new=self.expect is None, starts=self.starts)
+
+    @property
+    def stands(self) -> tuple[str, int] | None:
+        """The call that a repeat rests on when it starts, and the version of that which people were told of."""
+        call = self.call
+        if call is None or call.repeat_of is None or call.repeat_seen is None or not self.starts:
+            return None
+        return call.repeat_of, call.repeat_seen
 
     @property
     def is_plain(self) -> bool:
-        """Whether it moves a call and tells of it, and does nothing else."""
+        """Whether it moves a call, maybe with keys it shares with others, tells of it, and does nothing else."""
         more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant or self.delegation
-        return not more and not self.rewrites
+        return not more and not self.rewrites and self.stands is None

@@ -93,7 +93,7 @@ class Context:
 
     A call made by a handler names the call it was made in (`parent_call_id`) and how deep it is (`depth`). `claimed`
     says that session, run and times are the caller's own word: what is limited for each of them is limited for the
-    caller.
+    caller. `step_id` names the turn of a run in which a call was made: two alike in one step are two on purpose.
     """
 
     principal: str = "agent:local"
@@ -102,6 +102,7 @@ class Context:
     project: str = DEFAULT_PROJECT
     session_id: str | None = None
     run_id: str | None = None
+    step_id: str | None = None
     request_id: str | None = None
     behavior: str | None = None
     trace_id: str | None = None

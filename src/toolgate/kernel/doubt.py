@@ -1,8 +1,8 @@
 """Whether the effect of a run that did not return may have happened. Nobody else decides that.
 
-After a handler with declared effects has started, an error leaves its outcome unknown, unless the handler, its tool or
-the policy says that nothing happened. A handler that declares nothing fails plainly, except where its connection was
-lost: whoever was asked may have done it. What only reads, or may be repeated, is never in doubt.
+After a handler with declared effects or an effect key has started, an error leaves its outcome unknown, unless the
+handler, its tool or the policy says that nothing happened. A handler that declares nothing fails plainly, except where
+its connection was lost: whoever was asked may have done it. What only reads, or may be repeated, is never in doubt.
 """
 
 from __future__ import annotations
@@ -65,15 +65,21 @@ class Doubt:
         return Meaning.FAILED
 
 
+def may_repeat(tool: ToolDefinition, stance: Stance) -> bool:
+    """Whether running a tool once more does no harm: its own word, unless a policy says."""
+    return tool.can_retry if stance.may_retry is None else stance.may_retry
+
+
 def doubt_of(tool: ToolDefinition, stance: Stance) -> Doubt:
     """Return how the runs of a tool that do not return are read under a policy."""
-    may_repeat = tool.can_retry if stance.may_retry is None else stance.may_retry
-    is_declared = tool.effects in (Effects.REVERSIBLE, Effects.IRREVERSIBLE) and not may_repeat
+    is_harmless = may_repeat(tool, stance)
+    is_keyed = tool.effect is not None or stance.effect is not None
+    is_declared = (is_keyed or tool.effects in (Effects.REVERSIBLE, Effects.IRREVERSIBLE)) and not is_harmless
     if stance.on_error is not None:
         is_declared = stance.on_error is OnError.UNKNOWN
     return Doubt(
         is_declared=is_declared,
-        has_effects=tool.has_effects and not may_repeat and stance.on_error is not OnError.FAILED,
+        has_effects=tool.has_effects and not is_harmless and stance.on_error is not OnError.FAILED,
         harmless=frozenset(names_of(tool.nothing_happened)) | stance.nothing_happened,
     )
 

@@ -26,6 +26,7 @@ EVENTS: dict[str, str] = {
     "tool.failed": "The call ended without success; `error_code` and `error_message` say why.",
     "tool.denied": "The call was refused before running; `reason` says by what.",
     "tool.cancelled": "The call was cancelled; `reason` says why.",
+    "tool.joined": "The same call came again under another id, `joined_as`, and was given this one.",
     "tool.late_result": "A handler that had lost its claim returned; kept as evidence, changes nothing.",
     "tool.settled": "A person or a reconcile handler said what an unknown outcome really was.",
     "tool.still_unknown": "A person looked at a call of unknown outcome and does not know yet; it stays UNKNOWN.",

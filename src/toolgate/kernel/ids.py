@@ -15,7 +15,12 @@ PATTERN = r"^[^/\x00-\x1f\x7f]+$"
 """The grammar as far as a JSON Schema can say it."""
 MAX_LABEL = 256
 """The most characters of what else a context says in words: who asks, for whom, in which behavior and trace."""
-_IDS = (("session_id", "session id"), ("run_id", "run id"), ("parent_call_id", "call id"))
+_IDS = (
+    ("session_id", "session id"),
+    ("run_id", "run id"),
+    ("step_id", "step id"),
+    ("parent_call_id", "call id"),
+)
 _QUOTED = ("request_id", "behavior")
 _NAMES = ("principal", "user", "project", "trace_id", "span_id")
 

@@ -38,13 +38,25 @@ class ToolInput:
     """One handler's input. `payload` is a copy: changing it changes nothing anybody else sees.
 
     `context` is the gate's Context; `ctx` is the host's own object where it gave one, else the same. `behavior`,
-    `pipeline_run_id` and `request_id` are the context's, or, outside a gate, the host's.
+    `pipeline_run_id` and `request_id` are the context's, or, outside a gate, the host's. `effect_key` is the call's: an
+    idempotency token for whoever has the effect.
 
     Built from fields, from an action object, or from a plain mapping of arguments; `.action` always
     has a `.payload`.
     """
 
-    __slots__ = ("_action", "_call", "_cancelled", "_report", "action_id", "context", "ctx", "payload", "tool_name")
+    __slots__ = (
+        "_action",
+        "_call",
+        "_cancelled",
+        "_report",
+        "action_id",
+        "context",
+        "ctx",
+        "effect_key",
+        "payload",
+        "tool_name",
+    )
 
     def __init__(
         self,
@@ -58,6 +70,7 @@ class ToolInput:
         behavior: str | None = None,
         pipeline_run_id: UUID | str | None = None,
         request_id: UUID | str | None = None,
+        effect_key: str | None = None,
     ) -> None:
         if action is not None:
             action = _as_action(action)
@@ -76,6 +89,7 @@ class ToolInput:
                 request_id=context.request_id if request_id is None else str(request_id),
             )
         self.context = context
+        self.effect_key = effect_key
         self._action = action
         self._report: Callable[..., Any] = _no_progress
         self._cancelled: Callable[[], bool] = _never

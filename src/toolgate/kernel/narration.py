@@ -51,6 +51,8 @@ def invoked(call: Call) -> Draft:
     data: dict[str, Any] = {"behavior": call.context.behavior}
     if call.context.parent_call_id is not None:
         data["parent_call_id"] = call.context.parent_call_id
+    if call.repeat_of is not None:
+        data["repeat_of"] = call.repeat_of
     return tell(call, "tool.invoked", data, {"payload_summary": summary})
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Reservation
 from toolgate.kernel.context import Mode
+from toolgate.kernel.effect import EffectKey
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms, SandboxTerms
 from toolgate.kernel.tool import Placement, RiskLevel, Thresholds, ToolDefinition
 
@@ -142,8 +143,9 @@ class Stance:
     `modes_settled`: the policy says in which modes the tool runs, so the definition's own modes are not asked.
     `reads_arguments`: a rule or meter looks at `Facts.arguments`. `may_retry`: whether a second attempt after a passing
     error is harmless; None leaves it to the definition. `on_error`: how a call ends whose handler raised; None leaves
-    it to the definition. `nothing_happened`: names of errors that mean nothing did. `asks`: a person is asked about
-    some ordinary arguments; what only leads out of the workspace does not count.
+    it to the definition. `nothing_happened`: names of errors that mean nothing did. `effect` makes the
+    keys of effects instead of the definition's. `asks`: a person is asked about some ordinary arguments; what only
+    leads out of the workspace does not count.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -166,6 +168,7 @@ class Stance:
     may_retry: bool | None = None
     on_error: OnError | None = None
     nothing_happened: frozenset[str] = frozenset()
+    effect: EffectKey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

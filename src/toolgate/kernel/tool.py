@@ -14,6 +14,7 @@ from typing import Any
 
 from toolgate.errors import DefinitionError, ToolInputError
 from toolgate.kernel.context import Mode
+from toolgate.kernel.effect import EffectKey, effect_key
 from toolgate.kernel.spelling import spelled_fields
 from toolgate.kernel.text.canonical import canonical
 from toolgate.kernel.text.schema import Schema, compile_schema
@@ -114,6 +115,7 @@ class ToolDefinition:
     effects: read, reversible or irreversible; undeclared counts as having effects.
     idempotent: running it twice with one call id is the same as once.
     nothing_happened: errors of the handler that mean its effect did not happen; others may leave the outcome unknown.
+    effect_key: the identity of its effect, such as `refund:{payment_id}`: one call at a time holds it.
     placement: inline, sandbox, client, worker, or caller: whoever made the call runs it, so it needs no handler.
     queue: the queue its calls wait in for a worker.
     output_schema: JSON Schema that its data is checked against.
@@ -149,6 +151,7 @@ class ToolDefinition:
     effects: Effects | str | None = field(default=None, kw_only=True)
     idempotent: bool = field(default=False, kw_only=True)
     nothing_happened: tuple[type[BaseException], ...] = field(default=(), kw_only=True)
+    effect_key: str | None = field(default=None, kw_only=True)
     placement: Placement | str = field(default=Placement.INLINE, kw_only=True)
     queue: str = field(default=DEFAULT_QUEUE, kw_only=True)
     output_schema: Mapping[str, Any] | None = field(default=None, kw_only=True)
@@ -168,6 +171,7 @@ class ToolDefinition:
 
     schema: Schema = field(init=False, repr=False, compare=False)
     result_schema: Schema | None = field(init=False, repr=False, compare=False)
+    effect: EffectKey | None = field(init=False, repr=False, compare=False)
     is_async: bool = field(init=False, repr=False, compare=False)
     risk: RiskLevel = field(init=False, repr=False, compare=False)
     hash: str = field(init=False, repr=False, compare=False)
@@ -177,6 +181,7 @@ class ToolDefinition:
         put = functools.partial(object.__setattr__, self)
         put("schema", compile_schema(self.input_schema, what="input_schema"))
         put("input_schema", copy.deepcopy(self.schema.source))
+        put("effect", _effect(self))
         put("action_type", self.action_type or self.name)
         put("allowed_behaviors", tuple(self.allowed_behaviors))
         put("nothing_happened", tuple(self.nothing_happened))
@@ -307,6 +312,18 @@ def _output_schema(tool: ToolDefinition) -> Schema | None:
     return compile_schema(tool.output_schema, what="output_schema")
 
 
+def _effect(tool: ToolDefinition) -> EffectKey | None:
+    if tool.effect_key is None:
+        return None
+    try:
+        effect = effect_key(tool.effect_key)
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(f"Tool `{tool.name}`: {error}.") from None
+    if (problem := effect.problem(tool.schema.source)) is not None:
+        raise DefinitionError(f"Tool `{tool.name}`: {problem}.")
+    return effect
+
+
 def _risk(tool: ToolDefinition) -> RiskLevel:
     if isinstance(tool.risk_level, RiskLevel):
         return tool.risk_level
@@ -314,9 +331,9 @@ def _risk(tool: ToolDefinition) -> RiskLevel:
 
 
 _HASHED_AS_PRESENT = ("handler", "undo_handler", "prepare", "fingerprint", "reconcile", "function")
-_NOT_HASHED = {"bind", "inject", "schema", "result_schema", "is_async", "risk", "hash"}
+_NOT_HASHED = {"bind", "inject", "schema", "result_schema", "effect", "is_async", "risk", "hash"}
 _NOT_TOLD = _NOT_HASHED.union(_HASHED_AS_PRESENT)
-_CAME_LATER: dict[str, Any] = {"queue": DEFAULT_QUEUE, "nothing_happened": ()}
+_CAME_LATER: dict[str, Any] = {"queue": DEFAULT_QUEUE, "nothing_happened": (), "effect_key": None}
 """Fields that leave what was approved before they came as it was, where they say nothing."""
 
 

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from hashlib import sha256
 from typing import Any, NamedTuple
 
-from toolgate.authority import is_same_maker
 from toolgate.errors import (
     ConflictError,
+    EffectHeldError,
     GrantChangedError,
     ModeChangedError,
     RateLimitError,
@@ -53,6 +52,7 @@ from toolgate.pipeline.evidence import (
     refusal_of,
 )
 from toolgate.pipeline.flight import Flights, Taker
+from toolgate.pipeline.joining import check_repeat, check_same_effect, is_joined, is_outdated, meet, name_of, retold
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
@@ -68,7 +68,7 @@ class Trip:
     `values` are its arguments, parsed, nobody else's; `kwargs` the same as its function takes them. `undo` is what is
     claimed or made durable with it. `is_ready`: its `prepare` hook ran. `approval` is the yes at hand, `is_changed`: it
     was for something else than what would run. `taker` is the caller who came to run it, where they do. `mode` is the
-    number of the brakes it was judged under last.
+    number of the brakes it was judged under last. `joined` is the result of the call whose effect it would have had.
     """
 
     plan: Plan
@@ -81,6 +81,7 @@ class Trip:
     taker: Taker | None = None
     kwargs: dict[str, Any] | None = None
     mode: int = 0
+    joined: Result | None = None
 
 
 class Revised(NamedTuple):
@@ -115,7 +116,9 @@ class Pipeline:
         plan = None
         try:
             plan = driver.plan(name, context)
-            read = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
+            arguments, shown = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
+            id, now = call_id or driver.new_id(), driver.now()
+            call = plan.born(arguments, shown, context, id=id, now=now, options=options, is_named=call_id is not None)
         except (ToolNotFoundError, ToolInputError) as error:
             stillborn = steps.stillborn(
                 context,
@@ -126,8 +129,8 @@ class Pipeline:
                 now=driver.now(),
             )
             return await self._fail(stillborn, error.code, str(error))
-        arguments, shown = read
-        call = plan.born(arguments, shown, context, id=call_id or driver.new_id(), now=driver.now(), options=options)
+        if call.repeat_of is not None:
+            await check_repeat(driver, call)
         is_ready = plan.tool.prepare is None
         return await self.advance(Trip(plan, call, arguments.value, is_ready=is_ready, kwargs=arguments.kwargs))
 
@@ -171,7 +174,24 @@ class Pipeline:
             except (ModeChangedError, GrantChangedError):
                 continue
             except (ToolError, ConflictError) as error:
-                return await self._refuse(trip.call, error)
+                if not await self._meets(trip, error):
+                    return trip.joined or await self._refuse(trip.call, error)
+
+    async def _meets(self, trip: Trip, error: ToolError | ConflictError) -> bool:
+        """Whether a call goes on although another one holds what it would take; the result it joins is put aside."""
+        if not isinstance(error, EffectHeldError) or trip.call.undo_of is not None:
+            return False
+        try:
+            met = await meet(self._driver, trip.call, error)
+        except EffectHeldError as held:
+            await self._end(trip.call, Status.DENIED, held.code, str(held), reason=held.code)
+            raise
+        if isinstance(met, Result):
+            trip.joined = met
+            return False
+        trip.is_changed = trip.approval is not None  # whoever said yes was not told of it
+        trip.call = met
+        return True
 
     async def undo(self, call: Call, tool: ToolDefinition, undo: UndoRecord) -> Result:
         """Take an undo call, whose `undo` record is to be claimed with it, the same way."""
@@ -201,6 +221,8 @@ class Pipeline:
                 is_long, stored = len(call.arguments) > LARGE, (tool, call.arguments)
                 checked = await aside(revalidate, *stored) if is_long else revalidate(*stored)
                 trip.values, trip.kwargs = checked.value, checked.kwargs
+                if call.first_asked is not None:  # whoever edited it may not have had the tool
+                    check_same_effect(trip.plan.effect, call, checked.value, call.shown)
         except ToolInputError as error:
             return await self._refuse(call, error)
         return await self.advance(trip)
@@ -270,7 +292,9 @@ class Pipeline:
         else:
             trip.call, trip.undo = await refresh(driver, before, tool)
             is_same = before.definition_hash == trip.call.definition_hash
-            trip.is_changed = not is_same or before.preconditions != trip.call.preconditions
+            is_same = is_same and before.preconditions == trip.call.preconditions
+            is_told = before.repeat_of is None or not await is_outdated(driver, before, before.repeat_of)
+            trip.is_changed = not is_same or not is_told
         trip.is_ready = True
 
     async def _go_on(self, project: str, call_id: str) -> None:
@@ -309,7 +333,7 @@ class Pipeline:
 
     async def _covering(self, call: Call, assessment: Assessment, now: datetime) -> Grant | None:
         """A remembered yes for a new call, if somebody gave one that covers it, and may still give it."""
-        if call.approval_id is not None or call.undo_of is not None:
+        if call.approval_id is not None or call.undo_of is not None or call.repeat_of is not None:
             return None
         driver = self._driver
         found = await driver.store.grants(GrantQuery(project=call.project, tool_name=call.tool_name, live_at=now))
@@ -327,6 +351,8 @@ class Pipeline:
     async def _ask(self, trip: Trip, assessment: Assessment) -> Result:
         driver, plan, call = self._driver, trip.plan, trip.call
         tool, masker = plan.tool, driver.masker_of(call)
+        if call.repeat_of is not None:
+            call, assessment = await retold(driver, call, assessment)
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_rank)
         message = call.message or tool.approval_message
         asking = evolve(
@@ -369,6 +395,7 @@ class Pipeline:
         driver = self._driver
         plan, now = driver.plan(call.tool_name, call.context), driver.now()
         arguments, shown = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
+        check_same_effect(plan.effect, call, arguments.value, shown)
         revised = evolve(
             call,
             arguments=arguments.canonical,
@@ -434,7 +461,7 @@ class Pipeline:
     async def _standing(self, call: Call) -> Result:
         """Somebody else moved this call: return where it stands, if it is the same call of the same caller."""
         standing = await self._driver.read(call.project, call.id)
-        if not _is_joined(call, standing):
+        if not is_joined(call, standing):
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )
@@ -451,24 +478,10 @@ def _must_ask(trip: Trip, assessment: Assessment) -> bool:
     """Whether a person must answer: the level asks, and no approval of this level and these terms is at hand."""
     approval, level = trip.approval, assessment.level
     if approval is None or trip.is_changed:
-        return approval is not None or level is not ApprovalLevel.AUTO
+        return approval is not None or level is not ApprovalLevel.AUTO or trip.call.repeat_of is not None
     if level is ApprovalLevel.AUTO:
         return False
     return not approval.satisfies(assessment.level, assessment.terms)
-
-
-def _is_joined(call: Call, standing: Call) -> bool:
-    """Whether a call and the one that stands under its id are one and the same, made by one and the same.
-
-    Nobody else hears of it, not even that everything but they themselves would fit.
-    """
-    is_same = standing.arguments == call.arguments or standing.first_asked == name_of(call)
-    return is_same and is_same_maker(standing.context, call.context) and standing.tool_name == call.tool_name
-
-
-def name_of(call: Call) -> str:
-    """Return a name for a call's arguments that tells nothing of them to who does not know them."""
-    return sha256(call.id.encode() + b"\0" + call.arguments).hexdigest()
 
 
 def _rank(level: ApprovalLevel) -> int:

@@ -20,11 +20,14 @@ def input_of(call: Call, arguments: dict[str, Any] | None = None) -> ToolInput:
     `arguments` is such a copy, where there is one that nobody else holds.
     """
     context, payload = call.context, decode(call.arguments) if arguments is None else arguments
+    key = call.effect_key or call.held_key
     host = context.host
     if type(host) is Caller:
         action = Action(id=host.action.id, type=host.action.type, payload=payload)
-        return ToolInput(action.id, call.tool_name, payload, host.ctx, action=action, context=context)
-    return ToolInput(call.id, call.tool_name, payload, context if host is None else host, context=context)
+        return ToolInput(action.id, call.tool_name, payload, host.ctx, action=action, context=context, effect_key=key)
+    return ToolInput(
+        call.id, call.tool_name, payload, context if host is None else host, context=context, effect_key=key
+    )
 
 
 def copy_flat(values: dict[str, Any] | None) -> dict[str, Any] | None:

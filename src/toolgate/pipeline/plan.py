@@ -16,14 +16,16 @@ from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Durability, Reservation
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
-from toolgate.kernel.doubt import Doubt, doubt_of
+from toolgate.kernel.doubt import Doubt, doubt_of, may_repeat
+from toolgate.kernel.effect import EffectKey
+from toolgate.kernel.holding import ask_key, doubt_key
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import Facts, Policy, Rule, Stance
 from toolgate.kernel.record import evolve, slim
 from toolgate.kernel.ruling import Ruling, look, rule_under, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
-from toolgate.kernel.tool import Placement, RiskLevel, ToolDefinition
+from toolgate.kernel.tool import Effects, Placement, RiskLevel, ToolDefinition
 from toolgate.pipeline.lane import aside
 from toolgate.pipeline.validate import Checked, validate
 
@@ -43,11 +45,18 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Options(NamedTuple):
-    """What a caller asks for about its own approval."""
+    """What a caller asks for: about its own approval, and about calls that are alike.
+
+    `repeat_of` is the call whose effect is to be had again, `distinct` says that it joins no other, and `held_key` is
+    the key of its effect where another gate holds that: it is passed on, and not taken here.
+    """
 
     approval_timeout_s: float | None = None
     message: str | None = None
     claim: str | None = None
+    repeat_of: str | None = None
+    distinct: bool = False
+    held_key: str | None = None
 
 
 NO_OPTIONS = Options()
@@ -61,7 +70,8 @@ class Plan:
     `template` is what every call begins as. `reads` says that a rule, inspector or meter looks at arguments,
     `inspects` that finding out what they point at opens files.
     `offer_s` is how long a call for somebody elsewhere waits until its deadline is looked at. `doubt` says what it
-    means where a handler does not return.
+    means where a handler does not return. `effect` makes the keys of its effects, where it has them; `is_declared` and
+    `is_final` say of the others that they have effects, and that these cannot be taken back.
     """
 
     tool: ToolDefinition
@@ -79,15 +89,31 @@ class Plan:
     offer_s: float
     mask: Callable[[str], str]
     doubt: Doubt
+    effect: EffectKey | None
+    is_declared: bool
+    is_final: bool
 
     def validate(self, raw: str | bytes | Mapping[str, object], limits: Limits) -> Checked:
         """Return the arguments in one canonical form; raise ToolInputError naming tool and location."""
         return validate(self.tool, raw, limits)
 
     def born(
-        self, arguments: Checked, shown: Any, context: Context, *, id: str, now: datetime, options: Options
+        self,
+        arguments: Checked,
+        shown: Any,
+        context: Context,
+        *,
+        id: str,
+        now: datetime,
+        options: Options,
+        is_named: bool = False,
     ) -> Call:
-        """Return a new call of this tool; `shown` are its masked arguments."""
+        """Return a new call of this tool; `shown` are its masked arguments.
+
+        Raises ToolInputError where they make no effect key.
+        """
+        is_known_again = self.effect is not None or self.is_declared or options.held_key is not None
+        keys = self._keys(arguments, shown, context, options, is_named=is_named) if is_known_again else {}
         call = evolve(
             self.template,
             id=id,
@@ -96,13 +122,37 @@ class Plan:
             created_at=now,
             arguments=arguments.canonical,
             shown=shown,
+            **keys,
         )
         if shown is not arguments.value and shown != arguments.value:
             call = evolve(call, hides=True)
         if options is NO_OPTIONS:
             return call
-        timeout_s, message, claim = options
-        return evolve(call, approval_timeout_s=timeout_s, message=message, claim=claim)
+        return evolve(
+            call,
+            approval_timeout_s=options.approval_timeout_s,
+            message=options.message,
+            claim=options.claim,
+            repeat_of=options.repeat_of,
+            distinct=options.distinct,
+        )
+
+    def _keys(
+        self, arguments: Checked, shown: Any, context: Context, options: Options, *, is_named: bool
+    ) -> dict[str, Any]:
+        """By what a call, or its effect, is known again."""
+        if options.held_key is not None:
+            return {"held_key": options.held_key}
+        name = self.tool.name
+        if self.effect is not None:
+            key = self.effect.of(arguments.value, shown, name)
+            return {"effect_key": key, "is_named": True} if is_named else {"effect_key": key}
+        keys: dict[str, Any] = {}
+        if self.is_final:
+            keys["doubt_key"] = doubt_key(name, arguments.canonical)
+        if context.run_id is not None and not options.distinct:
+            keys["ask_key"], keys["is_named"] = ask_key(name, arguments.canonical, context), is_named
+        return keys
 
     def judge(self, call: Call, arguments: Mapping[str, Any], now: datetime) -> tuple[Call, Ruling]:
         """Permit and assess a call under the facts of now; returns it with what was found out about it.
@@ -177,6 +227,9 @@ def compile_plan(
         offer_s=OFFER_AGAIN_S if placement is Placement.WORKER else tool.timeout_seconds,
         mask=mask,
         doubt=doubt_of(tool, stance),
+        effect=stance.effect or tool.effect,
+        is_declared=tool.effects in (Effects.REVERSIBLE, Effects.IRREVERSIBLE),
+        is_final=tool.effects is Effects.IRREVERSIBLE and not may_repeat(tool, stance),
     )
 
 
@@ -219,5 +272,6 @@ def _template(tool: ToolDefinition, stance: Stance, policy: Policy, placement: P
         placement=placement.value,
         policy_revision=policy.revision,
         approved_for_s=waits_s if placement is Placement.CALLER else None,
+        effect_per_s=None if stance.effect is None else stance.effect.per_s,
     )
     return slim(call)

@@ -193,6 +193,7 @@ class _Stance:
             may_retry=_all_agree(share.may_retry for share in shares),
             on_error=max((share.on_error for share in shares if share.on_error), key=_ON_ERROR.index, default=None),
             nothing_happened=_in_all(share.nothing_happened for share in shares),
+            effect=next((share.effect for share in shares if share.effect is not None), None),
         )
 
     def _asks(self, rule: Rule) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from toolgate.kernel.call import Call
+from toolgate.kernel.effect import EffectKey
 from toolgate.kernel.policy import Meter, OnError, Rule
 from toolgate.kernel.terms import ApprovalTerms, SandboxTerms
 from toolgate.kernel.tool import Placement, Thresholds
@@ -124,6 +125,7 @@ class Share:
     may_retry: bool | None = None
     on_error: OnError | None = None
     nothing_happened: frozenset[str] | None = None
+    effect: EffectKey | None = None
     settles_modes: bool = False
     path_arguments: tuple[str, ...] = ()
     command_argument: str | None = None

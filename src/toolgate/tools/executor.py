@@ -201,7 +201,7 @@ class ToolExecutor:
         gate, realm = self._sit()
         try:
             return await gate.call(
-                action.type, jsonable(action.payload), context=context, call_id=str(action.id), own=True
+                action.type, jsonable(action.payload), context=context, call_id=str(action.id), own=True, distinct=True
             )
         finally:
             await _moment(realm)

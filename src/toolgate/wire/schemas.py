@@ -62,6 +62,9 @@ class ExecuteBody(Body):
     behavior: Id | None = None
     tool_id: CallId | None = Field(default=None, description="An id of your own: the same id never runs twice.")
     claim: Text | None = Field(default=None, description="What the agent says about it; shown as no more than that.")
+    repeat_of: CallId | None = Field(
+        default=None, description="A call of yours that has ended, to have its effect again: a person is always asked."
+    )
     approval_timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
     wait: bool = Field(default=True, description="False answers 202 as soon as the call waits for somebody.")
     wait_seconds: Annotated[float, Field(ge=0)] | None = Field(default=None, description="How long to wait at most.")

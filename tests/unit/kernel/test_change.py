@@ -11,6 +11,7 @@ from tests.unit.kernel.samples import NOW, a_call, an_approval
 
 from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change, Durability, Reservation
+from toolgate.kernel.holding import Move
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord, UndoState
 
@@ -37,6 +38,7 @@ PLAIN: dict[str, Any] = {
     "expect": 1,
     "mode_seen": 7,
     "durability": Durability.COMMITTED,
+    "starts": True,
 }
 MORE: dict[str, Any] = {
     "approvals": (an_approval(),),
@@ -50,6 +52,7 @@ MORE: dict[str, Any] = {
     "grant_expect": 1,
     "delegation": object(),
     "rewrites": True,
+    "joins": (Move("pay:p1", None, "c1"),),
 }
 
 
@@ -60,7 +63,9 @@ def test_a_change_has_these_fields_and_no_others() -> None:
 @pytest.mark.parametrize("field", [*PLAIN, *MORE])
 def test_a_plain_change_moves_a_call_and_does_nothing_else(field: str) -> None:
     change = evolve(Change(project="p", at=NOW), **{field: (PLAIN | MORE)[field]})
-    assert change.is_plain is (field in PLAIN or field in ("lasting", "undo_expect", "undo_stored", "grant_expect"))
+    assert change.is_plain is (
+        field in PLAIN or field in ("lasting", "undo_expect", "undo_stored", "grant_expect", "joins")
+    )
 
 
 def test_a_reservation_is_a_frozen_value() -> None:

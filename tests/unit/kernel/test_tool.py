@@ -308,6 +308,7 @@ CHANGES: dict[str, Any] = {
     "effects": "read",
     "idempotent": True,
     "nothing_happened": (ValueError,),
+    "effect_key": "edit:all",
     "placement": "client",
     "queue": "slow",
     "output_schema": {},

@@ -20,6 +20,8 @@ from typing import Any, NoReturn, TypeVar
 
 import orjson
 
+from toolgate.adapters.held import check_stands
+from toolgate.adapters.memory.keys import Keys
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.brake import Brakes
@@ -29,6 +31,7 @@ from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.holding import Move
 from toolgate.kernel.marks import Marks
 from toolgate.kernel.record import evolve
 from toolgate.kernel.undo import UndoRecord
@@ -38,6 +41,7 @@ from toolgate.ports.store import ApprovalQuery, CallQuery, DelegationQuery, Due,
 Key = tuple[str, str]
 L = TypeVar("L", Grant, Delegation)
 EVENTS_PER_CALL = 6
+KEYS_PER_CALL = 10
 BATCH = 64
 """How many commits of a project may wait to be encoded: the longest pause this puts into one commit is short."""
 
@@ -119,6 +123,7 @@ class MemoryStore:
         self._undo_ends: list[tuple[datetime, Key]] = []
         self._grants: dict[str, Grant] = {}
         self._delegations: dict[str, Delegation] = {}
+        self._keys = Keys(most=retain * KEYS_PER_CALL)
         self._chains: dict[str, _Chain] = {}
         self._private: dict[str, int] = {}
         """How many finished calls of each private project are remembered: with the last one its events go, too."""
@@ -130,18 +135,16 @@ class MemoryStore:
 
     def commit(self, change: Change) -> None:
         project, at, drafts, call, seen = change.project, change.at, change.events, change.call, change.mode_seen
-        has_companions = not change.is_plain
+        moves, has_companions = change.moves, not change.is_plain
         key = None if call is None else (call.project, call.id)
         self._lock.acquire()  # as `with` does, at half its cost
         try:
             if self._closed or (seen is not None and seen != self.brakes.serial):
                 self._refuse()
-            if key is not None:
-                standing = self._calls.get(key)
-                if (None if standing is None else standing.version) != change.expect:
-                    raise ConflictError(f"Call {key[1]} was changed by somebody else.")
-            if has_companions:
-                self._check_companions(change)
+            if key is not None and getattr(self._calls.get(key), "version", None) != change.expect:
+                raise ConflictError(f"Call {key[1]} was changed by somebody else.")
+            if moves or has_companions:
+                self._check_companions(change, moves, is_plain=not has_companions)
             if drafts:
                 chain = self._chains.get(project) or self._new_chain(project)
                 if change.lasting and len(chain.waiting) < BATCH:
@@ -153,6 +156,8 @@ class MemoryStore:
                 self._calls[key] = call
                 if call.due_at is not None or call.status.is_final:
                     self._keep_date(call, key)
+            if moves:
+                self._keys.move(project, at, moves, self._calls.__contains__)
             if has_companions:
                 self._keep_companions(change, key)
         finally:
@@ -163,7 +168,18 @@ class MemoryStore:
             raise StoreError("The store is closed.")
         raise ModeChangedError("The mode was changed meanwhile.")
 
-    def _check_companions(self, change: Change) -> None:
+    def _check_companions(self, change: Change, moves: tuple[Move, ...], *, is_plain: bool) -> None:
+        self._keys.check(change.project, change.at, moves)
+        if is_plain:
+            return
+        if (stands := change.stands) is not None:
+            told = self._calls.get((change.project, stands[0]))
+            check_stands(stands, None if told is None else told.version)
+        self._check_permissions(change)
+        for reservation in change.reservations:
+            self._check_rate(change, reservation)
+
+    def _check_permissions(self, change: Change) -> None:
         if change.undo_expect is not None and change.undo is not None:
             kept = self._undo.get((change.undo.project, change.undo.call_id))
             if kept is None or kept.state is not change.undo_expect:
@@ -176,8 +192,6 @@ class MemoryStore:
             given = self._delegations.get(change.delegation.id)
             if (0 if given is None else given.version) != change.delegation.version - 1:
                 raise ConflictError(f"Delegation {change.delegation.id} was changed by somebody else.")
-        for reservation in change.reservations:
-            self._check_rate(change, reservation)
 
     def _check_rate(self, change: Change, reservation: Reservation) -> None:
         used = self._rates.setdefault((change.project, reservation.key), _Uses())

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgate.adapters.held import Held, check_move, check_stands
 from toolgate.adapters.postgres.bulk import (
     BESIDE,
+    FREE_KEYS,
     INSERT_EVENTS,
     INSERT_RATES,
+    PASS_KEYS,
     PUT_APPROVALS,
     PUT_DELEGATIONS,
     PUT_EVENTS,
     PUT_GRANTS,
+    PUT_KEYS,
     PUT_UNDOS,
     UPDATE_PARAMS,
     Bulk,
@@ -26,6 +30,7 @@ from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
 from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change, Reservation
 from toolgate.kernel.event import EVENTS, ChainError, genesis, link
+from toolgate.kernel.holding import How
 
 Key = tuple[str, str]
 Head = tuple[int, bytes]
@@ -41,6 +46,7 @@ class Standing:
     grants: dict[str, int] = field(default_factory=dict)
     delegations: dict[str, int] = field(default_factory=dict)
     versions: dict[Key, int] = field(default_factory=dict)
+    held: dict[Key, Held] = field(default_factory=dict)
     used: dict[Key, int] = field(default_factory=dict)
     added: dict[Key, int] = field(default_factory=dict)
 
@@ -62,6 +68,10 @@ class Standing:
         call = change.call
         if needs_version(change) and call is not None and self.versions.get((call.project, call.id)) != change.expect:
             raise outdated(change)
+        if (stands := change.stands) is not None:
+            check_stands(stands, self.versions.get((change.project, stands[0])))
+        for move in change.moves:
+            check_move(move, self.held.get((change.project, move.key)), change.at)
 
     def reserve(self, change: Change, used: dict[Key, int]) -> Reservation | None:
         """Count what the change takes of its rates; the first that does not fit beside `used`, and then none counts."""
@@ -79,7 +89,7 @@ class Standing:
 def needs_version(change: Change) -> bool:
     """Whether the call's row must be looked at before anything else of the change is written or refused."""
     decided_by_rows = change.undo_expect is not None or change.grant is not None or change.delegation is not None
-    return bool(change.reservations) or decided_by_rows
+    return bool(change.reservations or change.moves) or decided_by_rows or change.stands is not None
 
 
 def outdated(change: Change) -> ConflictError:
@@ -99,6 +109,9 @@ def keys_of(write_set: WriteSet) -> list[object]:
         keys.append(("grant", change.grant.id))
     if change.delegation is not None:
         keys.append(("delegation", change.delegation.id))
+    keys += [("key", change.project, move.key) for move in change.moves]
+    if (stands := change.stands) is not None:
+        keys.append((change.project, stands[0]))
     return keys
 
 
@@ -176,7 +189,24 @@ class Batch:
         tables = ((UPDATE_PARAMS, params), (PUT_APPROVALS, approvals), (PUT_UNDOS, undos))
         given = ((INSERT_RATES, rates), (PUT_GRANTS, grants), (PUT_DELEGATIONS, delegations))
         apart = [(BESIDE[what], rows) for what, rows in beside.items() if what in BESIDE]
-        return [(bulk, rows) for bulk, rows in (*tables, *given, *apart) if rows]
+        return [(bulk, rows) for bulk, rows in (*tables, *given, *apart, *self._moves()) if rows]
+
+    def _moves(self) -> tuple[tuple[Bulk, list[Row]], ...]:
+        """The moves of keys: those that were checked or are always made, and those made where their holder has one."""
+        put: list[Row] = []
+        passed: list[Row] = []
+        freed: list[Row] = []
+        for change in [write_set.change for write_set in self.standing]:
+            for move in change.moves:
+                if move.only_looks:
+                    continue
+                if move.holder is None:
+                    freed.append((change.project, move.key, move.expect))
+                elif move.how is How.SOFT:
+                    passed.append((move.holder, moment(move.until), change.project, move.key, move.expect))
+                else:
+                    put.append((change.project, move.key, move.holder, moment(move.until)))
+        return (PUT_KEYS, put), (PASS_KEYS, passed), (FREE_KEYS, freed)
 
     def kept(self) -> list[Large]:
         """The large values that are there already, of the changes that stand."""

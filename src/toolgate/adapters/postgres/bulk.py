@@ -27,7 +27,7 @@ from toolgate.adapters.sql.write_set import Beside
 _MOMENT, _JSON = "{}::timestamp AT TIME ZONE 'UTC'", "{}::json"
 _TIMES = (
     "created_at", "started_at", "approved_at", "completed_at", "due_at", "decided_at", "expires_at", "revoked_at",
-    "ended_at",
+    "ended_at", "held_until",
 )  # fmt: skip
 _TEXT_CASTS = {
     **dict.fromkeys(_TIMES, _MOMENT),
@@ -191,6 +191,18 @@ PUT_DELEGATIONS = inserting(
     DELEGATION_COLUMNS,
     then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in DELEGATION_COLUMNS[1:]),
 )
+PUT_KEYS = inserting(
+    "effect_keys",
+    ("project_id", "effect_key", "call_id", "held_until"),
+    then=" ON CONFLICT (project_id, effect_key) DO UPDATE SET call_id=excluded.call_id, held_until=excluded.held_until",
+)
+PASS_KEYS = updating(
+    "effect_keys",
+    ("call_id", "held_until"),
+    ("project_id", "effect_key", "held_by"),
+    where="t.project_id=v.project_id AND t.effect_key=v.effect_key AND t.call_id=v.held_by",
+)
+FREE_KEYS = deleting("effect_keys", ("project_id", "effect_key", "call_id"))
 _REPLACE = " ON CONFLICT (project_id, action_id) DO UPDATE SET "
 _PARAMS = f"{_REPLACE}tool_params=excluded.tool_params, sealed_params=excluded.sealed_params"
 BESIDE = {

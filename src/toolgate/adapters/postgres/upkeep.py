@@ -225,6 +225,7 @@ async def _forget(link: Link, cut: datetime, by: str) -> int:
             cut, list(FORGETTABLE),
         )  # fmt: skip
         await connection.execute(FREE_UNDO, cut)
+        await connection.execute("DELETE FROM effect_keys WHERE held_until<$1", cut)
         await connection.execute(
             "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<$1 AND (project_id, run_id) IN "
             "(SELECT project_id, id FROM agent_runs WHERE ended_at<$1)",

@@ -28,6 +28,7 @@ from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
 from toolgate.errors import StoreError, ToolgateError
 from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change
+from toolgate.kernel.holding import How
 
 PATIENCE_S = 15.0
 """How long a change waits for a database that is away before it is refused."""
@@ -53,6 +54,10 @@ JOIN tool_executions AS t ON t.project_id=v.project AND t.id=v.id
 _READ_UNDOS = """
 SELECT t.project_id, t.call_id, t.state FROM unnest($1::text[], $2::uuid[]) AS v(project, id)
 JOIN undo_records AS t ON t.project_id=v.project AND t.action_id=v.id
+"""
+_READ_KEYS = """
+SELECT t.project_id, t.effect_key, t.call_id, t.held_until FROM unnest($1::text[], $2::text[]) AS v(project, key)
+JOIN effect_keys AS t ON t.project_id=v.project AND t.effect_key=v.key
 """
 _READ_GRANTS = "SELECT replace(id::text, '-', ''), version FROM grants WHERE id = ANY ($1::uuid[])"
 _READ_DELEGATIONS = "SELECT replace(id::text, '-', ''), version FROM delegations WHERE id = ANY ($1::uuid[])"
@@ -194,10 +199,11 @@ class Writer:
         changes = [write_set.change for write_set in batch.write_sets if needs_version(write_set.change)]
         if not changes:
             return standing
-        calls = [change.call for change in changes if change.call is not None]
+        calls = [(change.call.project, change.call.id) for change in changes if change.call is not None]
+        calls += [(change.project, stands[0]) for change in changes if (stands := change.stands) is not None]
         if calls:
-            ids = [call.project for call in calls], [uuid_hex(call.id) for call in calls]
-            found = await connection.fetch(_READ_VERSIONS, *ids)
+            rows = [(project, uuid_hex(call_id)) for project, call_id in calls]
+            found = await connection.fetch(_READ_VERSIONS, *columns_of(rows))
             standing.versions = {(project, call_id): version for project, call_id, version in found}
         undos = [change.undo for change in changes if change.undo is not None and change.undo_expect is not None]
         if undos:
@@ -210,6 +216,10 @@ class Writer:
         lent = [uuid_hex(change.delegation.id) for change in changes if change.delegation is not None]
         if lent:
             standing.delegations = dict(await connection.fetch(_READ_DELEGATIONS, lent))
+        moved = [(one.project, move.key) for one in changes for move in one.moves if move.how is How.HARD]
+        if moved:
+            found = await connection.fetch(_READ_KEYS, *columns_of(moved))
+            standing.held = {(project, key): (holder, until) for project, key, holder, until in found}
         await self._look_at_rates(connection, batch, standing)
         return standing
 

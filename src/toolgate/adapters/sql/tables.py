@@ -210,6 +210,15 @@ rate_uses = Table(
     Index("ix_rate_uses_project_id_key_at", "project_id", "key", "at"),
 )
 
+effect_keys = Table(
+    "effect_keys",
+    metadata,
+    Column("project_id", String(128), primary_key=True),
+    Column("effect_key", Text, primary_key=True),
+    Column("call_id", Text, nullable=False),
+    Column("held_until", Moment),
+)
+
 grants = Table(
     "grants",
     metadata,

@@ -242,3 +242,10 @@ CREATE TABLE delegations (
   CONSTRAINT pk_delegations PRIMARY KEY (id)
 );
 CREATE INDEX ix_delegations_project_id_delegate ON delegations (project_id, delegate);
+CREATE TABLE effect_keys (
+  project_id VARCHAR(128) NOT NULL,
+  effect_key TEXT NOT NULL,
+  call_id TEXT NOT NULL,
+  held_until DATETIME,
+  CONSTRAINT pk_effect_keys PRIMARY KEY (project_id, effect_key)
+);

@@ -66,12 +66,17 @@ def are_apart(write_sets: list[WriteSet]) -> bool:
     """Whether no change of these can decide what becomes of another one."""
     if len(write_sets) == 1:
         return True
-    seen = set()
+    seen: set[tuple[str, str]] = set()
+    keys: set[tuple[str, str]] = set()
     for change, *_ in write_sets:
         if change.reservations or change.undo_expect is not None or change.set_mode is not None:
             return False
-        if change.grant is not None or change.delegation is not None:
+        if change.grant is not None or change.delegation is not None or change.stands is not None:
             return False
+        for move in change.moves:
+            if (change.project, move.key) in keys:
+                return False
+            keys.add((change.project, move.key))
         if change.call is not None:
             seen.add((change.call.project, change.call.id))
     return len(seen) == sum(write_set.change.call is not None for write_set in write_sets)

@@ -223,6 +223,7 @@ def _forget(connection: sqlite3.Connection, cut: datetime) -> int:
         values,
     ).rowcount
     free_undo(connection, cut)
+    connection.execute("DELETE FROM effect_keys WHERE held_until<?", (moment(cut),))
     connection.execute(
         "UPDATE messages SET shown=NULL, sealed_content=NULL WHERE created_at<? AND (project_id, run_id) IN "
         "(SELECT project_id, id FROM agent_runs WHERE ended_at<?)",

@@ -18,6 +18,7 @@ from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
 from toolgate.adapters.sql.write_set import Large, WriteSet
 from toolgate.adapters.sqlite.brakes import stored_brakes
 from toolgate.adapters.sqlite.file import CACHE_KB, LOG_BYTES, PUT_KEYS, keys_of
+from toolgate.adapters.sqlite.held import check_held, move_keys
 from toolgate.adapters.sqlite.statements import (
     INSERT_CALL,
     INSERT_EVENT,
@@ -77,6 +78,7 @@ class _Batch:
         "grants",
         "heads",
         "inserts",
+        "moved",
         "params",
         "rates",
         "runs",
@@ -96,6 +98,7 @@ class _Batch:
         self.beside: list[Large] = []
         self.grants: list[Row] = []
         self.delegations: list[Row] = []
+        self.moved: list[Change] = []
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.brakes: Brakes | None = None
 
@@ -115,6 +118,8 @@ class _Batch:
                 self.undos.append(undo)
             if run is not None:
                 self.runs.append(run)
+        if change.moves:
+            self.moved.append(change)
         if not change.is_plain:
             self._add_companions(change)
 
@@ -163,7 +168,7 @@ class Writer:
     def write_alone(self, write_set: WriteSet) -> Outcome:
         """Write one change in a transaction of its own and return what became of it."""
         change = write_set.change
-        if write_set.rest is not None or not change.is_plain:
+        if write_set.rest is not None or not change.is_plain or change.moves:
             group = Group([write_set])
             self.write(group)
             return group.outcomes[0]
@@ -308,8 +313,10 @@ class Writer:
             self._check_grant(change.grant, change.grant_expect)
         if change.delegation is not None:
             self._check_delegation(change.delegation)
-        if change.reservations:
-            self._check_version(change)  # whoever comes second hears of that, not of the rate
+        if change.reservations or change.moves:
+            self._check_version(change)  # whoever comes second hears of that, not of the rate or the key
+        if change.moves or change.stands is not None:
+            check_held(self._connection, change)
         for reservation in change.reservations:
             self._check_rate(change, reservation)
 
@@ -381,6 +388,8 @@ class Writer:
                 bulk.write(connection, rows)
         for large in batch.beside:
             put_large(connection, large)
+        for change in batch.moved:
+            move_keys(connection, change)
         for project, head in batch.heads.items():
             self._put_head(project, head)
         if batch.brakes is not None:

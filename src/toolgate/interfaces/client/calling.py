@@ -54,13 +54,15 @@ class Calling(Part):
         wait: bool | float = True,
         approval_timeout_s: float | None = None,
         claim: str | None = None,
+        repeat_of: str | None = None,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands when `wait` is False
         or its seconds are over.
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`. The call has an
         id from the start (`call_id`, or a new one), and the same id never runs twice: a lost connection is simply
-        tried again. Cancelling the wait does not cancel the call. Arguments that JSON would change on their way are a
+        tried again. Cancelling the wait does not cancel the call. `repeat_of` is a call of yours that has ended and
+        whose effect is to be had again, on purpose. Arguments that JSON would change on their way are a
         UsageError, and nothing is called.
         """
         hold_s = HOLD_S if wait is True else min(float(wait), HOLD_S)
@@ -72,6 +74,7 @@ class Calling(Part):
             behavior=behavior,
             tool_id=str(uuid_utils.uuid7()) if call_id is None else call_id,
             claim=claim,
+            repeat_of=repeat_of,
             approval_timeout_seconds=approval_timeout_s,
             wait=wait is not False,
             wait_seconds=hold_s,

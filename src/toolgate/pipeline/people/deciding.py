@@ -36,9 +36,10 @@ from toolgate.kernel.payload import LARGE, encode
 from toolgate.kernel.record import evolve
 from toolgate.kernel.text.canonical import Arguments, read_arguments
 from toolgate.kernel.text.schema import compile_schema
-from toolgate.pipeline import Pipeline, name_of, steps
+from toolgate.pipeline import Pipeline, steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.evidence import shows_much
+from toolgate.pipeline.joining import name_of
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.people.delegating import Delegating
 from toolgate.ports.store import CallQuery, GrantQuery

@@ -11,6 +11,7 @@ from toolgate.errors import ConflictError, NotAllowedError, NotFoundError, Usage
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
+from toolgate.kernel.effect import UNDO
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
@@ -118,6 +119,8 @@ class Undoing:
             has_effects=True,
             placement=tool.runs_in.value,
             shown={"undo_of": call_id, "forced": force} | ({"unchecked": True} if _is_unchecked(tool, undo) else {}),
+            effect_key=None if original.effect_key is None else UNDO + original.effect_key,
+            effect_from=original.effect_from,
         )
         claimed = evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id)
         return await self._pipeline.undo(call, tool, claimed)

@@ -132,6 +132,7 @@ def settle(
         error_code=None if happened else "settled_failed",
         result=result,
         shown_result=shown,
+        settled_by=by,
     )
     event = tell(ended, "tool.settled", {"outcome": status.value, "settled_by": by}, {"reason": reason})
     return Change(project=call.project, at=now, call=ended, expect=call.version, events=(event,))

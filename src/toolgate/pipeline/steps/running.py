@@ -71,6 +71,7 @@ def claim(
         grant=grant,
         grant_expect=None if grant is None else grant.version - 1,
         lasting=grant is None and is_plainly_told(call),
+        starts=True,
     )
 
 

@@ -36,6 +36,7 @@ from toolgate.testing.conformance.rows import (
 )
 from toolgate.testing.conformance.store_cursors import CursorLaws
 from toolgate.testing.conformance.store_delegations import DelegationLaws
+from toolgate.testing.conformance.store_effects import EffectLaws
 from toolgate.testing.conformance.store_events import EventLaws
 from toolgate.testing.conformance.store_grants import GrantLaws
 from toolgate.testing.conformance.store_large import LargeLaws
@@ -44,7 +45,7 @@ from toolgate.testing.conformance.store_limits import LimitLaws
 RACERS = 100
 
 
-class StoreConformance(CursorLaws, DelegationLaws, EventLaws, GrantLaws, LargeLaws, LimitLaws):
+class StoreConformance(CursorLaws, DelegationLaws, EffectLaws, EventLaws, GrantLaws, LargeLaws, LimitLaws):
     """Subclass it with a fixture `store` that gives an empty, open store."""
 
     async def test_a_committed_call_can_be_read(self, store: Store) -> None:

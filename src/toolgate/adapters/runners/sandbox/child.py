@@ -129,7 +129,8 @@ async def _await(value: Any) -> Any:
 def _restored(value: Any, progress: Callable[..., Any]) -> Any:
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "toolgate-input":
         fields = value[1]
-        given = ToolInput(fields["id"], fields["tool"], fields["payload"], fields["context"], context=fields["context"])
+        context, key = fields["context"], fields["effect_key"]
+        given = ToolInput(fields["id"], fields["tool"], fields["payload"], context, context=context, effect_key=key)
         given.attach(progress, lambda: False)
         return given
     return value
@@ -140,7 +141,7 @@ def carried(value: Any) -> Any:
     if isinstance(value, ToolInput):
         context = evolve(value.context, host=None)
         parts = {"id": value.action_id, "tool": value.tool_name, "payload": value.payload, "context": context}
-        return ("toolgate-input", parts)
+        return ("toolgate-input", parts | {"effect_key": value.effect_key})
     if isinstance(value, UndoMetadata):
         return value
     return evolve(value, host=None) if isinstance(value, Context) else value

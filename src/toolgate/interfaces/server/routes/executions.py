@@ -49,6 +49,7 @@ async def execute(ask: Ask) -> tuple[int, Execution]:
         wait=False,
         approval_timeout_s=body.approval_timeout_seconds,
         claim=body.claim,
+        repeat_of=body.repeat_of,
     )
     if not result.is_final and body.wait:
         wait_s = limit_s if body.wait_seconds is None else min(body.wait_seconds, limit_s)
