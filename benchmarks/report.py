@@ -74,6 +74,7 @@ def _tables(results: Results) -> list[Table]:
         _diff_table(results["diff"]),
         _text_table("masking 1 MB", results["masking"]),
         _text_table("card of 1 MB", results["cards"]),
+        _key_table(results["keys"]),
         _server_table(results["server"]),
         _agent_table(results["agent"]),
         _policy_table(results["policy"]),
@@ -189,6 +190,21 @@ def _diff_table(diff: dict[str, Any]) -> Table:
             counts = f"+{numbers['additions']['max']:.0f} -{numbers['deletions']['max']:.0f}"
             body.append([titles[case], name, f"{numbers['ms']['median']:,.0f}", f"{numbers['ms']['min']:,.0f}", counts])
     return ["diff of 1 MB", "by", "median ms", "min ms", "counts"], body
+
+
+KEYS = {
+    "none_us": "call of a tool with declared effects",
+    "key_us": "with an effect key",
+    "doubt_us": "irreversible, without a key",
+    "run_us": "the same in a run",
+}
+
+
+def _key_table(found: dict[str, Any]) -> Table:
+    body = [
+        [title, f"{found[what]['median']:.1f}", f"{found[what]['min']:.1f}"] for what, title in KEYS.items() if found
+    ]
+    return ["effect keys, in memory", "median us", "best us"], body
 
 
 def _text_table(what: str, speeds: dict[str, Any]) -> Table:

@@ -300,6 +300,20 @@ def measure_texts(what: str, size: Size) -> dict[str, Any]:
     return {kind: summary(line[kind] for line in lines) for kind in lines[0]}
 
 
+def measure_keys(size: Size) -> dict[str, Any]:
+    """Return what a call takes of the CPU without an effect key, with one, and where a doubt is looked for."""
+    pin_to_one_core()
+    lines = []
+    for number in range(1, size.diff_rounds + 1):
+        try:
+            lines.append(measure(own_python(), "-m", "benchmarks.effect_keys", is_own=True))
+        except MeasurementFailedError as error:
+            say(f"keys: left out, measuring failed: {error}")
+            return {}
+        say(f"keys {number}/{size.diff_rounds}: {lines[-1]['key_added_us']:+.1f} us")
+    return {what: summary(line[what] for line in lines) for what in lines[0]}
+
+
 def measure_differences(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the diff section, by case and contender."""
     pin_to_one_core()
@@ -359,6 +373,7 @@ def main() -> int:
         "diff": measure_differences(size) if "diff" in wanted else {},
         "masking": measure_texts("masking", size) if "masking" in wanted else {},
         "cards": measure_texts("cards", size) if "cards" in wanted else {},
+        "keys": measure_keys(size) if "keys" in wanted else {},
         "server": measure_server(size) if "server" in wanted else {},
         "agent": measure_agent(size) if "agent" in wanted else {},
         "policy": measure_policy(size) if "policy" in wanted else {},

@@ -18,6 +18,7 @@ SECTIONS = (
     "diff",
     "masking",
     "cards",
+    "keys",
     "policy",
     "sandbox",
     "server",
@@ -32,6 +33,7 @@ FORM_LIMITS = (
     ("call with a 300-byte form / pydantic-ai's tool manager, ungoverned", 1.5, "pydantic_ai_300"),
     ("call with a 300-byte form / the same at commit 2e57217", 0.7, "toolgate_2e57217_300"),
 )
+KEY_LIMIT_US = 6.0
 WORKFLOW_LIMIT = 1 / 3
 START_LIMIT = 2.0
 PARKED = 10_000
@@ -167,6 +169,7 @@ def judge(results: Results) -> list[Verdict]:
         *_diffs(results["diff"]),
         *_masking(results["masking"]),
         *_texts("cards of 1 MB of text", results["cards"]),
+        _key(results["keys"]),
         *_policy(results["policy"]),
         *sandbox,
         *_server(results["server"]),
@@ -261,6 +264,11 @@ def _masking(found: Results) -> list[Verdict]:
     taken = found["call_us"]["median"] if found else None
     call = Verdict(title="masking in a call with a 300-byte form", limit=MASKING_LIMIT_US, unit=" us", measured=taken)
     return [*_texts("masking 1 MB of text", speeds), call]
+
+
+def _key(found: Results) -> Verdict:
+    added = found["key_added_us"]["median"] if found else None
+    return Verdict(title="effect key in a call in memory", limit=KEY_LIMIT_US, unit=" us", measured=added)
 
 
 def _texts(what: str, speeds: Results) -> list[Verdict]:
