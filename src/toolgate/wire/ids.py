@@ -33,6 +33,7 @@ def _check(kind: str) -> Callable[[str], str]:
 _SCHEMA: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ID, "pattern": PATTERN}
 CallId = Annotated[str, _of("call id"), Field(json_schema_extra=_SCHEMA)]
 RunId = Annotated[str, _of("run id"), Field(json_schema_extra=_SCHEMA)]
+StepId = Annotated[str, _of("step id"), Field(json_schema_extra=_SCHEMA)]
 SessionId = Annotated[str, _of("session id"), Field(json_schema_extra=_SCHEMA)]
 
 

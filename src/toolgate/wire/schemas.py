@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from toolgate.wire.ids import CallId, RunId, SessionId
+from toolgate.wire.ids import CallId, RunId, SessionId, StepId
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, StringConstraints(max_length=4000)]
@@ -59,12 +59,16 @@ class ExecuteBody(Body):
     tool_params: dict[str, Any] = Field(default_factory=dict)
     session_id: SessionId | None = None
     run_id: RunId | None = None
+    step_id: StepId | None = Field(
+        default=None, description="The turn of the run: two alike calls of one step are two on purpose."
+    )
     behavior: Id | None = None
     tool_id: CallId | None = Field(default=None, description="An id of your own: the same id never runs twice.")
     claim: Text | None = Field(default=None, description="What the agent says about it; shown as no more than that.")
     repeat_of: CallId | None = Field(
         default=None, description="A call of yours that has ended, to have its effect again: a person is always asked."
     )
+    distinct: bool = Field(default=False, description="It joins no earlier call: it is another one on purpose.")
     approval_timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
     wait: bool = Field(default=True, description="False answers 202 as soon as the call waits for somebody.")
     wait_seconds: Annotated[float, Field(ge=0)] | None = Field(default=None, description="How long to wait at most.")
@@ -88,12 +92,21 @@ class Execution(Answer):
         return self.status in ("completed", "rejected", "timeout", "failed")
 
 
+class ExecuteAnswer(Execution):
+    """Where a call stands that was asked for."""
+
+    joined: bool = Field(
+        default=False, description="It is an earlier call, whose id `tool_id` is: no other one was made."
+    )
+
+
 class ExecutionRecord(Execution):
     """A call with everything a reader may see."""
 
     project_id: str
     session_id: str | None = None
     run_id: str | None = None
+    step_id: str | None = None
     user: str | None = None
     requester: str
     tool_params: Any = None
@@ -104,6 +117,9 @@ class ExecutionRecord(Execution):
     approved_by: str | None = None
     runner: str | None = None
     attempt: int = 0
+    effect_key: str | None = Field(default=None, description="The identity of its effect.")
+    repeat_of: str | None = Field(default=None, description="The call whose effect it repeats.")
+    settled_by: str | None = Field(default=None, description="Who said what its unknown outcome was.")
     undo_of: str | None = None
     unchecked: bool = Field(default=False, description="An undo that could not see what others changed since.")
     parent_id: str | None = Field(default=None, description="The call whose handler made this one.")

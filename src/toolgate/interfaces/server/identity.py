@@ -69,14 +69,23 @@ class Caller:
         except (NotFoundError, NotAllowedError) as error:
             raise problem_of(error) from None
 
-    def context(self, project: str, *, session_id: str | None, run_id: str | None, behavior: str | None) -> Context:
+    def context(
+        self,
+        project: str,
+        *,
+        session_id: str | None,
+        run_id: str | None,
+        behavior: str | None,
+        step_id: str | None = None,
+    ) -> Context:
         """Who asks for a call, and in which behavior: what a person's client says, or what an agent may be in.
 
         What an agent says of itself is its claim; NotAllowedError where its account is in no such behavior.
         """
         if self.account.kind is PrincipalKind.AGENT:
             behavior = authority.behavior_of(self.principal_in(project), behavior)
-        return replace(self.maker(project, session_id=session_id, run_id=run_id), behavior=behavior)
+        maker = self.maker(project, session_id=session_id, run_id=run_id)
+        return replace(maker, behavior=behavior, step_id=step_id)
 
     def maker(self, project: str, *, session_id: str | None = None, run_id: str | None = None) -> Context:
         """Who the caller's calls are made by, in no behavior: to compare with, and nothing is asked for with it.

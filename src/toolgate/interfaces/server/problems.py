@@ -83,7 +83,10 @@ def problem_of(error: ToolgateError) -> ProblemError:
     if status == 404:
         return not_found()
     headers = {"Retry-After": "1"} if status == 503 else None
-    return ProblemError(status, error.code, str(error), headers=headers)
+    problem = ProblemError(status, error.code, str(error), headers=headers)
+    if isinstance(error, errors.EffectHeldError) and error.holder is not None and error.key is None:
+        problem.more["holder"] = error.holder  # with a key it is a store's word, and not for everybody
+    return problem
 
 
 def unexpected(error: BaseException, where: str) -> ProblemError:

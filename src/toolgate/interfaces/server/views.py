@@ -20,6 +20,7 @@ from toolgate.wire.brakes import BrakeRecord, BrakesAnswer
 from toolgate.wire.delegations import DelegationRecord
 from toolgate.wire.schemas import (
     ApprovalRecord,
+    ExecuteAnswer,
     Execution,
     ExecutionRecord,
     GrantRecord,
@@ -70,6 +71,14 @@ def execution(result: Result) -> Execution:
     )
 
 
+def executed(result: Result, asked_as: str | None) -> ExecuteAnswer:
+    """What who asked for a call gets, with the id they asked under where there was one.
+
+    The same request sent again is not said to have joined: it is the same call, and is answered alike.
+    """
+    return ExecuteAnswer(**dict(execution(result)), joined=result.joined and result.call_id != asked_as)
+
+
 def _error(status: Status, code: str | None, error: str | None) -> str | None:
     return f"timeout: {error}" if error_type(status, code) == "timeout" and status is Status.TIMEOUT else error
 
@@ -96,6 +105,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         project_id=call.project,
         session_id=call.context.session_id,
         run_id=call.context.run_id,
+        step_id=call.context.step_id,
         user=call.context.user,
         requester=call.context.principal,
         tool_params=call.shown,
@@ -104,6 +114,9 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         approved_by=call.approved_by,
         runner=call.runner,
         attempt=call.attempt,
+        effect_key=call.effect_key or call.held_key,
+        repeat_of=call.repeat_of,
+        settled_by=call.settled_by,
         undo_of=call.undo_of,
         unchecked=call.unchecked,
         parent_id=call.context.parent_call_id,

@@ -12,10 +12,12 @@ from toolgate.interfaces.server.idempotency import call_id_of
 from toolgate.interfaces.server.operations import Ask, Operation, plain_json
 from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.kernel.output import Result, ToolOutput
+from toolgate.kernel.record import evolve
 from toolgate.wire.claims import ProgressBody, ResultAnswer, ResultBody
 from toolgate.wire.schemas import (
     CallsQuery,
     CancelBody,
+    ExecuteAnswer,
     ExecuteBody,
     Execution,
     ExecutionList,
@@ -35,26 +37,30 @@ async def available(ask: Ask) -> ToolList:
     return ToolList(tools=tools, total_count=len(tools))
 
 
-async def execute(ask: Ask) -> tuple[int, Execution]:
+async def execute(ask: Ask) -> tuple[int, ExecuteAnswer]:
     """Answer when the call is final; 202 with where it stands when nobody waits or the wait is over."""
     body: ExecuteBody = ask.body
     gate, limit_s = ask.services.gate, ask.services.settings.wait_limit_s
-    context = ask.by.context(ask.project, session_id=body.session_id, run_id=body.run_id, behavior=body.behavior)
+    context = ask.by.context(
+        ask.project, session_id=body.session_id, run_id=body.run_id, step_id=body.step_id, behavior=body.behavior
+    )
+    call_id = body.tool_id or call_id_of(ask)
     await ask.services.naming.check(gate, context)
     result = await gate.call(
         body.tool_name,
         body.tool_params,
         context=context,
-        call_id=body.tool_id or call_id_of(ask),
+        call_id=call_id,
         wait=False,
         approval_timeout_s=body.approval_timeout_seconds,
         claim=body.claim,
         repeat_of=body.repeat_of,
+        distinct=body.distinct,
     )
     if not result.is_final and body.wait:
         wait_s = limit_s if body.wait_seconds is None else min(body.wait_seconds, limit_s)
         result = await _wait(ask, result, wait_s)
-    return (200 if result.is_final else 202), views.execution(result)
+    return (200 if result.is_final else 202), views.executed(result, call_id)
 
 
 async def _wait(ask: Ask, result: Result, seconds: float) -> Result:
@@ -64,7 +70,8 @@ async def _wait(ask: Ask, result: Result, seconds: float) -> Result:
     ending = asyncio.ensure_future(drained.wait())
     try:
         await asyncio.wait({final, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        return final.result() if final.done() else await gate.get(result.call_id, project=ask.project)
+        stands = final.result() if final.done() else await gate.get(result.call_id, project=ask.project)
+        return evolve(stands, joined=result.joined)
     finally:
         final.cancel()
         ending.cancel()
@@ -186,7 +193,7 @@ OPERATIONS = (
         handler=execute,
         verb=Verb.ASK,
         body=ExecuteBody,
-        returns=Execution,
+        returns=ExecuteAnswer,
         also=(202,),
         problems=(409,),
         tag="tools",
