@@ -32,6 +32,17 @@ def call(
         typer.Option("--id", metavar="ID", help="An id of your own for the call; the same id never runs twice."),
     ] = None,
     session: Annotated[str | None, typer.Option("--session", help="The chat session the call belongs to.")] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="The run it belongs to; the same call that waits there is joined.")
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option("--step", help="The step of the run; two alike in one step are two calls.")
+    ] = None,
+    distinct: Annotated[bool, typer.Option("--distinct", help="Join no earlier call: this is another one.")] = False,
+    repeat_of: Annotated[
+        str | None,
+        typer.Option("--repeat-of", help="A call that has ended, to have its effect again; a person is asked."),
+    ] = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for approval or for the result.")] = False,
     token_file: TokenFile = None,
     plain_http: PlainHttp = False,
@@ -51,13 +62,26 @@ def call(
     given = read_arguments(read_words(arguments)).value
     remote = Remote(server, token_file, plain_http, ca_file)
     with client_at(server, remote, project) as client:
-        made = client.call(tool, given, call_id=call_id, session_id=session, wait=False)
+        made = client.call(
+            tool,
+            given,
+            call_id=call_id,
+            session_id=session,
+            run_id=run,
+            step_id=step,
+            distinct=distinct,
+            repeat_of=repeat_of,
+            wait=False,
+        )
+        is_joined = made.joined
+        if is_joined:
+            typer.echo(f"Joined call {printable(made.call_id)}, which was made before.", err=True)
         if not made.is_final and not no_wait:
             if made.status is Status.AWAITING_APPROVAL:
                 typer.echo(f"{made.call_id} waits for approval {made.approval_id}.", err=True)
             made = client.wait(made.call_id)
     if json:
-        as_json(_shown(made))
+        as_json(_shown(made) | {"joined": is_joined})
     else:
         typer.echo(_told(made))
     if made.is_final and not made.success:

@@ -104,7 +104,9 @@ EXAMPLES = {
         "# wait for approval and print the result",
         f"""toolgate call read_file '{{"path": "README.md"}}' {SERVER}""",
         "# arguments from a file; run again with the same id, it does not pay twice",
-        f"toolgate call pay @pay.json --id invoice-17 {SERVER}",
+        f"toolgate call pay @pay.json --id inv-17 {SERVER}",
+        "# pay once more on purpose; a person is asked",
+        f"toolgate call pay @pay.json --repeat-of inv-17 {SERVER}",
     ),
     "chat": examples(
         "# a conversation; /quit ends it",

@@ -33,9 +33,9 @@ _HOLDS = {
     "host": "ADDRESS", "kind": "KIND", "label": "TEXT", "lease_s": "SECONDS", "limit": "N", "named": "NAME",
     "older_than": "DURATION", "only_project": "NAME", "policy": "PATH", "port": "N", "profile": "NAME",
     "project": "NAME", "project_policies": "FOLDER", "queue": "NAME", "reason": "TEXT", "redis": "URL",
-    "remember": "USES",
-    "remember_for": "DURATION", "role": "ROLE", "run": "ID", "server": "URL", "session": "ID", "since": "DURATION",
-    "state": "FOLDER", "token_file": "FILE", "tools": "MODULE:NAME", "url": "URL", "workspace": "FOLDER",
+    "remember": "USES", "remember_for": "DURATION", "repeat_of": "ID", "role": "ROLE", "run": "ID", "server": "URL",
+    "session": "ID", "since": "DURATION",
+    "state": "FOLDER", "step": "ID", "token_file": "FILE", "tools": "MODULE:NAME", "url": "URL", "workspace": "FOLDER",
 }  # fmt: skip
 """What the value of an option is, by the name of its parameter: the same name means the same in every command."""
 

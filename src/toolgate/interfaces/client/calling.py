@@ -21,8 +21,9 @@ from toolgate.interfaces.client.waiting import LOOK_S, CallWaiters
 from toolgate.kernel.doubt import carried_kinds
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import plain
+from toolgate.kernel.record import evolve
 from toolgate.kernel.text.canonical import MAX_DEPTH, Limits, read_arguments
-from toolgate.wire.schemas import Execution, ExecutionRecord, ToolInfo, ToolList, UndoAnswer
+from toolgate.wire.schemas import ExecuteAnswer, Execution, ExecutionRecord, ToolInfo, ToolList, UndoAnswer
 
 HOLD_S = 20.0
 """How long one request waits for a call; after it the wait goes on by events."""
@@ -49,21 +50,27 @@ class Calling(Part):
         *,
         session_id: str | None = None,
         run_id: str | None = None,
+        step_id: str | None = None,
         behavior: str | None = None,
         call_id: str | None = None,
         wait: bool | float = True,
         approval_timeout_s: float | None = None,
         claim: str | None = None,
         repeat_of: str | None = None,
+        distinct: bool = False,
     ) -> Result:
         """Return the call's final result, waiting for approval and execution; or where it stands when `wait` is False
         or its seconds are over.
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`. The call has an
         id from the start (`call_id`, or a new one), and the same id never runs twice: a lost connection is simply
-        tried again. Cancelling the wait does not cancel the call. `repeat_of` is a call of yours that has ended and
-        whose effect is to be had again, on purpose. Arguments that JSON would change on their way are a
-        UsageError, and nothing is called.
+        tried again. Cancelling the wait does not cancel the call.
+
+        One that was made before, by its effect key or in the same run while its question is open, is joined: the
+        result is that call's, under its id (`Result.joined`). `step_id` names the turn of the run: two alike of one
+        step are two. `distinct` joins none. `repeat_of` is a call of yours that has ended and whose effect is to be had
+        again, on purpose. EffectHeldError where another call has the effect. Arguments that JSON would change on their
+        way are a UsageError, and nothing is called.
         """
         hold_s = HOLD_S if wait is True else min(float(wait), HOLD_S)
         body = given(
@@ -71,24 +78,29 @@ class Calling(Part):
             tool_params=_as_sent({} if arguments is None else arguments),
             session_id=session_id,
             run_id=run_id,
+            step_id=step_id,
             behavior=behavior,
             tool_id=str(uuid_utils.uuid7()) if call_id is None else call_id,
             claim=claim,
             repeat_of=repeat_of,
+            distinct=distinct or None,
             approval_timeout_seconds=approval_timeout_s,
             wait=wait is not False,
             wait_seconds=hold_s,
         )
         made = await self._connection.ask(
-            Execution, "POST", self._path("tools", "execute"), body=body, repeats=True, wait_s=hold_s
+            ExecuteAnswer, "POST", self._path("tools", "execute"), body=body, repeats=True, wait_s=hold_s
         )
         if made.is_final or wait is False:
             return result_of(made)
-        if wait is True:
-            return await self.wait(made.tool_id)
+        ended = self.wait(made.tool_id) if wait is True else self._within(made.tool_id, wait - hold_s)
+        return evolve(await ended, joined=made.joined)
+
+    async def _within(self, call_id: str, seconds: float) -> Result:
+        """How a call ended, or where it stands when the seconds are over."""
         with contextlib.suppress(TimeoutError):
-            return await self.wait(made.tool_id, timeout=float(wait) - hold_s)
-        return await self.get(made.tool_id)
+            return await self.wait(call_id, timeout=seconds)
+        return await self.get(call_id)
 
     async def wait(self, call_id: str, timeout: float | None = None) -> Result:
         """Return the result of a call when it is final, however long that takes; raise TimeoutError after `timeout`

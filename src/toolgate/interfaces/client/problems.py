@@ -25,6 +25,7 @@ from toolgate.errors import (
     ServerUnreachableError,
     ToolgateError,
 )
+from toolgate.kernel.ids import MAX_ID
 
 MAX_TEXT = 2000
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -133,6 +134,9 @@ def _of_problem(status: int, code: str, text: str, told: dict[str, Any], retry_s
     if status == 409:
         if code == errors.ToolUndoError.code:
             return errors.ToolUndoError(text)
+        if code == errors.EffectHeldError.code:
+            holder = told.get("holder")
+            return errors.EffectHeldError(text, holder=plain(holder, MAX_ID) if isinstance(holder, str) else None)
         kind = _CONFLICTS.get(code, ConflictError)
         decided, where = told.get("decided"), told.get("tool_status")
         return kind(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolgate.errors import BadAnswerError
 from toolgate.kernel.call import Status
 from toolgate.kernel.output import Result
-from toolgate.wire.schemas import Execution, ExecutionRecord, UndoAnswer
+from toolgate.wire.schemas import ExecuteAnswer, Execution, ExecutionRecord, UndoAnswer
 
 _ENDS = {
     ("rejected", "timeout"): Status.TIMEOUT,
@@ -14,6 +14,7 @@ _ENDS = {
     ("failed", "unknown"): Status.UNKNOWN,
     ("failed", "denied"): Status.DENIED,
     ("failed", "rate_limited"): Status.DENIED,
+    ("failed", "effect_held"): Status.DENIED,
     ("failed", "approval_mismatch"): Status.DENIED,
     ("failed", "approval_unmarked"): Status.DENIED,
 }
@@ -43,6 +44,8 @@ def result_of(told: Execution) -> Result:
         }
     if isinstance(told, ExecutionRecord | UndoAnswer):
         fields["unchecked"] = told.unchecked
+    if isinstance(told, ExecuteAnswer):
+        fields["joined"] = told.joined
     return Result(**fields)
 
 

@@ -27,7 +27,7 @@ from toolgate.interfaces.client.delegations import Delegations
 from toolgate.interfaces.client.grants import Grants
 from toolgate.interfaces.client.results import result_of
 
-OF_THE_HOST = {"context", "message", "own", "by", "project", "self"}
+OF_THE_HOST = {"context", "message", "own", "by", "project", "self", "held_key"}
 """What the server knows of whoever signed in, or does not take over the wire."""
 
 
