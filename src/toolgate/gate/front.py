@@ -215,8 +215,9 @@ class Gate:
         same effect key and arguments, and, for a tool that declares its effects, the same call of the same run while
         the first one's question is open (`Result.joined`); `distinct` joins none. `repeat_of` is a call of yours that
         has ended and whose effect is to be had again, on purpose: a person is always asked. `held_key` is the key of
-        its effect where another gate holds that. `message` is what an approver is asked instead of the tool's own
-        words; `claim` is what the agent says about it, and is shown as no more than that.
+        its effect where another gate holds that, empty where it has none: then nothing is held or joined here.
+        `message` is what an approver is asked instead of the tool's own words; `claim` is what the agent says about it,
+        and is shown as no more than that.
         """
         self._check_open()
         name = tool if type(tool) is str else self._name_of(tool)

@@ -65,9 +65,9 @@ class Call:
     `effect_key` is the identity of its effect, held for `effect_per_s` after it completed (None: for good), `ask_key`
     that of its question and `doubt_key` that of a doubt about it, where it has no effect key; `effect_from` is the call
     it took its key from, `doubt_seen` the one whose doubt was looked at, and `held_key` the key of its effect where
-    another gate holds that. `is_named`: its id is its caller's. `distinct`: it joins no other. `repeat_of` is the call
-    whose effect it repeats if it runs, and `repeat_seen` the version of that which people were told of. `settled_by` is
-    who said what an unknown outcome was.
+    another gate holds that, empty where that one knows of none. `is_named`: its id is its caller's. `distinct`: it
+    joins no other. `repeat_of` is the call whose effect it repeats if it runs, and `repeat_seen` the version of that
+    which people were told of. `settled_by` is who said what an unknown outcome was.
     `rule` and `reason` are the rule that refused it, or the word of the person who did, masked.
     """
 

@@ -20,7 +20,7 @@ def input_of(call: Call, arguments: dict[str, Any] | None = None) -> ToolInput:
     `arguments` is such a copy, where there is one that nobody else holds.
     """
     context, payload = call.context, decode(call.arguments) if arguments is None else arguments
-    key = call.effect_key or call.held_key
+    key = call.effect_key or call.held_key or None
     host = context.host
     if type(host) is Caller:
         action = Action(id=host.action.id, type=host.action.type, payload=payload)

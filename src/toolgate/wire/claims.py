@@ -23,6 +23,9 @@ class ClaimAnswer(Answer):
     tool_id: str
     tool_name: str
     tool_params: Any
+    effect_key: str | None = Field(
+        default=None, description="The identity of its effect: a token to pass on to whoever has the effect."
+    )
     lease_seconds: float
 
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgate.errors import ConflictError, NotFoundError, ToolgateError
+from toolgate.errors import ConflictError, EffectHeldError, NotFoundError, ToolgateError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.delivery import Courier
 from toolgate.interfaces.runner.holding import Hold
@@ -118,9 +118,9 @@ class SignalExecutor:
         signal = running.hold.signal
         try:
             return await doing
-        except ConflictError:
-            raise
         except ToolgateError as error:
+            if isinstance(error, ConflictError) and not isinstance(error, EffectHeldError):
+                raise
             why = f"It did not begin at the runner: {error}"
         made = await self.courier.made_here(signal.tool_id, signal.undo_of)
         if made is not None:  # its end could not be written down yet
@@ -134,7 +134,14 @@ class SignalExecutor:
         context = local.context(signal.tool_id)
         if signal.undo_of is not None:
             return await local.gate.undo(signal.undo_of, context=context)
-        return await local.gate.call(signal.tool_name, signal.params, context=context, call_id=signal.tool_id)
+        return await local.gate.call(
+            signal.tool_name,
+            signal.params,
+            context=context,
+            call_id=signal.tool_id,
+            held_key=signal.effect_key,  # whether it is another call over again, the server's gate has decided
+            distinct=True,  # and where it knows of no such thing, a report is of the call that was signalled
+        )
 
     async def _beat(self, running: RunningSignal) -> None:
         """Renew the lease and pass progress on until the call is over or the server no longer waits for it."""

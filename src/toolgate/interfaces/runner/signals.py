@@ -11,17 +11,23 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from toolgate.errors import UsageError
+from toolgate.kernel.effect import MOST_BYTES
 from toolgate.wire.ids import CallId
 
 Id = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_./:-]+$")]
 LONGEST_LEASE_S = 24 * 3600.0
 SHOWN = 200
+EffectKey = Annotated[str, StringConstraints(strict=True, max_length=MOST_BYTES, pattern=r"^[\x21-\x7e]*$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One call to run here, or with `undo_of` one to take back. `lease_s` is how long it is ours without a report."""
+    """One call to run here, or with `undo_of` one to take back. `lease_s` is how long it is ours without a report.
+
+    `effect_key` is the identity of its effect, which the server's call holds: empty where it has none, None where the
+    server knows of no such keys.
+    """
 
     tool_id: str
     tool_name: str
@@ -30,6 +36,7 @@ class Signal:
     lease_s: float
     params: dict[str, Any] = field(default_factory=dict, repr=False)
     undo_of: str | None = None
+    effect_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +62,7 @@ class _Work(_Sent):
 
 class _Execution(_Work):
     tool_params: dict[str, Any]
+    effect_key: EffectKey | None = None
 
 
 class _Undo(_Work):
@@ -70,7 +78,8 @@ def signal_of(name: str, data: dict[str, Any]) -> Signal | Recall | None:
     try:
         if name == "tool.execution_signal":
             run = _Execution.model_validate(data)
-            return _signal(run, params=run.tool_params)
+            told = (run.effect_key or "") if "effect_key" in run.model_fields_set else None
+            return _signal(run, params=run.tool_params, effect_key=told)
         if name == "tool.undo_signal":
             undo = _Undo.model_validate(data)
             return _signal(undo, undo_of=undo.undo_of)
@@ -84,7 +93,13 @@ def signal_of(name: str, data: dict[str, Any]) -> Signal | Recall | None:
     return None
 
 
-def _signal(work: _Work, *, params: dict[str, Any] | None = None, undo_of: str | None = None) -> Signal:
+def _signal(
+    work: _Work,
+    *,
+    params: dict[str, Any] | None = None,
+    undo_of: str | None = None,
+    effect_key: str | None = None,
+) -> Signal:
     return Signal(
         tool_id=work.tool_id,
         tool_name=work.tool_name,
@@ -93,6 +108,7 @@ def _signal(work: _Work, *, params: dict[str, Any] | None = None, undo_of: str |
         lease_s=min(work.timeout_seconds, LONGEST_LEASE_S),
         params=params or {},
         undo_of=undo_of,
+        effect_key=effect_key,
     )
 
 

@@ -86,7 +86,10 @@ def signal_frame(call: Call, timeout_s: float) -> bytes:
     """The execution signal: real parameters, for one connection, kept nowhere. An undo has a name of its own."""
     real = orjson.Fragment(call.arguments)
     data: dict[str, Any] = {"tool_id": call.id, "tool_name": call.tool_name}
-    data |= {"tool_params": real} if call.undo_of is None else {"undo_of": call.undo_of, "undo_data": real}
+    if call.undo_of is None:
+        data |= {"tool_params": real, "effect_key": call.effect_key}
+    else:
+        data |= {"undo_of": call.undo_of, "undo_data": real}
     data |= {"timestamp": now_text(), "fence": call.fence, "attempt": call.attempt, "timeout_seconds": timeout_s}
     return sse("tool.execution_signal" if call.undo_of is None else "tool.undo_signal", dumps(data))
 

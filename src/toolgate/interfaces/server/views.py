@@ -114,7 +114,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         approved_by=call.approved_by,
         runner=call.runner,
         attempt=call.attempt,
-        effect_key=call.effect_key or call.held_key,
+        effect_key=call.effect_key or call.held_key or None,
         repeat_of=call.repeat_of,
         settled_by=call.settled_by,
         undo_of=call.undo_of,

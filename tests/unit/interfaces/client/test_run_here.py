@@ -22,6 +22,7 @@ TOOLS = [
     ToolDefinition("send", SCHEMA, placement="caller"),
     ToolDefinition("pay", SCHEMA, placement="caller", requires_approval=True),
     ToolDefinition("slow", SCHEMA, placement="caller", timeout_seconds=0.2),
+    ToolDefinition("refund", SCHEMA | {"required": ["n"]}, placement="caller", effect_key="refund:{n}"),
 ]
 
 
@@ -44,6 +45,15 @@ async def test_it_runs_at_its_caller_and_once(house: House, ann: Client) -> None
     assert ([one.data for one in results], given) == ([{"sent": 1}] * 4, [{"n": 1}])
     row = await house.gate.calls.get(made.call_id, project="demo")
     assert (row.status, row.runner) == (Status.COMPLETED, "agent:ann")
+
+
+async def test_its_effect_has_one_key_that_whoever_claims_it_is_told(ann: Client) -> None:
+    made, again = await ann.call("refund", {"n": 1}), await ann.call("refund", {"n": 1})
+    assert (again.call_id, again.joined) == (made.call_id, True)
+    claimed = await ann.remote.claim(made.call_id, "c" * 24)
+    assert claimed.effect_key == "refund:1"
+    await ann.remote.report(made.call_id, "done", fence="c" * 24)
+    assert (await ann.run_here(again.call_id, lambda _given: "twice")).data == "done"
 
 
 async def test_it_waits_for_a_person_and_runs_what_they_made_of_it(ann: Client, bob: Client) -> None:

@@ -28,6 +28,15 @@ def test_a_signal_to_run_is_read() -> None:
     assert "path" not in repr(read)  # parameters may be secret
 
 
+@pytest.mark.parametrize(
+    ("sent", "read"), [({"effect_key": "refund:p1"}, "refund:p1"), ({"effect_key": None}, ""), ({}, None)]
+)
+def test_the_key_of_an_effect_is_read(sent: dict[str, Any], read: str | None) -> None:
+    signal = signal_of("tool.execution_signal", {**RUN, **sent})
+    assert isinstance(signal, Signal)
+    assert signal.effect_key == read
+
+
 def test_a_signal_to_undo_takes_no_data_of_the_servers() -> None:
     undo = {**RUN, "undo_of": "t0", "undo_data": {"path": "/etc/passwd", "before": "x"}}
     read = signal_of("tool.undo_signal", undo)
@@ -67,6 +76,9 @@ def test_a_lease_lasts_a_day_at_most() -> None:
         {"fence": ""},
         {"attempt": -1},
         {"attempt": "1"},
+        {"effect_key": 7},
+        {"effect_key": "a\x1b[2J"},
+        {"effect_key": "a" * 257},
         {"attempt": 10**9},
         {"timeout_seconds": 0},
         {"timeout_seconds": -1},

@@ -36,7 +36,15 @@ async def _letter(given: toolgate.ToolInput) -> toolgate.ToolOutput:
 
 SEND = toolgate.ToolDefinition("send", {}, _letter, placement="worker", risk_level="low", timeout_seconds=20)
 NEAR = toolgate.ToolDefinition("near", {}, _letter)
-TOOLS = [SEND, NEAR]
+
+
+@toolgate.tool(effects="irreversible", risk_level="low", placement="worker", effect_key="refund:{payment}")
+async def refund(payment: str, run: toolgate.ToolInput) -> str | None:
+    """Refund a payment."""
+    return run.effect_key
+
+
+TOOLS = [SEND, NEAR, refund]
 
 
 def opened(database: Path) -> tuple[Gate, Any]:
@@ -76,6 +84,16 @@ async def test_a_worker_tells_what_it_does_in_lines(host: Gate, database: Path, 
         assert "started" in text
         assert "execution_failed: no stamps" in text
         assert "0 still running" in text
+
+
+async def test_a_worker_gives_its_handler_the_key_of_the_effect(host: Gate, database: Path) -> None:
+    gate, dispatcher = opened(database)
+    worker = Worker(gate, dispatcher, Lines(print), name="worker:1", concurrency=2, lease_s=10)
+    working = asyncio.ensure_future(worker.run({"default"}, drain_s=5))
+    first = await host.call("refund", {"payment": "p1"})
+    again = await host.call("refund", {"payment": "p1"})
+    await ended(working)
+    assert (first.data, again.joined, again.call_id) == ("refund:p1", True, first.call_id)
 
 
 async def test_a_worker_shows_a_table_on_a_terminal(host: Gate, database: Path) -> None:

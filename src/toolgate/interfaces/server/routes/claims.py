@@ -26,6 +26,7 @@ async def claim(ask: Ask) -> ClaimAnswer:
         tool_id=call.id,
         tool_name=call.tool_name,
         tool_params=orjson.loads(call.arguments),
+        effect_key=call.effect_key,
         lease_seconds=(call.due_at - call.started_at).total_seconds(),
     )
 

@@ -29,6 +29,11 @@ def count(to: int, run: toolgate.ToolInput) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok({"to": to, "project": run.context.project}, artifacts=["made"])
 
 
+@toolgate.tool(effects="irreversible", risk_level="low", requires_sandbox=True, effect_key="refund:{payment}")
+def refund(payment: str, run: toolgate.ToolInput) -> str | None:
+    return run.effect_key
+
+
 @toolgate.tool(effects="read", requires_sandbox=True)
 def fail(text: str) -> None:
     raise LookupError(text)

@@ -48,6 +48,10 @@ async def test_async_handlers_values_progress_and_artifacts_come_back(gate: tool
     assert told == ["at 0", "at 1"]
 
 
+async def test_a_handler_gets_the_key_of_its_effect(gate: toolgate.Gate) -> None:
+    assert (await gate.call("refund", {"payment": "p1"})).data == "refund:p1"
+
+
 async def test_what_a_handler_raises_is_its_failure(gate: toolgate.Gate) -> None:
     result = await gate.call("fail", {"text": "no such shelf"})
     assert (result.status, result.error) == ("FAILED", "no such shelf")
