@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolgate.agent.history import Made, Outcome, parsed
 from toolgate.agent.words import conflict, outcome_of
-from toolgate.errors import ConflictError, NotFoundError
+from toolgate.errors import ConflictError, EffectHeldError, NotFoundError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
 from toolgate.kernel.output import Result
 from toolgate.kernel.tool import Effects
 from toolgate.ports.threads import Run
 
-State = Callable[[Made, str, Any], Awaitable[None]]
-"""Is told where a call stands, and its masked result."""
+State = Callable[[Made, str, Any, str | None], Awaitable[None]]
+"""Is told where a call stands, its masked result, and the call it joined."""
 Ours = Callable[[], Awaitable[bool]]
 """Says whether the run is still as we saved it."""
 
@@ -28,15 +28,20 @@ _TAKEN = "Somebody else used the id of this call; it was not made."
 
 @dataclass(slots=True)
 class Results:
-    """Where the calls of a step stand. Those that are in neither have not been made yet: another one comes first."""
+    """Where the calls of a step stand. Those that are in neither have not been made yet: another one comes first.
+
+    `pending` says which call one waits for: itself, or the earlier one that it joined.
+    """
 
     ended: dict[str, Outcome] = field(default_factory=dict)
-    pending: set[str] = field(default_factory=set)
+    pending: dict[str, str] = field(default_factory=dict)
     is_lost: bool = False
     """Whether the run was ended or taken by somebody else before all calls were made."""
 
-    def is_pending(self, call_id: str) -> bool:
-        return call_id in self.pending
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The calls that must end before the run goes on."""
+        return tuple(dict.fromkeys(self.pending.values()))
 
 
 class Caller:
@@ -67,38 +72,44 @@ class Caller:
             if isinstance(result, Outcome):
                 results.ended[made.call_id] = result
             elif result.is_pending:
-                results.pending.add(made.call_id)
-                await tell(made, result.status.value.lower(), None)
+                results.pending[made.call_id] = result.call_id
+                joined = result.call_id if result.call_id != made.call_id else None
+                await tell(made, result.status.value.lower(), None, joined)
                 return
             else:
-                outcome = outcome_of(made, result, await self._row(made))
-                results.ended[made.call_id] = outcome
-            await tell(made, results.ended[made.call_id].status, results.ended[made.call_id].shown)
+                results.ended[made.call_id] = outcome_of(made, result, await self._row(result.call_id))
+            outcome = results.ended[made.call_id]
+            await tell(made, outcome.status, outcome.shown, outcome.joined)
 
     async def _one(self, made: Made) -> Result | Outcome:
-        """Return where the call stands, making it if it is not there. What a person edited has other arguments."""
-        standing = await self._row(made)
+        """Return where the call stands, making it if it is not there. What a person edited has other arguments.
+
+        One that joined an earlier call stands where that does; made again, it joins the same one again.
+        """
+        standing = await self._row(made.call_id)
         if standing is None:
             try:
                 result = await self._gate.call(
                     made.name,
                     made.arguments or "{}",
-                    context=self._run.context,
+                    context=replace(self._run.context, step_id=_step_of(made)),
                     call_id=made.call_id,
                     wait=False,
                 )
+            except EffectHeldError:
+                return await self._gate.get(made.call_id, project=self._run.project)  # it was recorded as refused
             except ConflictError:
                 return conflict(made, _TAKEN)
-            if not result.joined:
+            if not result.joined or result.call_id != made.call_id:
                 return result
-            standing = await self._row(made)
+            standing = await self._row(made.call_id)
         if standing is None or standing.context.principal != self._run.context.principal:
             return conflict(made, _TAKEN)
         return await self._gate.get(made.call_id, project=self._run.project)
 
-    async def _row(self, made: Made) -> Call | None:
+    async def _row(self, call_id: str) -> Call | None:
         try:
-            return await self._gate.calls.get(made.call_id, project=self._run.project)
+            return await self._gate.calls.get(call_id, project=self._run.project)
         except NotFoundError:
             return None
 
@@ -128,6 +139,11 @@ class Caller:
             except NotFoundError:
                 continue
         return True
+
+
+def _step_of(made: Made) -> str:
+    """The turn of the model a call was made in: two alike calls of one turn are two on purpose."""
+    return made.call_id.rpartition(".")[0]
 
 
 def _targets(value: Any, key: str = "") -> list[str]:

@@ -45,7 +45,7 @@ class AgentSaid:
 class Outcome:
     """How a call ended: the status word and what came of it. `shown` is what people are told.
 
-    `note` is said to the model besides.
+    `note` is said to the model besides. `joined` is the earlier call that it was, where it joined one.
     """
 
     call_id: str
@@ -56,6 +56,7 @@ class Outcome:
     shown: Any = None
     is_error: bool = False
     note: str | None = None
+    joined: str | None = None
 
     @property
     def told(self) -> Any:
@@ -107,6 +108,7 @@ def _outcome(one: Outcome, value: Any) -> dict[str, Any]:
         "value": value,
         "is_error": one.is_error,
         "note": one.note,
+        "joined": one.joined,
     }
 
 
@@ -116,7 +118,13 @@ def shown_of(said: Said, mask: Mask) -> dict[str, Any]:
         return {"text": mask(said.text)}
     if isinstance(said, ToolsSaid):
         results = [
-            {"tool_id": one.call_id, "tool_name": mask(one.name), "status": one.status, "result": mask(one.shown)}
+            {
+                "tool_id": one.call_id,
+                "tool_name": mask(one.name),
+                "status": one.status,
+                "result": mask(one.shown),
+                "joined": one.joined,
+            }
             for one in said.outcomes
         ]
         return {"tool_results": results}

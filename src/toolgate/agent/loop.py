@@ -195,8 +195,7 @@ class AgentLoop:
         results = await self._caller.make(said.calls, self._state, self._is_ours)
         if results.is_lost:
             raise ConflictError(f"Run {self.run.id[:64]} was changed by somebody else.")
-        waiting = tuple(made.call_id for made in said.calls if results.is_pending(made.call_id))
-        if waiting:
+        if waiting := results.waiting:
             await self.save(status=RunStatus.WAITING, owner=None, waiting=waiting)
             await self._tell("chat.run", {"status": "waiting", "waiting_for": list(waiting)})
             return
@@ -215,10 +214,10 @@ class AgentLoop:
         last = self._said[-1] if self._said else None
         return tuple(call.call_id for call in last.calls) if isinstance(last, AgentSaid) else ()
 
-    async def _state(self, made: Made, status: str, shown: Any) -> None:
+    async def _state(self, made: Made, status: str, shown: Any, joined: str | None) -> None:
         name = self._discretion.text(made.name)
         told = {"tool_id": made.call_id, "tool_name": name, "status": status, "result": self._discretion(shown)}
-        await self._tell("chat.tool", told)
+        await self._tell("chat.tool", told | {"joined": joined})
 
     async def _stop(self, reason: str) -> None:
         said = AgentSaid(text=f"I stopped: {reason}.", is_notice=True)

@@ -71,6 +71,7 @@ class Resident:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._again: set[Key] = set()
+        self._joiners: dict[Key, set[Key]] = {}
         self._accepting: set[Key] = set()
         self._sweeping: asyncio.Task[None] | None = None
         self._leave: Callable[[], None] | None = None
@@ -163,10 +164,25 @@ class Resident:
 
     def _on_hint(self, hint: Hint) -> None:
         """Called on any thread: a call moved, perhaps one a run waits for."""
-        found = _CALL_OF_RUN.match(hint.call_id) if hint.status.is_final else None
         loop = self._loop
-        if found is not None and loop is not None and not loop.is_closed():
+        if not hint.status.is_final or loop is None or loop.is_closed():
+            return
+        found = _CALL_OF_RUN.match(hint.call_id)
+        if found is not None:
             loop.call_soon_threadsafe(self._wake, (hint.project, found[1]))
+        if (hint.project, hint.call_id) in self._joiners:
+            loop.call_soon_threadsafe(self._wake_joiners, (hint.project, hint.call_id))
+
+    def _wake_joiners(self, call: Key) -> None:
+        """Wake the runs that wait for a call which is none of theirs."""
+        for key in self._joiners.pop(call, ()):
+            self._wake(key)
+
+    def _join(self, run: Run) -> None:
+        """Remember what a run waits for that its own calls joined; where it is forgotten, the sweep finds it."""
+        for call_id in run.waiting:
+            if not call_id.startswith(f"{run.id}."):
+                self._joiners.setdefault((run.project, call_id), set()).add((run.project, run.id))
 
     def _wake(self, key: Key) -> None:
         if key in self._tasks:
@@ -222,6 +238,7 @@ class Resident:
         try:
             await self._say(run, "chat.run", {"status": "running"})
             await agent_loop.go_on()
+            self._join(agent_loop.run)
             if agent_loop.run.status is RunStatus.WAITING and await Caller(self._gate, agent_loop.run).all_ended():
                 self._again.add((run.project, run.id))  # they ended between looking and waiting
         except (ConflictError, GateClosedError):

@@ -14,6 +14,8 @@ from toolgate.kernel.payload import encode
 
 AGAIN = "You made this very call before and it ended the same way. Do something else, or say what you need."
 
+JOINED = "This call had been made before; this is how that one ended, and nothing ran a second time."
+
 _ADVICE: dict[Status, str] = {
     Status.DENIED: "The policy does not allow this, and asking again will not change that. Reach the goal another way, "
     "or tell the person what is not allowed.",
@@ -29,6 +31,8 @@ _BY_CODE = {
     "tool_not_found": "There is no such tool. Use one of the tools you were given.",
     "rate_limited": "A limit is used up for now. Do without, or tell the person when it can be tried again.",
     "timeout": "It timed out and was stopped. Try less at once.",
+    "effect_held": "Another call has this effect already, or may have it. Do not try to have it another way. Look at "
+    "that call, and tell the person.",
     "no_runner": "Nobody is connected who could run this. Tell the person to connect a runner.",
 }
 _TIMED_OUT = (
@@ -41,8 +45,12 @@ _EDITED = "A person changed the arguments before approving; `arguments` is what 
 
 
 def outcome_of(made: Made, result: Result, call: Call | None) -> Outcome:
-    """What the model and people are told of a call that ended. `call` is its row, where there is one."""
+    """What the model and people are told of a call that ended. `call` is its row, where there is one.
+
+    Of one that joined an earlier call, result and row are that one's.
+    """
     value, shown = _told(made, result, call)
+    is_joined = result.call_id != made.call_id
     return Outcome(
         call_id=made.call_id,
         ref=made.ref,
@@ -51,6 +59,8 @@ def outcome_of(made: Made, result: Result, call: Call | None) -> Outcome:
         value=value,
         shown=shown,
         is_error=not result.success,
+        note=JOINED if is_joined else None,
+        joined=result.call_id if is_joined else None,
     )
 
 

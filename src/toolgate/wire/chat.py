@@ -62,6 +62,7 @@ class ChatToolResult(Answer):
     tool_name: str
     status: str
     result: Any = None
+    joined: str | None = Field(default=None, description="The earlier call that it was, where it joined one.")
 
 
 class MessageRecord(Answer):
