@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import replace
 
@@ -328,3 +329,25 @@ async def test_an_unknown_outcome_is_looked_at_and_settled(scene: Scene) -> None
         await dialog.get_by_role("button", name=does).click()
         await expect(page.locator(".timeline")).to_contain_text(reason)
     await expect(page.locator(".timeline")).to_contain_text("Settled as COMPLETED")
+    await expect(page.get_by_text("Outcome settled by").locator("..")).to_contain_text("ann")
+
+
+async def test_an_unknown_outcome_has_an_age_and_its_repeat_names_it(scene: Scene) -> None:
+    body = {"tool_name": "wire_money", "tool_params": {"to": "eve"}, "run_id": "run-7", "wait": False}
+    first = (await scene.send("bot", "POST", "tools/execute", body))["tool_id"]
+    again = (await scene.send("bot", "POST", "tools/execute", body))["tool_id"]
+    joined = await scene.send("bot", "POST", "tools/execute", {**body, "tool_id": "third"})
+    assert (joined["tool_id"], joined["joined"]) == (again, True)
+    page = await scene.page("ann", view="#/activity")
+    rows = page.get_by_role("list", name="Calls").get_by_role("listitem")
+    await expect(rows.nth(1)).to_contain_text(re.compile(r"for \d+ s"))
+    await picture(page, "activity-unknown")
+    await visit(page, f"#/call/{first}")
+    await expect(page.get_by_text(re.compile(r"Nobody knows whether this took effect, for \d+ s"))).to_be_visible()
+    await picture(page, "call-unknown")
+    await visit(page, f"#/call/{again}")
+    await expect(page.get_by_text("Effect key").locator("..")).to_contain_text("wire:eve")
+    await expect(page.locator(".timeline")).to_contain_text("Made again as third, which joined this one")
+    await picture(page, "call-repeat")
+    await page.get_by_text("Repeats call").get_by_role("link").click()
+    await expect(page.get_by_role("button", name="It did not")).to_be_visible()

@@ -105,7 +105,7 @@ async def keep(key: str, value: str) -> toolgate.ToolOutput:
     return toolgate.ToolOutput.ok({"kept": key}, undo_metadata={"key": key, "was": value})
 
 
-@toolgate.tool(risk_level="low", effects="irreversible")
+@toolgate.tool(risk_level="low", effects="irreversible", effect_key="wire:{to}")
 async def wire_money(to: str) -> str:
     """Wire money; the bank's answer is lost."""
     raise toolgate.errors.ToolUnknownOutcomeError(f"no answer about {to}")

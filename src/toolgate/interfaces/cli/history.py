@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,15 +32,13 @@ def history(
     elif not calls:
         typer.echo("No calls yet.")
     else:
-        from toolgate.kernel.artifact import summary_of
-
         columns = ("when (UTC)", "call", "status", "what", "allowed by")
         rows = [
             (
                 f"{call.created_at:%m-%d %H:%M:%S}",
                 call.tool_id,
-                call.internal_status,
-                f"undo of {call.undo_of}" if call.undo_of else summary_of(call.tool_name, call.tool_params, width=48),
+                _status(call, datetime.now(UTC)),
+                _what(call),
                 call.approved_by or "",
             )
             for call in calls
@@ -47,8 +46,29 @@ def history(
         table(columns, rows, gives="what")
 
 
+def _status(call: ExecutionRecord, now: datetime) -> str:
+    """The status; of an outcome that nobody knows, for how long."""
+    if call.internal_status != "UNKNOWN":
+        return call.internal_status
+    from toolgate.interfaces.cli.duration import in_words
+
+    return f"UNKNOWN for {in_words((now - (call.completed_at or call.created_at)).total_seconds())}"
+
+
+def _what(call: ExecutionRecord) -> str:
+    if call.undo_of:
+        return f"undo of {call.undo_of}"
+    from toolgate.kernel.artifact import summary_of
+
+    repeats = f"repeats {call.repeat_of}: " if call.repeat_of else ""
+    return repeats + summary_of(call.tool_name, call.tool_params, width=48)
+
+
 def _as_json(call: ExecutionRecord) -> dict[str, Any]:
-    same = ("tool_name", "approved_by", "approval_id", "error", "created_at", "undo_of")
+    same = (
+        "tool_name", "approved_by", "approval_id", "error", "created_at", "completed_at", "undo_of", "effect_key",
+        "repeat_of", "settled_by",
+    )  # fmt: skip
     told = {"id": call.tool_id, "project": call.project_id, "status": call.internal_status, "shown": call.tool_params}
     return told | {name: getattr(call, name) for name in same}
 

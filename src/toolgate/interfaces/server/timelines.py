@@ -28,6 +28,11 @@ class Telling(NamedTuple):
     reason: str | None = None
 
 
+def _invoked(data: Data) -> Telling:
+    repeats = f"; it repeats call {data['repeat_of']}" if data.get("repeat_of") else ""
+    return Telling("validate", f"Received and checked against the tool's schema{repeats}")
+
+
 def _started(data: Data) -> Telling:
     approved_by = data.get("approved_by")
     allowed = "the policy" if approved_by == _POLICY else approved_by or "nobody"
@@ -87,7 +92,8 @@ def _voted(data: Data) -> Telling:
 
 
 _TELLINGS: dict[str, Callable[[Data], Telling]] = {
-    "tool.invoked": lambda data: Telling("validate", "Received and checked against the tool's schema"),
+    "tool.invoked": _invoked,
+    "tool.joined": lambda data: Telling("record", f"Made again as {data.get('joined_as')}, which joined this one"),
     "tool.started": _started,
     "tool.undo_started": _started,
     "tool.dispatched": lambda data: Telling("execute", "Given to a runner", data.get("runner")),

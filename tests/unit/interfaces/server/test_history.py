@@ -90,6 +90,8 @@ def test_every_event_about_a_call_can_be_told() -> None:
         ("tool.progress", {"progress": 0.5, "message": "half"}, "Progress 50%"),
         ("tool.progress", {}, "Progress"),
         ("tool.started", {"approved_by": "grant:1", "attempt": 2}, "Started, allowed by grant:1, attempt 2"),
+        ("tool.invoked", {"repeat_of": "c1"}, "Received and checked against the tool's schema; it repeats call c1"),
+        ("tool.joined", {"joined_as": "c2"}, "Made again as c2, which joined this one"),
         ("tool.still_unknown", {"said_by": "bob"}, "Not known yet"),
         ("tool.settled", {"outcome": "COMPLETED"}, "Settled as COMPLETED"),
         ("tool.dispatched", {"runner": "r"}, "Given to a runner"),

@@ -79,7 +79,7 @@ class Countdown extends Ticking {
 }
 customElements.define("tg-countdown", Countdown);
 
-/** `<tg-ago at="...">`: how long ago a moment was. */
+/** `<tg-ago at="...">`: how long ago a moment was; with `age`, for how long it has been. */
 class Ago extends Ticking {
   shown = "";
   static observedAttributes = ["at"];
@@ -87,7 +87,8 @@ class Ago extends Ticking {
   /** @override */
   tick() {
     const past = (serverNow() - Date.parse(this.getAttribute("at") ?? "")) / 1000;
-    const text = past < 5 ? "just now" : past < 3600 ? `${past < 60 ? `${Math.floor(past)} s` : `${Math.floor(past / 60)} min`} ago` : `${duration(past)} ago`;
+    const span = past < 3600 ? (past < 60 ? `${Math.max(0, Math.floor(past))} s` : `${Math.floor(past / 60)} min`) : duration(past);
+    const text = this.hasAttribute("age") ? span : past < 5 ? "just now" : `${span} ago`;
     if (this.shown !== text) this.shown = this.textContent = text;
   }
 }
@@ -106,6 +107,13 @@ export function ago(at) {
   const element = document.createElement("tg-ago");
   element.setAttribute("at", at);
   element.setAttribute("title", `${at.replace("T", " ").replace(/(\.\d+)?(Z|\+00:00)$/, "")} UTC`);
+  return element;
+}
+
+/** For how long something has been so. @param {string} since */
+export function age(since) {
+  const element = ago(since);
+  element.setAttribute("age", "");
   return element;
 }
 

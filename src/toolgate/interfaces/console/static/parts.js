@@ -3,7 +3,7 @@
 
 import { Problem, attempt, download, path, wordsOf } from "./api.js";
 import { effect, h, link, onCleanup, signal } from "./core.js";
-import { json, said, statusBadge, visible } from "./format.js";
+import { age, json, said, statusBadge, visible } from "./format.js";
 import { show } from "./keyboard.js";
 
 /**
@@ -12,12 +12,18 @@ import { show } from "./keyboard.js";
  *   tool_id: string, tool_name: string, status: string, internal_status: string, risk_level: string, requester: string,
  *   user: string | null, run_id: string | null, session_id: string | null, tool_params: any, result: any,
  *   error: string | null, error_type: string | null, approval_id: string | null, approved_by: string | null,
- *   undo_of: string | null, unchecked: boolean, parent_id: string | null, runner: string | null, attempt: number,
+ *   undo_of: string | null, unchecked: boolean, parent_id: string | null, effect_key: string | null, repeat_of: string | null,
+ *   settled_by: string | null, step_id: string | null, runner: string | null, attempt: number,
  *   execution_time_ms: number | null, created_at: string, started_at: string | null, completed_at: string | null,
  * }} Call
  */
 
 export const FINAL = new Set(["COMPLETED", "FAILED", "DENIED", "REJECTED", "TIMEOUT", "CANCELLED", "UNKNOWN"]);
+
+/** For how long nobody has known the outcome of a call. @param {Call} call @param {string} words */
+export function unknownFor(call, words) {
+  return call.internal_status === "UNKNOWN" ? h("span", { class: "warned" }, words, age(call.completed_at ?? call.created_at)) : null;
+}
 
 /** A signal that changes only when its value does, so that what shows it, and its focus, stays. @template T
  * @param {() => T} work @returns {import("./core.js").Signal<T>} */
@@ -157,7 +163,7 @@ export function whoOf(call) {
 /** A call as a link with its state. @param {Call} call */
 export function callLink(call) {
   return h("a", { href: link("call", call.tool_id), class: "calllink" },
-    statusBadge(call.internal_status), h("b", null, said(call.tool_name)), h("span", { class: "what" }, said(whatOf(call))));
+    statusBadge(call.internal_status), unknownFor(call, "for "), h("b", null, said(call.tool_name)), h("span", { class: "what" }, said(whatOf(call))));
 }
 
 /**

@@ -6,7 +6,7 @@ import { h, link, list, signal } from "../core.js";
 import { localTime, milliseconds, riskBadge, said, statusBadge, time } from "../format.js";
 import { bind } from "../keyboard.js";
 import { announce } from "../notify.js";
-import { choice, distinct, empty, heading, soon, whatOf, whoOf } from "../parts.js";
+import { choice, distinct, empty, heading, soon, unknownFor, whatOf, whoOf } from "../parts.js";
 import { onEvents } from "../store.js";
 
 /** @typedef {import("../parts.js").Call} Call */
@@ -34,7 +34,7 @@ function row(call) {
         h("span", { class: "what" }, () => said(shown.value.error ?? whatOf(shown.value)))),
       h("span", { class: "side" }, () => (shown.value.risk_level === "LOW" ? null : riskBadge(shown.value.risk_level)),
         h("span", { class: "who" }, said(whoOf(call.peek()))),
-        h("span", { class: "took" }, () => (shown.value.execution_time_ms === null ? "" : milliseconds(shown.value.execution_time_ms))))));
+        h("span", { class: "took" }, () => unknownFor(shown.value, "for ") ?? (shown.value.execution_time_ms === null ? "" : milliseconds(shown.value.execution_time_ms))))));
 }
 
 /** @param {string[]} _params @param {URLSearchParams} query @returns {Node} */

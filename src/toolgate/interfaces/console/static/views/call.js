@@ -6,7 +6,7 @@ import { stopButton } from "../brakes.js";
 import { go, h, link, list } from "../core.js";
 import { milliseconds, riskBadge, said, statusBadge, time, visible } from "../format.js";
 import { toast } from "../notify.js";
-import { FINAL, block, confirm, distinct, empty, facts, heading, loaded, recordButton, section, shortId, soon, trouble, whoOf } from "../parts.js";
+import { FINAL, block, confirm, distinct, empty, facts, heading, loaded, recordButton, section, shortId, soon, trouble, unknownFor, whoOf } from "../parts.js";
 import { onEvents } from "../store.js";
 
 /** @typedef {import("../parts.js").Call} Call */
@@ -104,7 +104,7 @@ export function view(params) {
   }
 
   const doubt = h("div", { class: "notice warn", hidden: () => !is("UNKNOWN") },
-    h("p", null, h("b", null, "Nobody knows whether this took effect. "), () => said(call.value?.error ?? ""), " Look at the state, then say so."),
+    h("p", null, h("b", null, "Nobody knows whether this took effect", () => (call.value ? unknownFor(call.value, ", for ") : null), ". "), () => said(call.value?.error ?? ""), " Look at the state, then say so."),
     may("decide") ? h("div", { class: "actions" }, h("button", { onclick: () => act((one) => one.settle(true)) }, "It took effect"),
       h("button", { onclick: () => act((one) => one.settle(false)) }, "It did not"),
       h("button", { class: "quiet", onclick: () => act((one) => one.settle(null)) }, "I do not know yet")) : null);
@@ -114,6 +114,7 @@ export function view(params) {
     if (!one) return null;
     return [
       one.undo_of ? h("p", null, "Undoes ", h("a", { href: link("call", one.undo_of) }, "call ", shortId(one.undo_of)), one.unchecked ? ", unchecked: nobody can see whether the state had changed." : ".") : null,
+      one.repeat_of ? h("p", null, "Repeats ", h("a", { href: link("call", one.repeat_of) }, "call ", shortId(one.repeat_of)), ".") : null,
       one.parent_id ? h("p", null, "Made by ", h("a", { href: link("call", one.parent_id) }, "call ", shortId(one.parent_id)), ".") : null,
       h("h3", null, "Arguments"), one.tool_params === null ? h("p", { class: "faint" }, "Deleted, or never usable.") : block(one.tool_params, "Arguments"),
       one.error ? [h("h3", null, "Error"), h("p", { class: "notice bad" }, said(one.error))] : null,
@@ -130,6 +131,7 @@ export function view(params) {
         ["Allowed by", one.approved_by === "policy:auto" ? "the policy" : one.approved_by],
         ["Level", word.level], ["Confidence", word.confidence === null ? null : String(word.confidence)],
         ["Agent's claim", word.claim], ["Runs", word.placement + (one.runner ? ` (${one.runner})` : "")],
+        ["Effect key", one.effect_key], ["Outcome settled by", one.settled_by], ["Step", one.step_id],
         ["Policy", shortId(word.policy_revision)], ["Call", shortId(one.tool_id)],
       ]),
       word.reasons.length ? [h("h3", null, "What the rules said"), h("ul", { class: "plain-list" }, word.reasons.map((/** @type {string} */ reason) => h("li", null, said(reason))))] : null,

@@ -36,12 +36,16 @@ function prose(text) {
     : part.replace(at ? /^\n/ : /^$/, "").replace(at < all.length - 1 ? /\n+$/ : /^$/, "").split(TICK).map((each, place) => (place % 2 ? h("code", null, each) : each))));
 }
 
+/** The earlier calls that calls of the agent joined, by these. */
+const joined = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
+
 /** @param {Tool} tool @param {() => ReadonlyMap<string, string>} states */
 function toolItem(tool, states) {
   const state = () => states().get(tool.tool_id) || tool.status || "pending";
-  const question = () => [...cards.value.values()].find((card) => card.tool_id === tool.tool_id && card.status === "pending");
+  const id = () => joined.value.get(tool.tool_id) ?? tool.tool_id;
+  const question = () => [...cards.value.values()].find((card) => card.tool_id === id() && card.status === "pending");
   return h("li", { class: "made" },
-    h("a", { href: link("call", tool.tool_id), class: "calllink" }, () => statusBadge(state()), h("b", null, said(tool.tool_name)), h("span", { class: "what" }, said(summary(tool.tool_params)))),
+    h("a", { href: () => link("call", id()), class: "calllink" }, () => statusBadge(state()), h("b", null, said(tool.tool_name)), h("span", { class: "what" }, said(summary(tool.tool_params)))),
     () => {
       const card = question();
       return card ? h("a", { class: "button small primary", href: link("inbox", card.approval_id) }, "Decide") : null;
@@ -82,8 +86,9 @@ export function view() {
   }, 50);
   refreshList();
 
-  /** @param {string} id @param {string} status */
-  function put(id, status) {
+  /** @param {string} id @param {string} status @param {string | null} [first] the earlier call that it joined */
+  function put(id, status, first) {
+    if (first && joined.peek().get(id) !== first) joined.value = new Map([...joined.peek(), [id, first]]);
     const known = states.peek().get(id);
     if (known === status || (known && OVER.has(known) && !OVER.has(status))) return;
     states.value = new Map([...states.peek(), [id, status]]);
@@ -104,7 +109,7 @@ export function view() {
       do {
         const found = await get(`chat/conversations/${encodeURIComponent(id)}/messages?after=${after}&limit=500`);
         if (session !== id) return;
-        for (const one of found.messages) for (const result of one.tool_results ?? []) put(result.tool_id, result.status);
+        for (const one of found.messages) for (const result of one.tool_results ?? []) put(result.tool_id, result.status, result.joined);
         all = [...all, ...found.messages.filter((/** @type {any} */ one) => one.role !== "tools").map(entryOf)].slice(-500);
         after = found.next ?? 0;
       } while (after);
@@ -142,7 +147,7 @@ export function view() {
     if (name === "chat.delta") amend(draft, (one) => ({ ...one, text: one.text + data.delta, isOpen: true }));
     else if (name === "chat.retry") entries.value = entries.peek().filter((one) => !one.isOpen);
     else if (name === "chat.run") [running.value, waitingFor.value] = [data.status, data.waiting_for ?? []];
-    else if (name === "chat.tool") put(data.tool_id, data.status);
+    else if (name === "chat.tool") put(data.tool_id, data.status, data.joined);
     else if (name === "chat.error") {
       amend(`error-${data.timestamp}`, (one) => ({ ...one, role: "error", text: data.error }));
       running.value = null;
@@ -151,7 +156,7 @@ export function view() {
 
   /** A whole message takes the place of the pieces it came in. @param {any} data */
   function hearMessage(data) {
-    for (const one of data.tool_results ?? []) put(one.tool_id, one.status);
+    for (const one of data.tool_results ?? []) put(one.tool_id, one.status, one.joined);
     const said = entryOf({ ...data, role: "agent", created_at: data.timestamp });
     const rest = entries.peek().filter((one) => !one.isOpen && one.key !== said.key);
     entries.value = said.text || said.tools.length ? [...rest, said] : rest;
