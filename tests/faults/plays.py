@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from tests.faults.disk_plays import DISK_PLAYS
 from tests.faults.points import die, install_at_birth
+from tests.faults.stage import payment
 from tests.faults.world import World
 
 import toolgate
@@ -223,6 +224,7 @@ PLAYS: dict[str, Play] = {
         fork_and_read,
         fork_and_close,
         die_leaving_a_child,
+        payment,
         *DISK_PLAYS,
     )
 }
