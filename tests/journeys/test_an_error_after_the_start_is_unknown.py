@@ -264,3 +264,13 @@ async def test_a_report_of_an_error_is_made_again_where_the_row_changed_meanwhil
         monkeypatch.setattr(gate._leases._recorder, "record", changed_once)
         told = await gate.remote.doubt(asked.call_id, "boom", raised=["ValueError"], fence="f" * 20)
         assert (told.status, len(tries)) == (Status.UNKNOWN, 2)
+
+
+async def test_a_caller_elsewhere_can_say_that_nothing_happened() -> None:
+    tool = toolgate.ToolDefinition("pay", {}, placement="caller", effects="irreversible", risk_level="low")
+    async with toolgate.open("memory://", tools=[tool]) as gate:
+        asked = await gate.call("pay", {}, context=toolgate.Context(principal="agent:a"), wait=False)
+        await gate.remote.claim(asked.call_id, by="agent:a", fence="f" * 20)
+        raised = ["toolgate.errors.calls.NotExecuted"]
+        told = await gate.remote.doubt(asked.call_id, "closed", raised=raised, fence="f" * 20)
+        assert (told.status, told.error_code) == (Status.FAILED, "not_executed")

@@ -108,6 +108,11 @@ def carried_kinds(error: BaseException) -> frozenset[str]:
 _SAYS_NOTHING, _SAYS_UNKNOWN = names_of((NotExecuted, ToolUnknownOutcomeError))
 
 
+def says_nothing_happened(error: BaseException) -> bool:
+    """Whether a handler said itself, here or in another process, that nothing happened."""
+    return _SAYS_NOTHING in kinds_of(error)
+
+
 def is_lost(error: BaseException) -> bool:
     """Whether a connection was lost while it was in use: what was sent may have been carried out."""
     return any(name.rpartition(".")[2] in _LOST for one in _behind(error) for name in kinds_of(one))

@@ -16,7 +16,7 @@ from toolgate.errors import (
     text_of,
 )
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.doubt import Doubt, Meaning
+from toolgate.kernel.doubt import Doubt, Meaning, says_nothing_happened
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
 from toolgate.kernel.text.schema import Schema
@@ -176,8 +176,8 @@ def _code_of(call: Call, error: BaseException) -> str:
         return "undo_failed"
     if isinstance(error, ToolDeniedError):
         return "denied"  # a guard refused what the handler was about to touch
-    if isinstance(error, NotExecuted):
-        return error.code
+    if says_nothing_happened(error):
+        return NotExecuted.code
     if _is_timeout(error):
         return "timeout"  # what the handler started was given a time, and ended with it
     return "resource_exhausted" if is_exhaustion(error) else "execution_failed"
