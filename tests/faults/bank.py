@@ -42,9 +42,9 @@ class Strike:
 class Bank:
     """Serves until its loop is stopped. The ledger is what it did; `reached` says that it has struck."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, port: int = 0) -> None:
         self.ledger = ledger
-        self.port = 0
+        self.port = port
         self.strike: Strike | None = None
         self.reached = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,7 +57,7 @@ class Bank:
 
     async def serve(self, ready: threading.Event, stop: asyncio.Event) -> None:
         self._loop = asyncio.get_running_loop()
-        server = await asyncio.start_server(self._handle, HOST, 0)
+        server = await asyncio.start_server(self._handle, HOST, self.port)
         self.port = server.sockets[0].getsockname()[1]
         ready.set()
         await stop.wait()
@@ -92,6 +92,9 @@ class Bank:
             case Strike(how="hang"):
                 await self._let_go.wait()
                 return False
+            case Strike(how="wait"):
+                await self._let_go.wait()
+                writer.write(b"done\n")
             case Strike(how="reset"):
                 line: socket.socket = writer.get_extra_info("socket")
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -102,16 +105,16 @@ class Bank:
         return True
 
     def hang_up(self) -> None:
-        """End the connections that were left hanging, without carrying anything out. From any thread."""
+        """End the connections that were left hanging, without carrying anything out; answer those that wait."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._let_go.set)
 
 
 @contextmanager
-def banking(ledger: Ledger) -> Iterator[Bank]:
-    """A bank on a thread of its own."""
+def banking(ledger: Ledger, port: int = 0) -> Iterator[Bank]:
+    """A bank on a thread of its own, at any port or at this one."""
     loop = asyncio.new_event_loop()
-    bank, ready, stop = Bank(ledger), threading.Event(), asyncio.Event()
+    bank, ready, stop = Bank(ledger, port), threading.Event(), asyncio.Event()
 
     def work() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:

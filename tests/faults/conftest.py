@@ -11,9 +11,13 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.faults.bank import banking
+from tests.faults.endings import Ending
 from tests.faults.nursery import Nursery
+from tests.faults.theatre import Theatre
 from tests.faults.world import World, copy_of
 
+from toolgate.adapters.postgres import read as postgres_read
 from toolgate.adapters.sqlite.store import SqliteStore
 
 MEMORY = Path("/dev/shm")
@@ -61,3 +65,22 @@ def new_world(template: Path, shelf: Path, request: pytest.FixtureRequest) -> It
 @pytest.fixture
 def world(new_world: Callable[[], World]) -> World:
     return new_world()
+
+
+@pytest.fixture
+def theatre(
+    world: World, store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Theatre]:
+    monkeypatch.setattr(postgres_read, "LEASE_S", 0.0)  # the cluster may have been started just now
+    for folder in (world.folder, world.folder.parent, world.folder.parent.parent):
+        folder.chmod(0o755)  # whoever runs in the sandbox must reach its workspace
+    cluster = request.getfixturevalue("postgres_cluster") if store == "postgres" else None
+    url = request.getfixturevalue("postgres_url") if store == "postgres" else f"sqlite:///{world.file}"
+    with banking(world.ledger) as bank:
+        yield Theatre(world, bank, cluster, url)
+
+
+@pytest.fixture
+def store(ending: Ending) -> str:
+    """The store of the ending that is played; tests without an ending name theirs."""
+    return ending.store

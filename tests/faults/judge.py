@@ -116,7 +116,9 @@ def _statuses_follow_the_table(findings: Findings) -> None:
             after = _status_told(event)
             if event.call_id is None or after is None:
                 continue
-            before = stands.get(event.call_id, Status.PENDING)
+            # No event says that a call waits for its caller because nobody need be asked.
+            unasked = Status.APPROVED if event.data.get("reason") == "unclaimed" else Status.PENDING
+            before = stands.get(event.call_id, unasked)
             if after is not before:
                 assert after in TRANSITIONS[before], f"{event.call_id}: {before} -> {after} ({event.type})"
             stands[event.call_id] = after
@@ -135,6 +137,7 @@ _BY_REASON = {
     "unknown": Status.UNKNOWN,
     "approval_denied": Status.REJECTED,
     "approval_timeout": Status.TIMEOUT,
+    "unclaimed": Status.TIMEOUT,
     "cancelled": Status.CANCELLED,
     "denied": Status.DENIED,
 }

@@ -51,8 +51,8 @@ class Stage:
     def arguments(self) -> dict[str, Any]:
         return {"payment": "p1", "bank": self.port}
 
-    def open(self, **options: Any) -> Gate:
-        policy = f"tools: {{{self.tool}: {{decision: allow, sandbox: {{network: true}}}}}}"
+    def open(self, decision: str = "allow", **options: Any) -> Gate:
+        policy = f"tools: {{{self.tool}: {{decision: {decision}, sandbox: {{network: true}}}}}}"
         return toolgate.open(
             self.url,
             tools=[self.definition(**options)],
@@ -114,6 +114,10 @@ class Stage:
             await gate.remote.doubt(call_id, str(error), raised=carried_kinds(error), fence=taken.fence)
         else:
             await gate.complete(call_id, ToolOutput.ok(data), fence=taken.fence)
+
+    def paid(self) -> ToolOutput:
+        """What the handler returns."""
+        return ToolOutput.ok({"paid": "p1"})
 
     def write(self) -> None:
         """Leave this stage to a process that will find it by its folder."""

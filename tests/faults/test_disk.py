@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.faults.aftermath import aftermath
+from tests.faults.failing_log import BROKEN, FULL, failing_log, open_log
 from tests.faults.judge import chains_of, judge
 from tests.faults.nursery import Life, Nursery
 from tests.faults.plays import TOUR
@@ -24,51 +24,12 @@ from toolgate.kernel.call import Status
 from toolgate.testing.patience import until
 
 
-@contextmanager
-def failing_log(world: World, instead: str) -> Iterator[None]:
-    """Let this process's writes to the write-ahead log go to another file; put the log back afterwards."""
-    with closing(sqlite3.connect(world.file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that nobody needs to read what is in it
-    log = f"{world.file}-wal"
-    fds = [int(fd) for fd in os.listdir("/proc/self/fd") if _target(fd) == log]
-    assert fds
-    kept = [(fd, os.dup(fd)) for fd in fds]
-    other = os.open(instead.format(log=log), os.O_WRONLY if instead == "/dev/full" else os.O_RDONLY)
-    try:
-        for fd in fds:
-            os.dup2(other, fd)
-        yield
-    finally:
-        os.close(other)
-        for fd, copy in kept:
-            os.dup2(copy, fd)
-            os.close(copy)
-
-
-def _open_log(gate: Gate) -> None:
-    """Make the writer open its log, which it does not do before it needs it."""
-    store = gate._driver.store
-    assert isinstance(store, sqlite.SqliteStore)
-    store._connection.execute("SELECT count(*) FROM settings").fetchone()
-
-
-def _target(fd: str) -> str:
-    try:
-        return os.readlink(f"/proc/self/fd/{fd}")
-    except OSError:
-        return ""
-
-
-FULL, BROKEN = "/dev/full", "{log}"
-"""Writes answer 'no space left', or fail outright (the log opened for reading only)."""
-
-
 @pytest.mark.parametrize(("instead", "says"), [(FULL, "disk is full"), (BROKEN, "cannot be written")])
 @pytest.mark.parametrize("tool", ["pay", "look", "write", "send"])
 async def test_nothing_runs_on_a_disk_that_takes_nothing(world: World, tool: str, instead: str, says: str) -> None:
     async with world.open() as gate:
-        _open_log(gate)
-        with failing_log(world, instead), pytest.raises(StoreError, match=says):
+        open_log(gate)
+        with failing_log(world.file, instead), pytest.raises(StoreError, match=says):
             await world.call(gate, tool, f"{tool}-1")
         assert world.ledger.lines("effect") == []
         assert (await world.call(gate, tool, f"{tool}-1", wait=tool != "send")).status in (
@@ -82,7 +43,7 @@ async def test_a_decision_that_cannot_be_written_is_not_acknowledged_and_can_be_
     async with world.open() as gate:
         parked = await world.call(gate, "send", "send-1", wait=False)
         assert parked.approval_id is not None
-        with failing_log(world, FULL), pytest.raises(StoreError):
+        with failing_log(world.file, FULL), pytest.raises(StoreError):
             await world.decide(gate, parked.approval_id, "approve", by="ann")
         await world.decide(gate, parked.approval_id, "deny", by="bob")
     findings = judge(world.file, world.ledger)
@@ -95,7 +56,7 @@ async def test_a_result_that_could_not_be_written_is_written_when_the_disk_retur
     async with world.open() as gate:
         call = asyncio.create_task(world.call(gate, tool, f"{tool}-1"))
         await until(lambda: world.held)
-        with failing_log(world, FULL):
+        with failing_log(world.file, FULL):
             world.release.set()
             with pytest.raises(StoreError):
                 await call

@@ -10,79 +10,26 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.faults.bank import Bank, banking
 from tests.faults.endings import ALL, PERSONS, QUICK, Ending
-from tests.faults.judge import judge
 from tests.faults.nursery import Life, Nursery
 from tests.faults.stage import FIRST, REMOTE, Stage, pass_time
 from tests.faults.story import Story
-from tests.faults.world import World
-from tests.postgres import KEY, Cluster, needs_postgres
+from tests.faults.theatre import Theatre
+from tests.postgres import needs_postgres
 from tests.sandboxes import needs_sandbox
 
 from toolgate import Gate
-from toolgate.adapters.postgres import read as postgres_read
-from toolgate.adapters.postgres.upkeep import verify_chains as postgres_chains
-from toolgate.adapters.sqlite.upkeep import verify_chains as sqlite_chains
-from toolgate.interfaces.cli.audit import differences_of
 from toolgate.kernel.context import DEFAULT_PROJECT, Mode
 from toolgate.testing.patience import until
 
 IN_THIS_PROCESS = ("async", "thread", "worker", "caller")
 """Placements whose handlers can tell this gate that the machine's disk is full."""
-
-
-class Theatre:
-    """A bank, a store, and a stage for each ending."""
-
-    def __init__(self, world: World, bank: Bank, cluster: Cluster | None, url: str) -> None:
-        self.world, self.bank, self.cluster, self.url = world, bank, cluster, url
-
-    def stage(self, place: str, *, keyed: bool) -> Stage:
-        key = "" if self.cluster is None else KEY
-        return Stage(place, keyed, self.url, self.bank.port, str(self.world.folder), key)
-
-    async def bury(self) -> None:
-        """Let everybody know that the process that died is dead; on a file its lock says so."""
-        if self.cluster is not None:
-            dead = "UPDATE owners SET alive_until=now() - interval '1 min'"
-            await self.cluster.as_admin(dead, database=self.url.rpartition("/")[2])
-
-    async def judge(self) -> None:
-        """What `toolgate audit verify` looks at; and on a file, what the independent reader does."""
-        if self.cluster is None:
-            judge(self.world.file, self.world.ledger)
-            reports = sqlite_chains(self.world.file)
-        else:
-            reports = await asyncio.to_thread(postgres_chains, self.url)
-        assert [report.problem for report in reports if report.problem is not None] == []
-        assert await asyncio.to_thread(differences_of, self.url.removeprefix("sqlite:///")) == []
-
-
-@pytest.fixture
-def theatre(
-    world: World, store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Theatre]:
-    monkeypatch.setattr(postgres_read, "LEASE_S", 0.0)  # the cluster may have been started just now
-    for folder in (world.folder, world.folder.parent, world.folder.parent.parent):
-        folder.chmod(0o755)  # whoever runs in the sandbox must reach its workspace
-    cluster = request.getfixturevalue("postgres_cluster") if store == "postgres" else None
-    url = request.getfixturevalue("postgres_url") if store == "postgres" else f"sqlite:///{world.file}"
-    with banking(world.ledger) as bank:
-        yield Theatre(world, bank, cluster, url)
-
-
-@pytest.fixture
-def store(request: pytest.FixtureRequest) -> str:
-    """The store of the ending that is played."""
-    ending: Ending = request.node.callspec.params["ending"]
-    return ending.store
 
 
 NEEDS = {"sandbox": needs_sandbox, "postgres": needs_postgres}
