@@ -63,14 +63,15 @@ ALL = [
 
 
 def _quick() -> list[Ending]:
-    """One of the four combinations of store and tool for each fault, place and placement, each as often as the others.
+    """For each fault and placement two of the places, and of the sandbox, which takes long to start, one.
 
-    Of the sandbox, which takes long to start, only two places of each fault.
+    Each has one of the four combinations of store and tool, all as often as the others.
     """
-    chosen = []
-    for number, (fault, where, place) in enumerate(product(FAULTS, WHERE, PLACES)):
-        turn = number + number // len(PLACES) + number // (len(PLACES) * len(WHERE))
-        if place != "sandbox" or where in ("before", "at, carried out"):
+    chosen: list[Ending] = []
+    for number, (fault, place) in enumerate(product(FAULTS, PLACES)):
+        wheres = list(WHERE)[(number + number // len(PLACES)) % 2 :: 2]
+        for where in wheres if place != "sandbox" else wheres[number // len(PLACES) % 2 :][:1]:
+            turn = len(chosen) + len(chosen) // 11 * 2  # so that no placement always gets the same
             chosen.append(Ending(fault, where, place, STORES[turn % 2], keyed=turn // 2 % 2 == 0))
     return chosen
 

@@ -50,6 +50,16 @@ class Story:
         assert (await self._gate.get(question.call_id)).success
         await self._stays_at_one(question.call_id, settled=person == "settles later")
 
+    async def from_what_stands(self, person: str) -> None:
+        """Go on from wherever the first call was left, which nobody knows beforehand."""
+        first = await where_it_stands(self._gate)
+        if first is not None and first.status is Status.UNKNOWN:
+            await self.from_doubt(person)
+        elif first is not None and first.success:
+            await self.from_success()
+        else:
+            await self.from_nothing()
+
     async def from_nothing(self) -> None:
         """The first call provably did nothing: it is no doubt, and the next one runs."""
         first = await where_it_stands(self._gate)
