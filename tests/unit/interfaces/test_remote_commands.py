@@ -183,3 +183,28 @@ async def test_the_brake_works_on_a_database_as_well(tmp_path: Path) -> None:
         [*one_too_many, "--agent", "a"],
     ):
         assert (await asyncio.to_thread(here, "mode", file, *wrong)).code == 2
+
+
+async def test_what_nobody_knows_is_listed_and_settled(tmp_path: Path) -> None:
+    @toolgate.tool(effects="irreversible", risk_level="low")
+    async def lose(to: str) -> None:
+        """Lose the answer."""
+        raise ConnectionResetError
+
+    async with open_house(tools=[lose]) as house:
+        call = await asked(house, "lose", to="cid")
+        bob, bot = Person(house, "bob", tmp_path), Person(house, "bot", tmp_path)
+        listed = (await bob("recover")).out
+        assert all(words in listed for words in (call, "unknown for", "Settle one: toolgate recover CALL"))
+        assert "--by" not in listed
+        missing = await bob("recover", call, "--happened")
+        assert (missing.code, "--reason TEXT" in missing.err, "--by" in missing.err) == (1, True, False)
+        unsure = await bob("recover", call, "--not-yet", "--reason", "the bank is shut")
+        assert unsure.out == f"{call} is UNKNOWN still.\n"
+        assert f"{call}: bob did not know yet: the bank is shut" in (await bob("recover")).out
+        (one,) = (await bob("recover", "--json")).json["unknown"]
+        assert (one["id"], one["shown"], one["said"][0]["by"]) == (call, {"to": "cid"}, "bob")
+        assert (await bot("recover", call, "--happened", "--reason", "trust me")).code == 1
+        settled = await bob("recover", call, "--did-not-happen", "--reason", "not on the statement", "--json")
+        assert settled.json == {"call_id": call, "status": "FAILED"}
+        assert (await bob("recover")).out == "No call has an unknown outcome.\n"

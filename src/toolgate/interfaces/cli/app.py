@@ -82,7 +82,7 @@ _add(Panel.SERVER, "worker", worker.worker, on=OnDatabase)
 _add(Panel.SERVER, "runner", runner.runner)
 _add_group(Panel.SERVER, "token", token.app, help="Manage accounts and their tokens.")
 
-_add(Panel.DATABASE, "recover", recover.recover, on=OnDatabase)
+_add(Panel.CALLS, "recover", recover.recover, on=OnServer)
 _add_group(Panel.DATABASE, "audit", audit.app, help="Verify the audit log.")
 _add_group(Panel.DATABASE, "db", db.app, help="Manage a database: status, upgrades, backups, retention, keys.")
 policy.app.command("test", cls=Command, epilog=EXAMPLES["policy test"])(policy_change.check_calls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import typer
 
@@ -12,6 +12,8 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.cli.on_server import REMOTE, is_address
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from toolgate.kernel.approval import Approval
     from toolgate.kernel.grant import Remember
     from toolgate.kernel.output import Result
@@ -19,6 +21,19 @@ if TYPE_CHECKING:
     from toolgate.wire.brakes import BrakesAnswer, ModeName
     from toolgate.wire.delegations import DelegationRecord
     from toolgate.wire.schemas import EventRecord, ExecutionRecord, GrantRecord, UndoRunAnswer
+
+
+class UnknownCall(NamedTuple):
+    """A call whose outcome nobody knows since a time; `owner` is the process that ran it, which no server says."""
+
+    id: str
+    project: str
+    tool_name: str
+    started_at: datetime | None
+    owner: str | None
+    error: str | None
+    shown: Any
+    since: datetime
 
 
 class Backend(Protocol):
@@ -66,6 +81,12 @@ class Backend(Protocol):
     def delegations(self, *, everything: bool) -> list[DelegationRecord]: ...
 
     def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord: ...
+
+    def unknown(self) -> list[UnknownCall]: ...
+
+    def events_of(self, call: UnknownCall) -> list[EventRecord]: ...
+
+    def settle(self, call: UnknownCall, *, happened: bool | None, reason: str) -> Result: ...
 
     def brakes(self) -> BrakesAnswer: ...
 

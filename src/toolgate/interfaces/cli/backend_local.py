@@ -10,10 +10,11 @@ from queue import SimpleQueue
 from typing import cast
 
 from toolgate.gate import Gate
+from toolgate.interfaces.cli.backend import UnknownCall
 from toolgate.interfaces.server import views
 from toolgate.interfaces.server.waiting import listed
 from toolgate.kernel.approval import Approval, ApprovalStatus
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import DEFAULT_PROJECT, Context, Principal
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Remember
@@ -31,6 +32,7 @@ from toolgate.wire.schemas import (
 )
 
 PAGE = 1000
+MOST_UNKNOWN = 10_000
 
 
 class LocalBackend:
@@ -111,7 +113,7 @@ class LocalBackend:
                 if isinstance(event, Exception):
                     raise event
                 reader.loop.call_soon_threadsafe(room.release)
-                yield EventRecord(seq=event.seq, type=event.type, at=event.at, tool_id=event.call_id, data=event.data)
+                yield _event(event)
         finally:
             reader.close()
 
@@ -134,6 +136,29 @@ class LocalBackend:
         now = datetime.now(UTC)
         query = GrantQuery(project=self._project, live_at=None if everything else now)
         return [views.grant(one, now) for one in self._gate.sync.grants.list(query)]
+
+    def unknown(self) -> list[UnknownCall]:
+        self._gate.sync.recover()
+        query = CallQuery(project=self._project, statuses=frozenset({Status.UNKNOWN}), limit=MOST_UNKNOWN)
+        return [
+            UnknownCall(
+                id=call.id,
+                project=call.project,
+                tool_name=call.tool_name,
+                started_at=call.started_at,
+                owner=call.owner,
+                error=call.error,
+                shown=call.shown,
+                since=call.completed_at or call.created_at,
+            )
+            for call in self._gate.sync.calls.list(query)
+        ]
+
+    def events_of(self, call: UnknownCall) -> list[EventRecord]:
+        return [_event(one) for one in self._gate.sync.events(project=call.project, call_id=call.id, limit=PAGE)]
+
+    def settle(self, call: UnknownCall, *, happened: bool | None, reason: str) -> Result:
+        return self._gate.sync.settle(call.id, happened=happened, by=self._who, reason=reason, project=call.project)
 
     def brakes(self) -> BrakesAnswer:
         return views.brakes(self._gate, self._project)
@@ -168,6 +193,10 @@ class LocalBackend:
     def _context(self) -> Context:
         name = self._who.name
         return Context(principal=name, user=name, project=self._project or DEFAULT_PROJECT)
+
+
+def _event(event: Event) -> EventRecord:
+    return EventRecord(seq=event.seq, type=event.type, at=event.at, tool_id=event.call_id, data=event.data)
 
 
 async def _tell(

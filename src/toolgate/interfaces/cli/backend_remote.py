@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 
 from toolgate.errors import BadAnswerError, NotFoundError
+from toolgate.interfaces.cli.backend import UnknownCall
 from toolgate.interfaces.cli.credentials import token_of
 from toolgate.interfaces.cli.on_server import Remote
 from toolgate.interfaces.client import StreamEvent, SyncClient
@@ -150,6 +151,22 @@ class RemoteBackend:
     def end_delegation(self, delegation_id: str, reason: str | None) -> DelegationRecord:
         return self._client.delegations.end(delegation_id, reason)
 
+    def unknown(self) -> list[UnknownCall]:
+        found: list[ExecutionRecord] = []
+        after: str | None = None
+        while True:
+            page = self._client.calls.list(status="unknown", after=after, limit=1000)
+            found += page.tools
+            if page.next is None:
+                return [_unknown(one) for one in found]
+            after = page.next
+
+    def events_of(self, call: UnknownCall) -> list[EventRecord]:
+        return self._client.events(call_id=call.id, limit=1000).events
+
+    def settle(self, call: UnknownCall, *, happened: bool | None, reason: str) -> Result:
+        return self._client.settle(call.id, happened=happened, reason=reason)
+
     def brakes(self) -> BrakesAnswer:
         return self._client.brakes()
 
@@ -213,6 +230,19 @@ def _event(told: StreamEvent) -> EventRecord:
         return EventRecord.model_validate(shown)
     except ValidationError:
         raise BadAnswerError("The server sent something that is not an event. Check the address.") from None
+
+
+def _unknown(call: ExecutionRecord) -> UnknownCall:
+    return UnknownCall(
+        id=call.tool_id,
+        project=call.project_id,
+        tool_name=call.tool_name,
+        started_at=call.started_at,
+        owner=None,
+        error=call.error,
+        shown=call.tool_params,
+        since=call.completed_at or call.created_at,
+    )
 
 
 def _notes(told: list[NoteRecord]) -> tuple[Note, ...]:

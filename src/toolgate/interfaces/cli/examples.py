@@ -224,6 +224,8 @@ EXAMPLES = {
         'toolgate recover call-17 --happened --by ann --reason "The bank shows it"',
         "# say that you looked and do not know yet",
         'toolgate recover call-17 --not-yet --by ann --reason "Ask again tomorrow"',
+        "# on a server, which knows you by your token",
+        f"toolgate recover {SERVER}",
     ),
     "audit": examples(
         "toolgate audit verify",

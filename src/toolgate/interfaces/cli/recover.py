@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from toolgate.errors import UsageError
-from toolgate.interfaces.cli.session import Database, check_project
-from toolgate.interfaces.cli.show import as_json, printable, store_url, table
-from toolgate.kernel.call import Call, Status
-
-if TYPE_CHECKING:
-    from toolgate.gate import Gate
+from toolgate.interfaces.cli.backend import Backend, UnknownCall, backend_on
+from toolgate.interfaces.cli.duration import in_words
+from toolgate.interfaces.cli.on_server import is_address
+from toolgate.interfaces.cli.session import Database, Project
+from toolgate.interfaces.cli.show import as_json, printable, table
 
 
 def recover(
@@ -25,71 +24,63 @@ def recover(
     not_yet: Annotated[
         bool, typer.Option("--not-yet", help="You looked and do not know yet; it stays unknown.")
     ] = False,
-    by: Annotated[str | None, typer.Option(help="Your name; required to settle.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Your name; required to settle, but for a server, which knows you.")
+    ] = None,
     reason: Annotated[str | None, typer.Option(help="How you know; required to settle.")] = None,
-    project: Annotated[str | None, typer.Option(help="The project; by default all of them.")] = None,
+    project: Project = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List calls whose outcome is unknown, or settle one.
 
-    Nobody knows the outcome of a call whose process died while it ran. Find out what happened, then settle it; your
-    name and reason go into the audit log.
+    Nobody knows the outcome of a call whose process died while it ran, or whose answer was lost. Find out what
+    happened, then settle it; your name and reason go into the audit log.
     """
-    import toolgate
-
-    url = store_url(database)
-    if project is not None:
-        check_project(url, project)
-    gate = toolgate.open(url)
-    try:
-        gate.sync.recover()
-        unknown = _unknown(gate, project)
+    is_remote = is_address(database)
+    with backend_on(database, project=project, by=by) as backend:
+        unknown = backend.unknown()
         if call_id is None:
-            _list(gate, unknown, json)
+            _list(backend, unknown, json=json, is_remote=is_remote)
             return
-        if (happened is None) is not not_yet or not by or not reason:
-            raise UsageError("Settling needs one of --happened, --did-not-happen, --not-yet; --by NAME; --reason TEXT.")
-        found = [call for call in unknown if call.id == call_id]
-        if not found:
-            raise UsageError(f"Call {call_id} is not among the unknown calls; `toolgate recover` lists them.")
-        if len(found) > 1:
-            projects = ", ".join(call.project for call in found)
-            raise UsageError(f"Call {call_id} is unknown in several projects ({projects}); say which with --project.")
-        result = gate.sync.settle(call_id, happened=happened, by=by, reason=reason, project=found[0].project)
+        if (happened is None) is not not_yet or not (by or is_remote) or not reason:
+            name = "" if is_remote else "--by NAME; "
+            raise UsageError(f"Settling needs one of --happened, --did-not-happen, --not-yet; {name}--reason TEXT.")
+        result = backend.settle(_chosen(unknown, call_id), happened=happened, reason=reason)
         if json:
             as_json({"call_id": result.call_id, "status": result.status.value})
         else:
-            typer.echo(f"{result.call_id} is {result.status} {'still' if not_yet else 'now'}.")
-    finally:
-        gate.close()
+            typer.echo(f"{printable(result.call_id)} is {result.status} {'still' if not_yet else 'now'}.")
 
 
-def _unknown(gate: Gate, project: str | None) -> list[Call]:
-    from toolgate.ports.store import CallQuery
+def _chosen(unknown: list[UnknownCall], call_id: str) -> UnknownCall:
+    found = [call for call in unknown if call.id == call_id]
+    if not found:
+        raise UsageError(f"Call {call_id} is not among the unknown calls; `toolgate recover` lists them.")
+    if len(found) > 1:
+        projects = ", ".join(call.project for call in found)
+        raise UsageError(f"Call {call_id} is unknown in several projects ({projects}); say which with --project.")
+    return found[0]
 
-    return gate.sync.calls.list(CallQuery(project=project, statuses=frozenset({Status.UNKNOWN}), limit=10_000))
 
-
-def _said(gate: Gate, call: Call) -> list[dict[str, object]]:
+def _said(backend: Backend, call: UnknownCall) -> list[dict[str, object]]:
     """What people said of a call so far: each looked, and did not know."""
-    told = gate.sync.events(project=call.project, call_id=call.id, limit=1000)
     return [
-        {"by": event.data["said_by"], "at": event.at, "reason": event.data["reason"]}
-        for event in told
+        {"by": event.data.get("said_by"), "at": event.at, "reason": event.data.get("reason")}
+        for event in backend.events_of(call)
         if event.type == "tool.still_unknown"
     ]
 
 
-def _list(gate: Gate, calls: list[Call], json: bool) -> None:
+def _list(backend: Backend, calls: list[UnknownCall], *, json: bool, is_remote: bool) -> None:
     now = datetime.now(UTC)
-    ages = [now - (call.completed_at or call.created_at) for call in calls]
+    ages = [(now - call.since).total_seconds() for call in calls]
     if json:
         keys = ("id", "project", "tool_name", "started_at", "owner", "error", "shown")
         as_json(
             {
                 "unknown": [
                     {key: getattr(call, key) for key in keys}
-                    | {"unknown_for_s": int(age.total_seconds()), "said": _said(gate, call)}
+                    | {"unknown_for_s": int(age), "said": _said(backend, call)}
                     for call, age in zip(calls, ages, strict=True)
                 ]
             }
@@ -98,11 +89,13 @@ def _list(gate: Gate, calls: list[Call], json: bool) -> None:
         typer.echo("No call has an unknown outcome.")
     else:
         rows = [
-            (call.id, call.project, call.tool_name, f"{call.started_at:%Y-%m-%d %H:%M:%S}", str(age).partition(".")[0])
+            (call.id, call.project, call.tool_name, f"{call.started_at or call.since:%m-%d %H:%M:%S}", in_words(age))
             for call, age in zip(calls, ages, strict=True)
         ]
-        table(("call", "project", "tool", "started (UTC)", "unknown for"), rows)
+        table(("call", "project", "tool", "started (UTC)", "unknown for"), rows, gives="tool")
         for call in calls:
-            for one in _said(gate, call):
+            for one in _said(backend, call):
                 typer.echo(printable(f"{call.id}: {one['by']} did not know yet: {one['reason']}"))
-        typer.echo("\nSettle one: toolgate recover CALL --happened|--did-not-happen|--not-yet --by NAME --reason TEXT")
+        name = "" if is_remote else "--by NAME "
+        typer.echo("\nSettle one: toolgate recover CALL --happened|--did-not-happen|--not-yet")
+        typer.echo(f"  {name}--reason TEXT")
