@@ -68,6 +68,10 @@ def test_it_decides_by_itself_and_everything_it_promises_holds(tmp_path: Path) -
     assert set(events[-1]["answers"].values()) == {"approved", "edited", "rejected"}
     assert events[-1]["undone"]["edit_file prices.py"] == "undone"
     assert [one["status"] for one in events if one["event"] == "call" and one["about"] == ".env"] == ["denied"]
+    assert [one["status"] for one in events if one["event"] == "call" and one["tool"] == "refund"] == [
+        "unknown",
+        "completed",
+    ]
     assert SECRET not in out
     assert os.listdir(tmp_path) == []
 

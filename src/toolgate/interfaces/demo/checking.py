@@ -52,12 +52,22 @@ def broken(record: Record) -> list[Failure]:
 
 
 def unkept(
-    record: Record, *, sandbox: bool, page: str, letters: Collection[str], files: Mapping[str, str]
+    record: Record,
+    *,
+    sandbox: bool,
+    page: str,
+    letters: Collection[str],
+    refunds: Collection[str],
+    files: Mapping[str, str],
 ) -> list[Failure]:
     """What is not as the demo promises where it decides by itself: each step's end, each answer, each undo."""
     found = broken(record)
     named = {one.step for one in found}
-    return found + [one for one in _unkept(record, sandbox, page, letters, files) if one.step not in named]
+    missed = [
+        *_unkept(record, sandbox, page, letters, files),
+        *_differing("refunds", "were", list(refunds), [story.ORDER]),
+    ]
+    return found + [one for one in missed if one.step not in named]
 
 
 def _unkept(

@@ -12,8 +12,11 @@ from toolgate.interfaces.demo.checking import Failure
 from toolgate.kernel.text.rendering import reveal
 from toolgate.wire.inbox import ArtifactAnswer
 
-CHAPTERS = 6
-MARKS = {"completed": ("✓", "green"), "denied": ("✗", "red"), "rejected": ("✗", "yellow"), "failed": ("✗", "red")}
+CHAPTERS = 7
+MARKS = {
+    "completed": ("✓", "green"), "denied": ("✗", "red"), "rejected": ("✗", "yellow"), "failed": ("✗", "red"),
+    "unknown": ("?", "yellow"),
+}  # fmt: skip
 ANSWERS = {"approved": "green", "edited": "yellow", "rejected": "red"}
 
 

@@ -21,7 +21,7 @@ RUN_S = 3600.0
 """How long people may take; each question expires long before."""
 BY_ITSELF_S = 600.0
 """How long it may take where nobody is asked, on a busy machine."""
-ABOUT = ("path", "url", "subject")
+ABOUT = ("path", "url", "subject", "order")
 
 
 class Play:
@@ -52,6 +52,7 @@ class Play:
             sandbox=scene.has_sandbox,
             page=self._page,
             letters=[one["to"] for one in scene.office.letters],
+            refunds=[one["order"] for one in scene.office.refunds],
             files=scene.files(),
         )
 
@@ -74,9 +75,11 @@ class Play:
         narrator.note("", f"{len(scene.office.letters)} of {len(story.CUSTOMERS)} letters went out.")
         narrator.chapter(4, "The agent checks its work.")
         await self._ask(events, tasks, story.check(sandbox=scene.has_sandbox))
-        narrator.chapter(5, "Second thoughts: the run is undone, last call first.")
+        narrator.chapter(5, "An answer gets lost. Nobody guesses, and nobody is paid twice.")
+        await self._lose_an_answer(events, tasks)
+        narrator.chapter(6, "Second thoughts: the run is undone, last call first.")
         await self._undo(run_id)
-        narrator.chapter(6, "Everything is in the record, each event chained to the one before.")
+        narrator.chapter(7, "Everything is in the record, each event chained to the one before.")
         await self._verify()
 
     async def _ask(self, events: EventStream, tasks: asyncio.TaskGroup, lines: Sequence[str]) -> str:
@@ -101,6 +104,17 @@ class Play:
                 break
         return sent.run_id
 
+    async def _lose_an_answer(self, events: EventStream, tasks: asyncio.TaskGroup) -> None:
+        """Have a call end UNKNOWN, say what the bank has booked, and have the same asked for once more."""
+        await self._ask(events, tasks, story.give_back())
+        for call in (await self._client.calls.list(status="unknown")).tools:
+            booked = any(one["key"] == call.effect_key for one in self._scene.office.refunds)
+            reason = f"the bank's statement {'has' if booked else 'lacks'} {call.effect_key}"
+            settled = await self._client.settle(call.tool_id, happened=booked, reason=reason)
+            self._narrator.note("settled", f"{settled.status.lower()}, since {plain(reason)}")
+        await self._ask(events, tasks, story.give_back())
+        self._narrator.note("", f"{len(self._scene.office.refunds)} refund was paid, for two requests.")
+
     async def _question(self, approval_id: str) -> None:
         artifact = await self._client.approvals.artifact(approval_id)
         if artifact.card.status == "pending":  # an edit asks anew and is its own answer
@@ -123,7 +137,7 @@ class Play:
         if data["tool_id"] in self._ended:
             return
         self._ended.add(data["tool_id"])
-        outcome = _outcome(data["result"])
+        outcome = "It joined the first call; nothing ran again." if data.get("joined") else _outcome(data["result"])
         step = self._step(data["tool_name"], data["tool_id"])
         self.record.calls.append(Ended(step=step, status=data["status"], outcome=outcome))
         self._narrator.call(data["tool_name"], self._about.get(data["tool_id"], ""), data["status"], outcome)

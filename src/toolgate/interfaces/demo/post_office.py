@@ -1,4 +1,7 @@
-"""A web server of the demo's own: the page the agent fetches, and the catcher every letter ends in. Nothing is sent."""
+"""A web server of the demo's own: the page the agent fetches, the catcher every letter ends in, and a bank.
+
+Nothing is sent and nobody is paid. The bank books a refund and breaks the connection before it has answered.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ class PostOffice:
 
     def __init__(self) -> None:
         self.letters: list[dict[str, Any]] = []
+        self.refunds: list[dict[str, Any]] = []
         office = self
 
         class Counter(BaseHTTPRequestHandler):
@@ -29,7 +33,12 @@ class PostOffice:
                 if not 0 < length <= MAX_LETTER:
                     self._answer(413, b"")
                     return
-                office.letters.append(orjson.loads(self.rfile.read(length)))
+                told = orjson.loads(self.rfile.read(length))
+                if self.path == "/refunds":
+                    office.refunds.append(told)
+                    self.close_connection = True
+                    return
+                office.letters.append(told)
                 self._answer(204, b"")
 
             def _answer(self, status: int, body: bytes) -> None:

@@ -108,11 +108,15 @@ tools:
   fetch_url: {}
   send_notices:
     decision: ask
+  refund:
+    decision: allow
 """
 
 
 TESTS = "execute_command python3 -m unittest -q"
 PROTECTED = "read_file .env"
+ORDER = "order-17"
+REFUND = f"refund {ORDER}"
 EDIT, NOTICES = "edit_file prices.py", f"send_notices {LETTER['subject']}"
 JUNK, PRECIOUS = "delete_file old/upload.tmp", "delete_file old/customers.bak"
 ANSWERS = {EDIT: "approved", NOTICES: "edited", JUNK: "approved", PRECIOUS: "rejected"}
@@ -131,6 +135,7 @@ def ends(page: str, *, sandbox: bool) -> dict[str, list[str]]:
         "list_directory old": ["completed"],
         JUNK: ["completed"],
         PRECIOUS: ["rejected"],
+        REFUND: ["unknown", "completed"],
     }
 
 
@@ -149,6 +154,11 @@ def release() -> list[str]:
     """What is asked then: all of it needs a person."""
     letter = _json(**LETTER, recipients=CUSTOMERS)
     return [f"replace `{BROKEN}` with `{REPAIRED}` in prices.py", f"/tool send_notices {letter}", "clean up old"]
+
+
+def give_back() -> list[str]:
+    """What is asked twice: the bank's answer to the first one is lost."""
+    return [f"/tool refund {_json(order=ORDER, amount=12)}"]
 
 
 def check(*, sandbox: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tools of the demo's server: the built-in ones, run by the runner, and a sender of notices of the shop's own.
+"""The tools of the demo's server: the built-in ones, run by the runner, and the shop's own: notices and refunds.
 
 The server stands in the workspace, so that it can show what a change would do; it changes nothing itself.
 """
@@ -33,6 +33,14 @@ NOTICE = {
 }
 
 
+REFUND = {
+    "type": "object",
+    "properties": {"order": {"type": "string", "maxLength": 40}, "amount": {"type": "integer", "minimum": 1}},
+    "required": ["order", "amount"],
+    "additionalProperties": False,
+}
+
+
 def announce(given: ToolInput) -> Prepared:
     """Show what would go to whom."""
     to: list[str] = given.payload["recipients"]
@@ -48,6 +56,13 @@ def deliver(given: ToolInput) -> ToolOutput:
             if answer.status_code != 204:
                 raise ToolExecutionError(f"The mail server answered {answer.status_code}.")
     return ToolOutput.ok({"sent": len(asked["recipients"])})
+
+
+def give_back(given: ToolInput) -> ToolOutput:
+    """Have the bank refund an order."""
+    with httpx2.Client(base_url=os.environ[CATCHER], timeout=10, trust_env=False) as bank:
+        bank.post("/refunds", json={**given.payload, "key": given.effect_key})
+    return ToolOutput.ok({"refunded": given.payload["amount"]})
 
 
 def _tools() -> list[ToolDefinition]:
@@ -66,7 +81,16 @@ def _tools() -> list[ToolDefinition]:
         effects="irreversible",
         prepare=announce,
     )
-    return [*there, sender]
+    refunder = ToolDefinition(
+        "refund",
+        REFUND,
+        give_back,
+        description="Refund an order.",
+        risk_level="medium",
+        effects="irreversible",
+        effect_key="refund:{order}",
+    )
+    return [*there, sender, refunder]
 
 
 TOOLS = _tools()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -29,8 +30,14 @@ def good(*, sandbox: bool = True) -> Record:
     )
 
 
-def missed(record: Record, *, sandbox: bool = True, files: dict[str, str] = story.FILES) -> list[Failure]:
-    return unkept(record, sandbox=sandbox, page=PAGE, letters=story.PILOT, files=files)
+def missed(
+    record: Record,
+    *,
+    sandbox: bool = True,
+    files: dict[str, str] = story.FILES,
+    refunds: Sequence[str] = (story.ORDER,),
+) -> list[Failure]:
+    return unkept(record, sandbox=sandbox, page=PAGE, letters=story.PILOT, refunds=refunds, files=files)
 
 
 @pytest.mark.parametrize("sandbox", [True, False])
@@ -52,6 +59,10 @@ def test_a_call_that_failed_is_named_with_its_error_whoever_decided() -> None:
 def test_a_call_that_the_policy_denied_is_a_failure_unless_the_story_has_it() -> None:
     record = Record(calls=[Ended(step=step, status="denied", outcome="rule") for step in (story.PROTECTED, story.EDIT)])
     assert [one.step for one in broken(record)] == [story.EDIT]
+
+
+def test_a_refund_that_was_paid_twice_is_named() -> None:
+    assert [one.step for one in missed(good(), refunds=[story.ORDER] * 2)] == ["refunds"]
 
 
 def test_steps_that_never_came_and_wrong_ends_are_named() -> None:
