@@ -27,7 +27,7 @@ def test_unknown_outcomes_repeats_and_who_settled_are_told(tmp_path: Path) -> No
         gate.sync.call("pay", {"bill": "b1"}, call_id="again", wait=False)
         shown = here("history", "--database", database).out
         assert "UNKNOWN for " in shown
-        assert 'repeats first: pay(bill="b1")' in shown
+        assert 'pay(bill="b1"), repeats first' in shown
         gate.sync.settle("first", happened=True, by="ann", reason="it is on the statement")
     again, first = here("history", "--database", database, "--json").json["calls"]
     assert (again["repeat_of"], again["effect_key"], first["settled_by"]) == ("first", "pay:b1", "ann")

@@ -60,8 +60,8 @@ def _what(call: ExecutionRecord) -> str:
         return f"undo of {call.undo_of}"
     from toolgate.kernel.artifact import summary_of
 
-    repeats = f"repeats {call.repeat_of}: " if call.repeat_of else ""
-    return repeats + summary_of(call.tool_name, call.tool_params, width=48)
+    repeats = f", repeats {call.repeat_of}" if call.repeat_of else ""
+    return summary_of(call.tool_name, call.tool_params, width=48) + repeats
 
 
 def _as_json(call: ExecutionRecord) -> dict[str, Any]:

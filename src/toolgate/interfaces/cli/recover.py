@@ -88,11 +88,8 @@ def _list(backend: Backend, calls: list[UnknownCall], *, json: bool, is_remote: 
     elif not calls:
         typer.echo("No call has an unknown outcome.")
     else:
-        rows = [
-            (call.id, call.project, call.tool_name, f"{call.started_at or call.since:%m-%d %H:%M:%S}", in_words(age))
-            for call, age in zip(calls, ages, strict=True)
-        ]
-        table(("call", "project", "tool", "started (UTC)", "unknown for"), rows, gives="tool")
+        rows = [(call.id, call.project, call.tool_name, in_words(age)) for call, age in zip(calls, ages, strict=True)]
+        table(("call", "project", "tool", "unknown for"), rows, gives="tool")
         for call in calls:
             for one in _said(backend, call):
                 typer.echo(printable(f"{call.id}: {one['by']} did not know yet: {one['reason']}"))
