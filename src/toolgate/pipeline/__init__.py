@@ -189,7 +189,8 @@ class Pipeline:
         if isinstance(met, Result):
             trip.joined = met
             return False
-        trip.is_changed = trip.approval is not None  # whoever said yes was not told of it
+        if trip.approval is not None and (met.repeat_of != trip.call.repeat_of or error.key is None):
+            trip.is_changed = True  # whoever said yes was not told of it
         trip.call = met
         return True
 
