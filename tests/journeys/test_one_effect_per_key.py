@@ -46,7 +46,7 @@ class Bank:
 
     def tool(self, **options: Any) -> ToolDefinition:
         standard: dict[str, Any] = {"input_schema": SCHEMA, "effects": "irreversible", "effect_key": "pay:{payment_id}"}
-        return ToolDefinition(name="pay", handler=self.pay, **{**standard, **options})
+        return ToolDefinition(name="pay", **{"handler": self.pay, **standard, **options})
 
 
 async def pay(gate: Gate, payment_id: str = "p1", *, wait: bool = False, **options: Any) -> Result:
@@ -279,6 +279,39 @@ async def test_a_nested_call_has_a_key_too(open_gate: Open, bank: Bank) -> None:
     outer = ToolDefinition(name="both", handler=both)
     async with open_gate(tools=[bank.tool(), outer], policy=ALLOW) as gate:
         assert (await gate.call("both")).data == [False, True]
+
+
+@pytest.mark.parametrize("through", ["pay", "other"])
+async def test_a_call_from_inside_the_one_that_has_its_key_is_refused_rather_than_waiting_for_itself(
+    open_gate: Open, bank: Bank, through: str
+) -> None:
+    async def inside(given: ToolInput) -> ToolOutput:
+        with pytest.raises(EffectHeldError, match="would wait for itself"):
+            await given.call("pay", given.payload)
+        return ToolOutput.ok("refused")
+
+    async def pass_on(given: ToolInput) -> ToolOutput:
+        return ToolOutput.ok((await given.call("other", given.payload)).data)
+
+    tools = [bank.tool(handler=inside if through == "pay" else pass_on), ToolDefinition(name="other", handler=inside)]
+    async with open_gate(tools=tools, policy=ALLOW) as gate:
+        assert (await pay(gate, wait=True)).data == "refused"
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+async def test_a_repeat_does_not_give_its_key_back_to_a_call_that_was_undone_meanwhile(
+    open_gate: Open, bank: Bank, is_approved: bool
+) -> None:
+    tool = bank.tool(effects="reversible", undoable=True, undo_handler=bank.take_back)
+    async with open_gate(tools=[tool], policy=ALLOW) as gate:
+        first = await pay(gate)
+        repeat = await pay(gate, repeat_of=first.call_id)
+        await gate.undo(first.call_id)
+        await gate.decide(repeat.approval_id or "", "approve" if is_approved else "deny", by="ann", reason="so")
+        if is_approved:
+            assert (await gate.wait(repeat.call_id)).success
+            assert (await gate.undo(repeat.call_id)).success
+        assert not (await pay(gate)).joined
 
 
 async def test_a_caller_that_runs_its_own_call_holds_the_key(open_gate: Open, bank: Bank) -> None:

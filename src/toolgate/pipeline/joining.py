@@ -20,6 +20,7 @@ from toolgate.kernel.holding import JOINED_FOR, Move, has_effect, id_key, is_ans
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.record import evolve
+from toolgate.kernel.undo import UndoState
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.outcome import decode
 
@@ -87,8 +88,14 @@ async def _with_this_effect(driver: Driver, call: Call, holder: str | None, firs
         return evolve(call, effect_from=holder)
     if first is None:  # it was pruned, so nobody can say more of it than that
         return evolve(call, effect_from=holder, repeat_of=holder)
-    if not has_effect(first, driver.now()):
+    if not has_effect(first, driver.now()) or await _is_undone(driver, first):
         return evolve(call, effect_from=holder)
+    if await _is_inside(driver, call, first):
+        raise EffectHeldError(
+            f"Call {first.id} (`{first.tool_name}`) would wait for itself: this call, which has its effect key, was "
+            "made from inside it; nothing ran.",
+            holder=first.id,
+        )
     if not is_same_maker(first.context, call.context):
         raise EffectHeldError(_SAYS_NOTHING)
     if call.distinct or call.repeat_of is not None or not is_joined(call, first):
@@ -101,6 +108,23 @@ async def _with_this_effect(driver: Driver, call: Call, holder: str | None, firs
     if first.status is Status.UNKNOWN:
         return evolve(call, repeat_of=holder, effect_from=holder)
     return await _join(driver, call, first)
+
+
+async def _is_inside(driver: Driver, call: Call, first: Call) -> bool:
+    """Whether a call was made, maybe through others, by the handler of one that has not ended."""
+    if first.is_final:
+        return False
+    above = call.context.parent_call_id
+    while above is not None and above != first.id:
+        made = await driver.store.call(call.project, above)
+        above = None if made is None else made.context.parent_call_id
+    return above is not None
+
+
+async def _is_undone(driver: Driver, first: Call) -> bool:
+    """Whether a call's effect was taken back while a repeat had its key, which came back to it after that."""
+    undo = await driver.store.undo(first.project, first.id) if first.status is Status.COMPLETED else None
+    return undo is not None and undo.state is UndoState.DONE
 
 
 async def _join(driver: Driver, call: Call, first: Call) -> Result:
