@@ -166,7 +166,7 @@ def raised(call: Call, doubt: Doubt, error: BaseException, *, began: bool = True
     if meaning is Meaning.UNKNOWN:
         kind = type(error).__name__
         said = text if isinstance(error, ToolUnknownOutcomeError) else f"{kind}: {text}" if text != kind else kind
-        text = f"The handler of `{call.tool_name}` had started and raised {said}. {_SETTLE}"
+        text = f"The handler of `{call.tool_name}` had started and raised {said.rstrip('.')}. {_SETTLE}"
         return Outcome(Status.UNKNOWN, error=text, code="unknown", cause=error, timed_out=_is_timeout(error))
     return Outcome(Status.FAILED, error=text, code=_code_of(call, error), cause=error)
 
