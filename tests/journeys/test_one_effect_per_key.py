@@ -260,6 +260,17 @@ async def test_an_edit_may_not_change_the_key(open_gate: Open, bank: Bank) -> No
         assert (await pay(gate)).call_id == approval.call_id
 
 
+async def test_whoever_is_asked_about_an_edited_repeat_is_told_what_it_repeats(open_gate: Open, bank: Bank) -> None:
+    bank.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[bank.tool()], policy=ALLOW) as gate:
+        first, again = await pay(gate), await pay(gate)
+        edited = {"payment_id": "p1", "amount": 4}
+        await gate.approvals.edit(again.approval_id or "", edited, by="ann", look=lambda _shown: True)
+        (question,) = await gate.pending()
+        assert question.id != again.approval_id
+        assert any(f"It repeats call {first.call_id}" in reason for reason in question.reasons)
+
+
 async def test_a_call_that_prepares_for_long_holds_its_key(open_gate: Open, bank: Bank) -> None:
     async def prepare(_given: ToolInput) -> Prepared:
         await asyncio.sleep(0.2)

@@ -411,9 +411,12 @@ class Pipeline:
             raise ToolDeniedError("; ".join(ruling.reasons), tool=plan.tool.name)
         if plan.tool.prepare is not None:
             revised, _ = await prepare(driver, revised, plan.tool, now)
-        level = max(ruling.assessment.level, ApprovalLevel(call.level), key=_rank)
-        asking = assessed(revised, ruling.assessment._replace(level=level), plan.mask)
-        terms = ruling.assessment.terms
+        assessment = ruling.assessment
+        if revised.repeat_of is not None:  # whoever edits it was told, and whoever else is asked must be
+            _, assessment = await retold(driver, revised, assessment)
+        level = max(assessment.level, ApprovalLevel(call.level), key=_rank)
+        asking = assessed(revised, assessment._replace(level=level), plan.mask)
+        terms = assessment.terms
         timeout = steps.timeout_s(call, plan.tool, plan.stance, level, terms)
         return Revised(asking, plan.tool, terms, timeout)
 
