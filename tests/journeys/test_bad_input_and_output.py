@@ -111,8 +111,12 @@ async def _fails_with(open_gate: Open, handler: Any) -> Result:
         return await asyncio.wait_for(gate.call("broken"), PATIENCE_S)
 
 
+class Abort(BaseException):
+    """What some frameworks stop their own work with; it is no Exception."""
+
+
 @pytest.mark.parametrize(
-    "kind", [ValueError, SystemExit, KeyboardInterrupt, StopIteration, RecursionError, TimeoutError]
+    "kind", [ValueError, SystemExit, KeyboardInterrupt, Abort, StopIteration, RecursionError, TimeoutError]
 )
 async def test_whatever_a_plain_handler_raises_is_its_failure(open_gate: Open, kind: type[BaseException]) -> None:
     def handler(_given: ToolInput) -> ToolOutput:
@@ -132,17 +136,27 @@ async def test_whatever_an_async_handler_raises_is_its_failure(open_gate: Open, 
     assert (result.status, result.error_code) == (Status.FAILED, "execution_failed")
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Abort])
 @pytest.mark.parametrize("steps", [0, 1], ids=["at once", "later"])
-def test_an_interrupt_inside_an_async_handler_is_recorded_and_goes_on(steps: int) -> None:
+def test_an_interrupt_inside_an_async_handler_is_recorded_and_goes_on(steps: int, kind: type[BaseException]) -> None:
     async def handler(_given: ToolInput) -> ToolOutput:
         for _ in range(steps):
             await asyncio.sleep(0)
-        raise KeyboardInterrupt
+        raise kind
 
     with toolgate.open(tools=[ToolDefinition(name="broken", handler=handler)]) as gate:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(kind):
             asyncio.run(gate.call("broken", call_id="c1"))
         assert gate.sync.get("c1").status is Status.FAILED
+
+
+async def test_a_handler_that_is_closed_with_its_event_loop_is_not_waited_for() -> None:
+    async def handler(_given: ToolInput) -> ToolOutput:
+        raise GeneratorExit  # as its coroutine is told when it is closed
+
+    async with toolgate.open(tools=[ToolDefinition(name="closed", handler=handler)]) as gate:
+        with pytest.raises(GeneratorExit):
+            await gate.call("closed")
 
 
 async def test_the_original_exception_is_at_hand_for_the_caller(open_gate: Open) -> None:

@@ -294,7 +294,7 @@ class Flights:
             outcome = await self._retry(flight, runner, outcome, claim, policy)
         flight.started = 0.0  # nobody can stop it any more: what happened must be written down
         result = await self._recorder.finish(flight, outcome, (perf_counter() - began) * 1000)
-        if flight.is_async and isinstance(outcome.cause, KeyboardInterrupt):
+        if flight.is_async and not isinstance(outcome.cause, Exception | SystemExit | None):
             raise outcome.cause  # on this thread it may be a person who stops the program; first it was written down
         return result
 
@@ -314,7 +314,9 @@ class Flights:
             return _cancelled(flight)
         except ToolOutputError as error:
             return unusable(flight.doubt, error)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it raises is its failure
+        except GeneratorExit:  # its event loop is gone: nothing can be awaited any more
+            raise
+        except BaseException as error:  # noqa: BLE001  # whatever it raises is its failure
             if is_of_the_machine(error) and self._driver.on_exhausted is not None:
                 self._driver.on_exhausted(f"`{tool.name}` ran out of resources ({type(error).__name__})")
             return raised(call, flight.doubt, error, began=flight.began)
