@@ -271,6 +271,28 @@ async def test_whoever_is_asked_about_an_edited_repeat_is_told_what_it_repeats(o
         assert any(f"It repeats call {first.call_id}" in reason for reason in question.reasons)
 
 
+@pytest.mark.parametrize("before", [None, "refund:{payment_id}"])
+async def test_a_call_whose_key_is_another_by_now_does_not_run(open_gate: Open, bank: Bank, before: str | None) -> None:
+    ruled = saying("ask", effect=None if before is None else effect_key(before))
+    async with open_gate(tools=[bank.tool(effect_key=None)], policy=ruled) as gate:
+        asked = await pay(gate)
+        gate._driver.policy = saying("ask", effect=effect_key("pay:{payment_id}"))
+        await gate.decide(asked.approval_id or "", "approve", by="ann")
+        ended = await gate.wait(asked.call_id)
+        assert (ended.status, bank.paid) == (Status.FAILED, [])
+        assert "is another than when this call was made" in str(ended.error)
+
+
+async def test_a_call_whose_tool_has_no_key_any_more_runs_with_the_one_it_holds(open_gate: Open, bank: Bank) -> None:
+    ruled = saying("ask", effect=effect_key("pay:{payment_id}"))
+    async with open_gate(tools=[bank.tool(effect_key=None)], policy=ruled) as gate:
+        asked = await pay(gate)
+        gate._driver.policy = saying("ask")
+        await gate.decide(asked.approval_id or "", "approve", by="ann")
+        assert (await gate.wait(asked.call_id)).success
+        assert bank.paid == ["pay:p1"]
+
+
 async def test_a_call_that_prepares_for_long_holds_its_key(open_gate: Open, bank: Bank) -> None:
     async def prepare(_given: ToolInput) -> Prepared:
         await asyncio.sleep(0.2)

@@ -52,7 +52,16 @@ from toolgate.pipeline.evidence import (
     refusal_of,
 )
 from toolgate.pipeline.flight import Flights, Taker
-from toolgate.pipeline.joining import check_repeat, check_same_effect, is_joined, is_outdated, meet, name_of, retold
+from toolgate.pipeline.joining import (
+    check_effect_now,
+    check_repeat,
+    check_same_effect,
+    is_joined,
+    is_outdated,
+    meet,
+    name_of,
+    retold,
+)
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
@@ -149,7 +158,7 @@ class Pipeline:
         driver = self._driver
         while True:
             mode, plan, now = driver.store.brakes.serial, driver.current(trip.plan, trip.call.context), driver.now()
-            trip.plan, trip.mode = plan, mode
+            is_known, trip.plan, trip.mode = plan is trip.plan and not trip.call.version, plan, mode
             values = await self._values(trip) if plan.reads else NOTHING
             judging = (trip.call, values, now)
             is_quick = not plan.inspects and len(trip.call.arguments) <= LARGE and trip.call.undo_of is None
@@ -158,6 +167,7 @@ class Pipeline:
                 return await self._deny(trip.call, ruling)
             try:
                 self._check_runner(trip.call)
+                check_effect_now(None if is_known else plan.effect, trip.call)
                 is_quick = is_quick and trip.is_ready
                 if not trip.is_ready:
                     await self._prepare(trip)

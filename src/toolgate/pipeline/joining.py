@@ -167,6 +167,18 @@ def check_same_effect(effect: EffectKey | None, call: Call, values: Mapping[str,
     )
 
 
+def check_effect_now(effect: EffectKey | None, call: Call) -> None:
+    """Refuse a call that was made under other rules than those of now, by which its effect would have another key."""
+    if effect is None or call.undo_of is not None or call.held_key is not None:
+        return
+    if effect.of(decode(call.arguments), call.shown, call.tool_name) != call.effect_key:
+        raise ToolInputError(
+            f"The effect key of `{call.tool_name}` is another than when this call was made; nothing ran. Make the call "
+            "again.",
+            tool=call.tool_name,
+        )
+
+
 async def retold(driver: Driver, call: Call, assessment: Assessment) -> tuple[Call, Assessment]:
     """Return a repeat and its assessment with the story of what it repeats, for whoever is asked about it.
 
