@@ -181,6 +181,14 @@ async def test_settled_as_not_happened_frees_the_key(open_gate: Open, bank: Bank
         assert (await pay(gate, wait=True)).data == "paid"
 
 
+async def test_retries_at_once_after_an_unknown_outcome_make_one_question(open_gate: Open, bank: Bank) -> None:
+    bank.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[bank.tool()], policy=ALLOW) as gate:
+        await pay(gate)
+        retries = await asyncio.gather(*(pay(gate) for _ in range(10)))
+        assert len({retry.approval_id for retry in retries}) == len(await gate.pending()) == 1
+
+
 async def test_again_on_purpose_always_asks_and_is_told_of(open_gate: Open, bank: Bank) -> None:
     async with open_gate(tools=[bank.tool()], policy=ALLOW) as gate:
         first = await pay(gate)

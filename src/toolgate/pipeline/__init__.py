@@ -106,8 +106,7 @@ class Pipeline:
     """Takes calls from their request to where they wait or end."""
 
     def __init__(self, driver: Driver, flights: Flights) -> None:
-        self._driver = driver
-        self._flights = flights
+        self._driver, self._flights = driver, flights
 
     async def run(
         self,

@@ -87,7 +87,7 @@ async def _with_this_effect(driver: Driver, call: Call, holder: str | None, firs
     if holder is None or call.repeat_of == holder:
         return evolve(call, effect_from=holder)
     if first is None:  # it was pruned, so nobody can say more of it than that
-        return evolve(call, effect_from=holder, repeat_of=holder)
+        return evolve(call, effect_from=holder, repeat_of=holder, doubt_seen=holder)
     if not has_effect(first, driver.now()) or await _is_undone(driver, first):
         return evolve(call, effect_from=holder)
     if await _is_inside(driver, call, first):
@@ -98,7 +98,8 @@ async def _with_this_effect(driver: Driver, call: Call, holder: str | None, firs
         )
     if not is_same_maker(first.context, call.context):
         raise EffectHeldError(_SAYS_NOTHING)
-    if call.distinct or call.repeat_of is not None or not is_joined(call, first):
+    is_on_purpose = call.repeat_of is not None and call.doubt_seen is None  # rather than for an effect met in doubt
+    if call.distinct or is_on_purpose or not is_joined(call, first):
         raise EffectHeldError(
             f"Call {first.id} (`{first.tool_name}`, {first.status}) has the effect key of this call"
             f"{'' if is_joined(call, first) else ', with other arguments'}; nothing ran. Look at that call; to have "
@@ -106,7 +107,7 @@ async def _with_this_effect(driver: Driver, call: Call, holder: str | None, firs
             holder=first.id,
         )
     if first.status is Status.UNKNOWN:
-        return evolve(call, repeat_of=holder, effect_from=holder)
+        return evolve(call, repeat_of=holder, effect_from=holder, doubt_seen=holder)
     return await _join(driver, call, first)
 
 
