@@ -10,7 +10,15 @@ import pytest
 from tests.journeys.scene import Open, park, saying
 
 from toolgate import Context, Gate, Prepared, Result, ToolDefinition, ToolInput, ToolOutput, UndoMetadata
-from toolgate.errors import ConflictError, DefinitionError, EffectHeldError, NotExecuted, NotFoundError, ToolInputError
+from toolgate.errors import (
+    ConflictError,
+    DefinitionError,
+    EffectHeldError,
+    InvalidIdError,
+    NotExecuted,
+    NotFoundError,
+    ToolInputError,
+)
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
 from toolgate.kernel.effect import effect_key
@@ -212,6 +220,13 @@ async def test_only_what_is_ones_own_has_ended_and_is_the_same_is_repeated(open_
         for context in (Context(principal="agent:other"), Context(project="elsewhere")):
             with pytest.raises(NotFoundError):
                 await pay(gate, repeat_of=open_call, context=context)
+
+
+@pytest.mark.parametrize("id", [5, "", "\ud800", "x" * 5000], ids=["number", "empty", "half", "long"])
+async def test_what_can_be_no_id_is_not_repeated(open_gate: Open, bank: Bank, id: Any) -> None:
+    async with open_gate(tools=[bank.tool()], policy=ALLOW) as gate:
+        with pytest.raises(InvalidIdError, match="A call id"):
+            await pay(gate, repeat_of=id)
 
 
 async def test_an_undo_has_a_key_of_its_own_and_frees_the_one_of_what_it_undid(open_gate: Open, bank: Bank) -> None:

@@ -165,9 +165,10 @@ class Gate:
     def _options(self, asked: Options) -> Options:
         if asked.approval_timeout_s is not None and not 0 < asked.approval_timeout_s < float("inf"):
             raise UsageError("approval_timeout_s must be a positive number of seconds.")
-        for id in (asked.repeat_of, asked.held_key):
-            if id is not None and not isinstance(id, str):
-                raise UsageError(f"`repeat_of` and `held_key` are texts, not {type(id).__name__}.")
+        if asked.repeat_of is not None:
+            check_id(asked.repeat_of, "call id", self._driver.masker)
+        if asked.held_key is not None and not isinstance(asked.held_key, str):
+            raise UsageError(f"`held_key` is text, not {type(asked.held_key).__name__}.")
         mask, message, claim = self._driver.masker.text, asked.message, asked.claim
         message, claim = None if message is None else mask(message), None if claim is None else mask(claim)
         return asked._replace(message=message, claim=claim)
