@@ -332,7 +332,7 @@ async def test_what_a_repeat_rests_on_is_compared_in_the_commit_that_starts_it(
                 await gate.settle(first.call_id, happened=True, by="ann", reason="it arrived")
             return False
 
-        monkeypatch.setattr("toolgate.pipeline.is_outdated", settled_since)
+        monkeypatch.setattr("toolgate.pipeline.joining.is_outdated", settled_since)
         await gate.decide(str(again.approval_id), "approve", by="ann")
         await until(lambda: _asks(gate, again.call_id, str(again.approval_id)))
         assert shop.sent == ["ann"]

@@ -31,6 +31,7 @@ from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
+from toolgate.kernel.effect import EffectKey
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import LARGE
@@ -40,7 +41,7 @@ from toolgate.kernel.ruling import Ruling
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.kernel.undo import UndoRecord
-from toolgate.pipeline import steps
+from toolgate.pipeline import joining, steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.evidence import (
     ALREADY_STARTED,
@@ -52,16 +53,6 @@ from toolgate.pipeline.evidence import (
     refusal_of,
 )
 from toolgate.pipeline.flight import Flights, Taker
-from toolgate.pipeline.joining import (
-    check_effect_now,
-    check_repeat,
-    check_same_effect,
-    is_joined,
-    is_outdated,
-    meet,
-    name_of,
-    retold,
-)
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
@@ -138,7 +129,7 @@ class Pipeline:
             )
             return await self._fail(stillborn, error.code, str(error))
         if call.repeat_of is not None:
-            await check_repeat(driver, call)
+            await joining.check_repeat(driver, call)
         is_ready = plan.tool.prepare is None
         return await self.advance(Trip(plan, call, arguments.value, is_ready=is_ready, kwargs=arguments.kwargs))
 
@@ -165,8 +156,7 @@ class Pipeline:
             if ruling.assessment is None:
                 return await self._deny(trip.call, ruling)
             try:
-                self._check_runner(trip.call)
-                check_effect_now(None if is_known else plan.effect, trip.call)
+                self._check_can_run(trip.call, None if is_known else plan.effect)
                 is_quick = is_quick and trip.is_ready
                 if not trip.is_ready:
                     await self._prepare(trip)
@@ -191,7 +181,7 @@ class Pipeline:
         if not isinstance(error, EffectHeldError) or trip.call.undo_of is not None:
             return False
         try:
-            met = await meet(self._driver, trip.call, error)
+            met = await joining.meet(self._driver, trip.call, error)
         except EffectHeldError as held:
             await self._end(trip.call, Status.DENIED, held.code, str(held), reason=held.code)
             raise
@@ -232,7 +222,7 @@ class Pipeline:
                 checked = await aside(revalidate, *stored) if is_long else revalidate(*stored)
                 trip.values, trip.kwargs = checked.value, checked.kwargs
                 if call.first_asked is not None:  # whoever edited it may not have had the tool
-                    check_same_effect(trip.plan.effect, call, checked.value, call.shown)
+                    joining.check_same_effect(trip.plan.effect, call, checked.value, call.shown)
         except ToolInputError as error:
             return await self._refuse(call, error)
         return await self.advance(trip)
@@ -264,7 +254,10 @@ class Pipeline:
             return await self._end(call, Status.DENIED, *ALREADY_STARTED)
         return await self.advance(Trip(driver.plan_of(tool, call.context), call))
 
-    def _check_runner(self, call: Call) -> None:
+    def _check_can_run(self, call: Call, effect: EffectKey | None) -> None:
+        """Raise where nothing here runs a call, or it was made when its effect had another key than `effect` makes."""
+        if effect is not None:
+            joining.check_effect_now(effect, call)
         if call.placement not in self._driver.runners and call.approved_for_s is None:
             missing = ToolError(
                 f"Tool `{call.tool_name}` must run in placement '{call.placement}', and this gate has no such runner; "
@@ -303,7 +296,7 @@ class Pipeline:
             trip.call, trip.undo = await refresh(driver, before, tool)
             is_same = before.definition_hash == trip.call.definition_hash
             is_same = is_same and before.preconditions == trip.call.preconditions
-            is_told = before.repeat_of is None or not await is_outdated(driver, before, before.repeat_of)
+            is_told = before.repeat_of is None or not await joining.is_outdated(driver, before, before.repeat_of)
             trip.is_changed = not is_same or not is_told
         trip.is_ready = True
 
@@ -362,7 +355,7 @@ class Pipeline:
         driver, plan, call = self._driver, trip.plan, trip.call
         tool, masker = plan.tool, driver.masker_of(call)
         if call.repeat_of is not None:
-            call, assessment = await retold(driver, call, assessment)
+            call, assessment = await joining.retold(driver, call, assessment)
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_rank)
         message = call.message or tool.approval_message
         asking = evolve(
@@ -405,13 +398,13 @@ class Pipeline:
         driver = self._driver
         plan, now = driver.plan(call.tool_name, call.context), driver.now()
         arguments, shown = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
-        check_same_effect(plan.effect, call, arguments.value, shown)
+        joining.check_same_effect(plan.effect, call, arguments.value, shown)
         revised = evolve(
             call,
             arguments=arguments.canonical,
             shown=shown,
             hides=shown != arguments.value,
-            first_asked=call.first_asked or name_of(call),
+            first_asked=call.first_asked or joining.name_of(call),
             preview=None,
             preconditions=None,
         )
@@ -422,7 +415,7 @@ class Pipeline:
             revised, _ = await prepare(driver, revised, plan.tool, now)
         assessment = ruling.assessment
         if revised.repeat_of is not None:  # whoever edits it was told, and whoever else is asked must be
-            _, assessment = await retold(driver, revised, assessment)
+            _, assessment = await joining.retold(driver, revised, assessment)
         level = max(assessment.level, ApprovalLevel(call.level), key=_rank)
         asking = assessed(revised, assessment._replace(level=level), plan.mask)
         terms = assessment.terms
@@ -474,7 +467,7 @@ class Pipeline:
     async def _standing(self, call: Call) -> Result:
         """Somebody else moved this call: return where it stands, if it is the same call of the same caller."""
         standing = await self._driver.read(call.project, call.id)
-        if not is_joined(call, standing):
+        if not joining.is_joined(call, standing):
             raise ConflictError(
                 f"Call id {call.id[:64]} is taken by another call of project '{call.project}'; use a new id."
             )

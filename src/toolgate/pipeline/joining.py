@@ -168,9 +168,9 @@ def check_same_effect(effect: EffectKey | None, call: Call, values: Mapping[str,
     )
 
 
-def check_effect_now(effect: EffectKey | None, call: Call) -> None:
+def check_effect_now(effect: EffectKey, call: Call) -> None:
     """Refuse a call that was made under other rules than those of now, by which its effect would have another key."""
-    if effect is None or call.undo_of is not None or call.held_key is not None:
+    if call.undo_of is not None or call.held_key is not None:
         return
     if effect.of(decode(call.arguments), call.shown, call.tool_name) != call.effect_key:
         raise ToolInputError(
