@@ -133,8 +133,9 @@ async def thing_of(gate: Gate, verb: Verb, by: Principal, whose: str) -> Thing:
     principal = by.name if whose == "own" else "agent:else"
     context = _context(principal, HERE, by.name if whose == "for them" else None)
     tool = TOOLS.get(verb, "pay")
-    amount = next(AMOUNTS) if verb is Verb.REVOKE else 1  # what an earlier grant does not cover
-    made = await gate.call(tool, {"amount": amount} if tool == "pay" else {}, context=context, wait=False)
+    # What an earlier grant does not cover, and no earlier call of unknown outcome was.
+    amount = next(AMOUNTS) if verb in (Verb.REVOKE, Verb.SETTLE) else 1
+    made = await gate.call(tool, {"amount": amount}, context=context, wait=False)
     grant = ""
     if verb is Verb.REVOKE:
         assert made.approval_id is not None
