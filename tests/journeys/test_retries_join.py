@@ -10,7 +10,7 @@ import pytest
 from tests.journeys.scene import Open, saying
 
 from toolgate import Context, Gate, Result, ToolDefinition, ToolInput, ToolOutput
-from toolgate.errors import ConflictError, EffectHeldError
+from toolgate.errors import ConflictError, EffectHeldError, NotExecuted
 from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.holding import How, Move
@@ -345,3 +345,48 @@ async def test_many_at_once_are_one(open_gate: Open, shop: Shop) -> None:
         assert len({result.call_id for result in results}) == 1
         assert len(await gate.pending()) == 1
         await until(lambda: _count(gate, "tool.joined", 3))
+
+
+async def test_whoever_says_yes_to_a_second_repeat_is_told_of_the_first(open_gate: Open, shop: Shop) -> None:
+    shop.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[shop.tool()], policy=ALLOW) as gate:
+        await send(gate)
+        shop.error = None
+        one, two = [await send(gate, context=Context(run_id=f"run-{number}")) for number in (2, 3)]
+        await gate.decide(one.approval_id or "", "approve", by="ann")
+        assert (await gate.wait(one.call_id)).success
+        await gate.decide(two.approval_id or "", "approve", by="ann")
+        await until(lambda: _is_asked_about(gate, one.call_id))
+        assert len(shop.sent) == 2
+
+
+async def _is_asked_about(gate: Gate, repeated: str) -> bool:
+    reasons = [reason for question in await gate.pending() for reason in question.reasons]
+    return any(f"It repeats call {repeated}, which ended COMPLETED" in reason for reason in reasons)
+
+
+async def test_a_repeat_without_effect_gives_the_doubt_back(open_gate: Open, shop: Shop) -> None:
+    shop.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[shop.tool()], policy=ALLOW) as gate:
+        first = await send(gate)
+        repeat, shop.error = await send(gate), NotExecuted("nothing was sent")
+        await gate.decide(repeat.approval_id or "", "approve", by="ann")
+        assert (await gate.wait(repeat.call_id)).status is Status.FAILED
+        third = await send(gate)
+        assert (await gate.calls.get(third.call_id)).repeat_of == first.call_id
+
+
+@pytest.mark.parametrize("is_lost_again", [True, False])
+async def test_nobody_is_asked_once_every_doubt_is_settled(open_gate: Open, shop: Shop, is_lost_again: bool) -> None:
+    shop.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[shop.tool()], policy=ALLOW) as gate:
+        first, repeat = await send(gate), await send(gate)
+        shop.error = shop.error if is_lost_again else None
+        await gate.decide(repeat.approval_id or "", "approve", by="ann")
+        await gate.wait(repeat.call_id)
+        if is_lost_again:
+            await gate.settle(repeat.call_id, happened=True, by="ann", reason="seen")
+        shop.error = None
+        assert (await send(gate, distinct=True)).status is Status.AWAITING_APPROVAL
+        await gate.settle(first.call_id, happened=True, by="ann", reason="seen")
+        assert [(await send(gate, distinct=True)).status for _ in range(2)] == [Status.COMPLETED] * 2

@@ -7,7 +7,8 @@ A call with an effect key holds that from its birth. One without may hold two ot
 
     ask    the same call of the same caller in the same run, while its question is open or its yes unclaimed, and for
            a while after a no
-    doubt  the same call by whomever, after its outcome was unknown, until somebody says what happened
+    doubt  the same call by whomever, after its outcome was unknown, until somebody says what happened; the last repeat
+           of it that started has the key
     id     an id under which a call came that joined another one, so that the same id joins it again
 """
 
@@ -29,7 +30,6 @@ JOINED_FOR = timedelta(days=30)
 WITHOUT_EFFECT = frozenset({Status.DENIED, Status.REJECTED, Status.TIMEOUT, Status.CANCELLED, Status.FAILED})
 """The ends of calls whose effect did not happen."""
 _COMPLETED = Status.COMPLETED  # bound once: an enum's attributes are slow to look up
-_SETTLED = frozenset({Status.COMPLETED, Status.FAILED})
 _BEFORE = frozenset({Status.PENDING, Status.AWAITING_APPROVAL, Status.APPROVED})
 
 
@@ -102,7 +102,7 @@ def moves_of(call: Call, at: datetime, *, is_new: bool, starts: bool) -> tuple[M
     if key is not None:
         return joined + _of_effect(call, key, at, is_new=is_new)
     asked = () if call.ask_key is None else _of_question(call, call.ask_key, at, is_new=is_new, starts=starts)
-    doubted = () if call.doubt_key is None else _of_doubt(call, call.doubt_key, looks=is_new or starts)
+    doubted = () if call.doubt_key is None else _of_doubt(call, call.doubt_key, is_new=is_new, starts=starts)
     return joined + asked + doubted
 
 
@@ -133,14 +133,17 @@ def _of_question(call: Call, key: str, at: datetime, *, is_new: bool, starts: bo
     return ()
 
 
-def _of_doubt(call: Call, key: str, *, looks: bool) -> tuple[Move, ...]:
-    if looks:
-        return (Move(key, call.doubt_seen, call.doubt_seen),)
-    if call.status is Status.UNKNOWN:
+def _of_doubt(call: Call, key: str, *, is_new: bool, starts: bool) -> tuple[Move, ...]:
+    """A repeat of what is in doubt takes the key when it starts, so that who is asked about another one hears of it."""
+    seen, status = call.doubt_seen, call.status
+    if starts:
+        return (Move(key, seen, None if seen is None or call.repeat_of is None else call.id),)
+    if is_new:
+        return (Move(key, seen, seen),)
+    if status is Status.UNKNOWN:
         return (Move(key, None, call.id, how=How.ALWAYS),)
-    if call.status in _SETTLED and call.settled_by is not None:
-        return (Move(key, call.id, call.doubt_seen, how=How.SOFT),)
-    return ()
+    is_over = call.settled_by is not None if seen is None else status in WITHOUT_EFFECT
+    return (Move(key, call.id, seen, how=How.SOFT),) if is_over else ()
 
 
 def is_answerable(call: Call) -> bool:

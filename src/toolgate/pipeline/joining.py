@@ -51,7 +51,7 @@ async def meet(driver: Driver, call: Call, held: EffectHeldError) -> Result | Ca
     if key == id_key(call.id):
         return await _under_this_id(driver, call, first)
     if key == call.doubt_key:
-        return _doubting(call, holder, first)
+        return await _doubting(driver, call, holder, first)
     if key == call.ask_key:
         return await _asked_before(driver, call, holder, first)
     if key is not None and key == call.effect_key:
@@ -68,10 +68,12 @@ async def _under_this_id(driver: Driver, call: Call, first: Call | None) -> Resu
     return _joined(first)
 
 
-def _doubting(call: Call, holder: str | None, first: Call | None) -> Call:
-    """The same call has an outcome that nobody knows: this one is its repeat, and a person is asked."""
-    is_doubted = first is not None and first.status is Status.UNKNOWN
-    return evolve(call, doubt_seen=holder, repeat_of=holder if is_doubted else call.repeat_of)
+async def _doubting(driver: Driver, call: Call, holder: str | None, doubted: Call | None) -> Call:
+    """The same call, or what that repeated, has an outcome nobody knows: this one repeats it, and a person is asked."""
+    while doubted is not None and doubted.status is not Status.UNKNOWN:
+        before = doubted.doubt_seen
+        doubted = None if before is None else await driver.store.call(call.project, before)
+    return evolve(call, doubt_seen=holder, repeat_of=call.repeat_of if doubted is None else holder)
 
 
 async def _asked_before(driver: Driver, call: Call, holder: str | None, first: Call | None) -> Result | Call:
@@ -193,7 +195,8 @@ async def retold(driver: Driver, call: Call, assessment: Assessment) -> tuple[Ca
         whose = "" if is_theirs else " of another caller"
         ended = "" if first.completed_at is None else f" at {first.completed_at.isoformat(timespec='seconds')}"
         why = f": {first.error}" if first.error and is_theirs else "."
-        story = f"It repeats call {first.id}{whose}, which ended {first.status}{ended}{why}"
+        stands = "ended" if first.is_final else "is"
+        story = f"It repeats call {first.id}{whose}, which {stands} {first.status}{ended}{why}"
     told = assessment._replace(reasons=(*assessment.reasons, story))
     return evolve(call, repeat_seen=None if first is None else first.version), told
 
