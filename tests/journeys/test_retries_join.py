@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -363,6 +364,26 @@ async def test_whoever_says_yes_to_a_second_repeat_is_told_of_the_first(open_gat
 async def _is_asked_about(gate: Gate, repeated: str) -> bool:
     reasons = [reason for question in await gate.pending() for reason in question.reasons]
     return any(f"It repeats call {repeated}, which ended COMPLETED" in reason for reason in reasons)
+
+
+async def test_a_second_repeat_tells_of_the_first_although_the_doubt_was_settled(open_gate: Open, shop: Shop) -> None:
+    shop.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[shop.tool()], policy=ALLOW) as gate:
+        first, shop.error = await send(gate), None
+        one, two = [await send(gate, context=Context(run_id=f"run-{number}")) for number in (2, 3)]
+        await gate.decide(one.approval_id or "", "approve", by="ann")
+        assert (await gate.wait(one.call_id)).success
+        await gate.settle(first.call_id, happened=False, by="ann", reason="not there")
+        asked = two.approval_id or ""
+        while not await _is_asked_about(gate, one.call_id):
+            await gate.decide(asked, "approve", by="ann")
+            await until(partial(_waits_anew, gate, asked))
+            asked = (await gate.pending())[0].id
+        assert len(shop.sent) == 2
+
+
+async def _waits_anew(gate: Gate, answered: str) -> bool:
+    return any(question.id != answered for question in await gate.pending())
 
 
 async def test_a_repeat_without_effect_gives_the_doubt_back(open_gate: Open, shop: Shop) -> None:

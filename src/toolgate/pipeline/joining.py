@@ -16,7 +16,7 @@ from toolgate.kernel.assessment import Assessment
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.effect import EffectKey
-from toolgate.kernel.holding import JOINED_FOR, Move, has_effect, id_key, is_answerable, is_same_step
+from toolgate.kernel.holding import JOINED_FOR, WITHOUT_EFFECT, Move, has_effect, id_key, is_answerable, is_same_step
 from toolgate.kernel.narration import tell
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.record import evolve
@@ -68,12 +68,17 @@ async def _under_this_id(driver: Driver, call: Call, first: Call | None) -> Resu
     return _joined(first)
 
 
-async def _doubting(driver: Driver, call: Call, holder: str | None, doubted: Call | None) -> Call:
-    """The same call, or what that repeated, has an outcome nobody knows: this one repeats it, and a person is asked."""
+async def _doubting(driver: Driver, call: Call, holder: str | None, first: Call | None) -> Call:
+    """The same call, or what that repeated, has an outcome nobody knows: this one repeats it, and a person is asked.
+
+    So it does where people were told of a doubt, and the same call came after that and had its effect.
+    """
+    doubted = first
     while doubted is not None and doubted.status is not Status.UNKNOWN:
         before = doubted.doubt_seen
         doubted = None if before is None else await driver.store.call(call.project, before)
-    return evolve(call, doubt_seen=holder, repeat_of=call.repeat_of if doubted is None else holder)
+    came_after = call.doubt_seen is not None and first is not None and first.status not in WITHOUT_EFFECT
+    return evolve(call, doubt_seen=holder, repeat_of=holder if doubted or came_after else call.repeat_of)
 
 
 async def _asked_before(driver: Driver, call: Call, holder: str | None, first: Call | None) -> Result | Call:
