@@ -208,8 +208,9 @@ class PostgresStore:
 
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         due = await self.link.do(self._reader.due(now, limit))
+        newest = self._watch.newest
         found = await self.link.do(self._reader.brakes(self._watch))  # others may have changed them
-        if found.fault is not None or found.serial >= self.brakes.serial:
+        if self._watch.is_news(found, self.brakes, newest=newest):
             self.brakes = found
         return due
 

@@ -101,6 +101,13 @@ class Watch:
         with self._lock:
             self._newest = max(self._newest, brakes.serial)
 
+    def is_news(self, found: Brakes, standing: Brakes, *, newest: int) -> bool:
+        """Whether what a read found takes the place of what stands here; `newest` was taken before the read.
+
+        What was wrong with the row then may have been made good meanwhile: the next read will tell.
+        """
+        return found.serial >= standing.serial if found.fault is None else newest == self._newest
+
     def known(self, text: str | None, at: object) -> Brakes | None:
         """Return what was believed of this text when it stood here last: nothing may have happened since.
 

@@ -323,8 +323,9 @@ class SqliteStore:
     async def due(self, now: datetime, *, limit: int = 100) -> Due:
         if self._reading.has_expired_undo(now):
             self._free_expired_undo(now)
+        newest = self._watch.newest
         found = self._reading.brakes(self._watch)  # others may have changed them
-        if found.fault is not None or found.serial >= self.brakes.serial:
+        if self._watch.is_news(found, self.brakes, newest=newest):
             self.brakes = found
         return self._reading.due(now, limit)
 
