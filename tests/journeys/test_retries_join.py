@@ -291,6 +291,22 @@ async def test_a_distinct_call_conflicts_where_its_effect_is_held(open_gate: Ope
         assert shop.sent == ["ann"]
 
 
+async def test_the_doubt_about_an_edited_call_is_about_what_ran(open_gate: Open, shop: Shop) -> None:
+    shop.error = ConnectionResetError("the line is dead")
+    async with open_gate(tools=[shop.tool()], policy=ASK) as gate:
+        first, other = await send(gate), await send(gate, "cid")
+        await gate.approvals.edit(str(first.approval_id), {"to": "bob"}, by="ann", reason="she moved")
+        assert (await gate.wait(first.call_id)).status is Status.UNKNOWN
+        shop.error = None
+        edited = await gate.approvals.edit(str(other.approval_id), {"to": "bob"}, by="ann", reason="he too")
+        await until(lambda: _asks(gate, other.call_id, str(edited.approval_id)))
+        (question,) = await gate.pending()
+        assert f"It repeats call {first.call_id}" in " ".join(question.reasons)
+        assert shop.sent == ["bob"]
+        asked = await send(gate, "bob", context=Context())
+        assert (await gate.calls.get(asked.call_id)).repeat_of == first.call_id
+
+
 async def hold(gate: Gate, key: str, call_id: str) -> None:
     change = Change(project="default", at=gate._driver.now(), joins=(Move(key, None, call_id, how=How.ALWAYS),))
     await gate._driver.commit(change)

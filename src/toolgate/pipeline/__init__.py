@@ -33,6 +33,7 @@ from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
 from toolgate.kernel.effect import EffectKey
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.holding import doubt_key
 from toolgate.kernel.output import Result, result_of
 from toolgate.kernel.payload import LARGE
 from toolgate.kernel.policy import NOTHING
@@ -405,6 +406,8 @@ class Pipeline:
             shown=shown,
             hides=shown != arguments.value,
             first_asked=call.first_asked or joining.name_of(call),
+            doubt_key=None if call.doubt_key is None else doubt_key(call.tool_name, arguments.canonical),
+            doubt_seen=None,
             preview=None,
             preconditions=None,
         )
