@@ -266,12 +266,12 @@ async def test_arguments_that_make_no_key_fail_before_anything_runs(
 
 
 async def test_no_key_is_made_of_a_secret(open_gate: Open, bank: Bank) -> None:
-    tool = bank.tool(input_schema={}, effect_key="pay:{password}")
-    async with open_gate(tools=[tool], policy=ALLOW) as gate:
-        result = await gate.call("pay", {"password": "hunter2-canary"}, wait=False)
+    secret = "ghp_" + "c4n4ry" * 6
+    async with open_gate(tools=[bank.tool()], policy=ALLOW) as gate:
+        result = await gate.call("pay", {"payment_id": secret}, wait=False)
         assert (result.status, bank.paid) == (Status.FAILED, [])
         assert "holds a secret" in str(result.error)
-        assert "hunter2" not in str(result.error)
+        assert "c4n4ry" not in str(result.error)
 
 
 async def test_an_edit_may_not_change_the_key(open_gate: Open, bank: Bank) -> None:
@@ -390,6 +390,8 @@ async def test_a_caller_that_runs_its_own_call_holds_the_key(open_gate: Open, ba
         ("{payment_id}-{amount}", "kept apart"),
         ("undo:{payment_id}", "does not begin"),
         (5, "expected string"),
+        ("p" * 256 + "{payment_id}", "at least 257 bytes"),
+        ("pay:{card_token}", "names a secret"),
     ],
 )
 def test_a_template_that_makes_no_key_is_refused(bank: Bank, template: Any, why: str) -> None:
@@ -402,6 +404,25 @@ def test_an_argument_that_is_no_plain_value_makes_no_key(bank: Bank) -> None:
     with pytest.raises(DefinitionError, match="not a plain text"):
         bank.tool(input_schema=schema, effect_key="pay:{a}")
     assert bank.tool(input_schema=schema, effect_key="pay:{b}").effect is not None
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        {"oneOf": [{"type": "integer"}, {"anyOf": [{"const": None}]}]},
+        {"enum": ["card", None]},
+    ],
+)
+def test_an_argument_that_may_be_null_makes_no_key(bank: Bank, declared: dict[str, Any]) -> None:
+    with pytest.raises(DefinitionError, match="not a plain text"):
+        bank.tool(input_schema={"properties": {"a": declared}, "required": ["a"]}, effect_key="pay:{a}")
+
+
+@pytest.mark.parametrize("declared", [{"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"enum": ["card", 5]}])
+def test_an_argument_of_several_plain_kinds_makes_a_key(bank: Bank, declared: dict[str, Any]) -> None:
+    schema = {"properties": {"a": declared}, "required": ["a"]}
+    assert bank.tool(input_schema=schema, effect_key="pay:{a}").effect is not None
 
 
 def test_no_two_values_make_one_key() -> None:

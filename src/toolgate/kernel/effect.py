@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.errors import ToolInputError
+from toolgate.kernel.text.masking.keys import Verdict, judge
 
 MOST_BYTES = 256
 """How long a key may be."""
@@ -72,8 +73,7 @@ class EffectKey:
                 return f"the effect key names '{name}', which is no argument of the tool"
             if name not in required:
                 return f"the effect key names '{name}', which need not be given; make it a required argument"
-            said = declared.get("type") if isinstance(declared, Mapping) else None
-            if said is not None and not _SCALARS.issuperset([said] if isinstance(said, str) else said):
+            if not _is_plain(declared):
                 return f"the effect key names '{name}', which is not a plain text, number or truth value"
         return None
 
@@ -98,7 +98,30 @@ def effect_key(template: str, per_s: float | None = None) -> EffectKey:
         text, opened, _ = between.partition("{")
         if opened and not set(text) & {":", "/"}:
             raise ValueError("two arguments in an effect key are kept apart by `:` or `/`, which no value has")
+    _check_parts(parts)
     return EffectKey(template, tuple(parts), per_s)
+
+
+def _check_parts(parts: list[tuple[str, bool]]) -> None:
+    least = sum(1 if is_name else len(text) for text, is_name in parts)
+    if least > MOST_BYTES:
+        raise ValueError(f"the effect key would have at least {least} bytes, and {MOST_BYTES} are allowed")
+    for text, is_name in parts:
+        if is_name and judge(text) >= Verdict.TOKEN:
+            raise ValueError(f"the effect key is made of '{text}', which names a secret")
+
+
+def _is_plain(declared: Any) -> bool:
+    """Whether nothing in the schema of an argument lets it be null, a list or an object, as far as it says so."""
+    if not isinstance(declared, Mapping):
+        return True
+    said = declared.get("type")
+    if said is not None and not _SCALARS.issuperset([said] if isinstance(said, str) else said):
+        return False
+    named = (*declared.get("enum", ()), *((declared["const"],) if "const" in declared else ()))
+    if not all(isinstance(value, str | int | float) for value in named):
+        return False
+    return all(_is_plain(one) for kind in ("anyOf", "oneOf") for one in declared.get(kind, ()))
 
 
 def _value(values: Mapping[str, Any], shown: Any, name: str, tool: str) -> str:

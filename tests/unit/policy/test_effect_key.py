@@ -33,6 +33,7 @@ async def test_a_policy_gives_a_tool_its_effect_key(tmp_path: Path, value: str, 
         assert (await gate.call("refund", {"payment_id": "p1"}, wait=False)).joined
 
 
-def test_a_template_that_makes_no_key_is_a_problem_with_its_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("template", ["r:{", "r:{api_key}"])
+def test_a_template_that_makes_no_key_is_a_problem_with_its_line(tmp_path: Path, template: str) -> None:
     with pytest.raises(PolicyError, match=r"policy\.yaml:5.*effect_key"):
-        toolgate.open(tools=[refund], policy=written(tmp_path, "'r:{'"))
+        toolgate.open(tools=[refund], policy=written(tmp_path, f"'{template}'"))
