@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.journeys.scene import Open, park, saying
 
+import toolgate
 from toolgate import Context, Gate, Prepared, Result, ToolDefinition, ToolInput, ToolOutput, UndoMetadata
+from toolgate.adapters.sqlite.upkeep import prune
 from toolgate.errors import (
     ConflictError,
     DefinitionError,
@@ -17,12 +20,15 @@ from toolgate.errors import (
     InvalidIdError,
     NotExecuted,
     NotFoundError,
+    ToolDeniedError,
     ToolInputError,
 )
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Status
 from toolgate.kernel.effect import effect_key
+from toolgate.kernel.input import Action
 from toolgate.testing.patience import until
+from toolgate.tools import AdvancedToolExecutor
 
 ALLOW = saying("allow")
 SCHEMA = {
@@ -48,6 +54,10 @@ class Bank:
         if self.error is not None:
             raise self.error
         return ToolOutput.ok("paid", undo_metadata={"id": given.payload["payment_id"]})
+
+    async def close(self, given: ToolInput) -> ToolOutput:
+        self.paid.append(given.effect_key)
+        return ToolOutput.ok("closed")
 
     def take_back(self, _metadata: UndoMetadata) -> None:
         self.undone += 1
@@ -423,6 +433,27 @@ def test_an_argument_that_may_be_null_makes_no_key(bank: Bank, declared: dict[st
 def test_an_argument_of_several_plain_kinds_makes_a_key(bank: Bank, declared: dict[str, Any]) -> None:
     schema = {"properties": {"a": declared}, "required": ["a"]}
     assert bank.tool(input_schema=schema, effect_key="pay:{a}").effect is not None
+
+
+async def test_a_call_whose_arguments_were_pruned_is_not_joined(tmp_path: Path, bank: Bank) -> None:
+    file, tools = tmp_path / "gate.db", [bank.tool(input_schema={}, effect_key="nightly", handler=bank.close)]
+    async with toolgate.open(file, tools=tools, policy=ALLOW) as gate:
+        assert (await gate.call("pay", {}, call_id="first")).success
+    prune(file, datetime.now(UTC) + timedelta(seconds=1), by="ann")
+    async with toolgate.open(file, tools=tools, policy=ALLOW) as gate:
+        with pytest.raises(EffectHeldError, match=r"Call first .* its arguments are not kept any more"):
+            await gate.call("pay", {})
+    assert len(bank.paid) == 1
+
+
+async def test_an_executor_says_that_an_effect_is_held(bank: Bank) -> None:
+    executor = AdvancedToolExecutor([bank.tool(risk_level="low")])
+    first = await executor.execute_tool("pay", {"payment_id": "p1"})
+    again = await executor.execute_tool("pay", {"payment_id": "p1"})
+    assert (first.status, again.status, again.error_type) == ("completed", "failed", "effect_held")
+    with pytest.raises(ToolDeniedError, match=str(first.tool_id)):
+        await executor.execute(Action(type="pay", payload={"payment_id": "p1"}))
+    assert len(bank.paid) == 1
 
 
 def test_no_two_values_make_one_key() -> None:

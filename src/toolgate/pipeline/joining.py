@@ -106,11 +106,14 @@ async def _with_this_effect(driver: Driver, call: Call, holder: str | None, firs
     if not is_same_maker(first.context, call.context):
         raise EffectHeldError(_SAYS_NOTHING)
     is_on_purpose = call.repeat_of is not None and call.doubt_seen is None  # rather than for an effect met in doubt
-    if call.distinct or is_on_purpose or not is_joined(call, first):
+    is_pruned, is_same = first.shown is None, is_joined(call, first)
+    if call.distinct or is_on_purpose or is_pruned or not is_same:
+        differs = (
+            ", and its arguments are not kept any more" if is_pruned else "" if is_same else ", with other arguments"
+        )
         raise EffectHeldError(
-            f"Call {first.id} (`{first.tool_name}`, {first.status}) has the effect key of this call"
-            f"{'' if is_joined(call, first) else ', with other arguments'}; nothing ran. Look at that call; to have "
-            "its effect again on purpose, name it as `repeat_of`.",
+            f"Call {first.id} (`{first.tool_name}`, {first.status}) has the effect key of this call{differs}; nothing "
+            "ran. Look at that call; to have its effect again on purpose, name it as `repeat_of`.",
             holder=first.id,
         )
     if first.status is Status.UNKNOWN:

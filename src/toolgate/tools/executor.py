@@ -14,6 +14,7 @@ from uuid import UUID
 
 from toolgate.doors.places import private_project
 from toolgate.errors import (
+    EffectHeldError,
     ToolApprovalDeniedError,
     ToolApprovalTimeoutError,
     ToolDeniedError,
@@ -199,10 +200,13 @@ class ToolExecutor:
 
     async def _call(self, action: Action, context: Context) -> Result:
         gate, realm = self._sit()
+        id = str(action.id)
         try:
             return await gate.call(
-                action.type, jsonable(action.payload), context=context, call_id=str(action.id), own=True, distinct=True
+                action.type, jsonable(action.payload), context=context, call_id=id, own=True, distinct=True
             )
+        except EffectHeldError:
+            return await gate.get(id, project=context.project)  # it was recorded as denied
         finally:
             await _moment(realm)
 
