@@ -34,6 +34,7 @@ def open_remote(*, approver: Any = None, secrets: Any = (), undo_ttl_seconds: fl
 
 
 ON_POSTGRES = {
+    "test_a_doubt_holds_its_budget",
     "test_a_yes_is_remembered",
     "test_a_remembered_yes_cannot_be_forged",
     "test_a_vote_is_delegated",

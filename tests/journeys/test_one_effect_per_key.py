@@ -435,6 +435,17 @@ def test_an_argument_of_several_plain_kinds_makes_a_key(bank: Bank, declared: di
     assert bank.tool(input_schema=schema, effect_key="pay:{a}").effect is not None
 
 
+async def test_an_undo_that_was_asked_about_goes_by_the_key_it_has(open_gate: Open, bank: Bank) -> None:
+    tool = bank.tool(effects="reversible", undoable=True, undo_handler=bank.take_back)
+    async with open_gate(tools=[tool], policy=saying("allow", undo_asks=True)) as gate:
+        first = await pay(gate)
+        undoing = asyncio.create_task(gate.undo(first.call_id))
+        await until(gate.pending)
+        await gate.decide((await gate.pending())[0].id, "approve", by="ann")
+        assert (await undoing).success
+        assert bank.undone == 1
+
+
 async def test_a_call_whose_arguments_were_pruned_is_not_joined(tmp_path: Path, bank: Bank) -> None:
     file, tools = tmp_path / "gate.db", [bank.tool(input_schema={}, effect_key="nightly", handler=bank.close)]
     async with toolgate.open(file, tools=tools, policy=ALLOW) as gate:

@@ -67,7 +67,8 @@ class Call:
     it took its key from, `doubt_seen` the one whose doubt was looked at, and `held_key` the key of its effect where
     another gate holds that, empty where that one knows of none. `is_named`: its id is its caller's. `distinct`: it
     joins no other. `repeat_of` is the call whose effect it repeats if it runs, and `repeat_seen` the version of that
-    which people were told of. `settled_by` is who said what an unknown outcome was.
+    which people were told of. `spent` is what it used of budgets: the key, how much, and as of when.
+    `settled_by` is who said what an unknown outcome was.
     `rule` and `reason` are the rule that refused it, or the word of the person who did, masked.
     """
 
@@ -116,6 +117,7 @@ class Call:
     held_key: str | None = None
     repeat_of: str | None = None
     repeat_seen: int | None = None
+    spent: tuple[tuple[str, int, float], ...] = ()
 
     owner: str | None = None
     attempt: int = 0

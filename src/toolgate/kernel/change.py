@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import IntEnum
+from typing import NamedTuple
 
 from toolgate.errors import RateLimitError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.brake import Brakes
-from toolgate.kernel.call import Call
+from toolgate.kernel.call import Call, Status
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft
 from toolgate.kernel.grant import Grant
@@ -31,7 +33,7 @@ class Reservation:
     """A use of a rate or budget: at most `limit` of `key` within any `window_s` seconds, and this takes `amount`.
 
     A key always comes with the same window, so a store may forget older uses of it. `excess` is what a caller is
-    told when it does not fit.
+    told when it does not fit. `is_held`: it does not age while nobody knows what became of the call.
     """
 
     key: str
@@ -39,11 +41,24 @@ class Reservation:
     window_s: float
     amount: int = 1
     excess: str = ""
+    is_held: bool = False
 
     def refusal(self) -> RateLimitError:
         """Return the error of a use that does not fit."""
         text = self.excess or f"Rate limit exceeded: {self.limit} in {self.window_s:g} s for {self.key}."
         return RateLimitError(text)
+
+
+class Use(NamedTuple):
+    """A use of a rate or budget that counts as of `at`, whatever room there is; less than nothing takes one back."""
+
+    key: str
+    at: datetime
+    amount: int
+
+
+HELD = datetime(9999, 1, 1, tzinfo=UTC)
+"""When a use counts as made that does not age."""
 
 
 @record
@@ -101,7 +116,24 @@ class Change:
         return call.repeat_of, call.repeat_seen
 
     @property
+    def uses(self) -> Iterator[Use]:
+        """What becomes of a call's budgets when its outcome is unknown, and when somebody says what happened.
+
+        Meanwhile they are held: a use counts as of a time that never passes instead of when the call was claimed.
+        """
+        call = self.call
+        if call is None:
+            return
+        is_unknown, was_unknown = call.status is Status.UNKNOWN, call.settled_by is not None
+        if not is_unknown and not was_unknown:
+            return
+        for key, amount, at in call.spent:
+            yield Use(key, HELD, amount if is_unknown else -amount)
+            if is_unknown or call.status is Status.COMPLETED:
+                yield Use(key, datetime.fromtimestamp(at, UTC), -amount if is_unknown else amount)
+
+    @property
     def is_plain(self) -> bool:
         """Whether it moves a call, maybe with keys it shares with others, tells of it, and does nothing else."""
         more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant or self.delegation
-        return not more and not self.rewrites and self.stands is None
+        return not more and not self.rewrites and self.stands is None and not (self.call and self.call.spent)

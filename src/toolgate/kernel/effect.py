@@ -39,11 +39,11 @@ class EffectKey:
 
     def of(self, values: Mapping[str, Any], shown: Any, tool: str) -> str:
         """Return the key of a call with these arguments; `shown` is their masked view. Raises ToolInputError."""
-        made, hides_nothing = "", shown is values
+        made, seen = "", shown if type(shown) is dict else {}
         for text, is_name in self.parts:
             if not is_name:
                 made += text
-            elif hides_nothing and type(value := values.get(text)) is str and _plain(value):
+            elif type(value := values.get(text)) is str and seen.get(text) == value and _plain(value):
                 made += value  # as most of them are
             else:
                 made += _value(values, shown, text, tool)

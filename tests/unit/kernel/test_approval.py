@@ -71,6 +71,7 @@ NOT_COVERED: dict[str, Any] = {
     "distinct": True,
     "repeat_seen": 3,
     "settled_by": "ann",
+    "spent": (("budget:pay", 1, 0.0),),
     "owner": "boot",
     "attempt": 2,
     "fence": "f",

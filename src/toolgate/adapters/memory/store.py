@@ -26,7 +26,7 @@ from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, 
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
-from toolgate.kernel.change import Change, Reservation
+from toolgate.kernel.change import HELD, Change, Reservation
 from toolgate.kernel.context import PRIVATE, SYSTEM_PROJECT
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Draft, Event, Link, genesis, link, link_all, unlink
@@ -96,6 +96,12 @@ class _Uses:
     def add(self, at: datetime, amount: int) -> None:
         self.kept.append((at, amount))
         self.total += amount
+
+    def put(self, at: datetime, amount: int) -> None:
+        """Count a use as of another time than now; one that does not age is not among those that are forgotten."""
+        self.total += amount
+        if at != HELD:
+            self.kept = deque(sorted([*self.kept, (at, amount)]))
 
     def forget(self, start: datetime) -> None:
         while self.kept and self.kept[0][0] <= start:
@@ -236,6 +242,8 @@ class MemoryStore:
             self._keep_undo(change.undo, change.at)
         for reservation in change.reservations:
             self._rates[change.project, reservation.key].add(change.at, reservation.amount)
+        for use in change.uses:
+            self._rates.setdefault((change.project, use.key), _Uses()).put(use.at, use.amount)
         if change.grant is not None:
             _keep(self._grants, change.grant, change.at, self._retain)
         if change.delegation is not None:

@@ -182,6 +182,7 @@ class Batch:
                 for large in rest.beside:
                     beside.setdefault(large.what, []).append(large.row)
             rates += [(change.project, one.key, change.at.timestamp(), one.amount) for one in change.reservations]
+            rates += [(change.project, use.key, use.at.timestamp(), use.amount) for use in change.uses]
             if change.grant is not None:
                 grants.append(grant_row(change.grant))
             if change.delegation is not None:

@@ -126,6 +126,7 @@ class _Batch:
     def _add_companions(self, change: Change) -> None:
         for reservation in change.reservations:
             self.rates.append((change.project, reservation.key, change.at.timestamp(), reservation.amount))
+        self.rates += [(change.project, use.key, use.at.timestamp(), use.amount) for use in change.uses]
         if change.grant is not None:
             self.grants.append(grant_row(change.grant))
         if change.delegation is not None:

@@ -56,6 +56,9 @@ def claim(
         due_at=due_at,
         runner=runner,
     )
+    if reservations:
+        at = now.timestamp()
+        claimed = evolve(claimed, spent=tuple((one.key, one.amount, at) for one in reservations if one.is_held))
     return Change(
         project=call.project,
         at=now,

@@ -1,6 +1,7 @@
 """How much calls may use up in a time: their number, or the sum of an argument such as an amount of money.
 
-What a call uses is reserved in the commit that claims it. Amounts are exact to a millionth.
+What a call uses is reserved in the commit that claims it. Amounts are exact to a millionth. While a call's outcome is
+unknown, what it used does not age; when somebody settles that it did not happen, it is given back.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class BudgetMeter:
         what = "calls" if self.field is None else f"`{self.field}`"
         most = self.limit if self.field is None else f"{self.limit / UNIT:g}"
         excess = f"Budget exceeded: {most} of {what} in {self.window_s:g} s ({self.section}, per {self.per})."
-        return Reservation(key=key, limit=self.limit, window_s=self.window_s, amount=amount, excess=excess)
+        return Reservation(
+            key=key, limit=self.limit, window_s=self.window_s, amount=amount, excess=excess, is_held=True
+        )
 
     def shares_with(self, other: object) -> bool:
         """Whether two layers set a limit for the same uses; the lower one then counts."""
