@@ -136,4 +136,7 @@ class Change:
     def is_plain(self) -> bool:
         """Whether it moves a call, maybe with keys it shares with others, tells of it, and does nothing else."""
         more = self.approvals or self.undo or self.reservations or self.set_mode or self.grant or self.delegation
-        return not more and not self.rewrites and self.stands is None and not (self.call and self.call.spent)
+        if more or self.rewrites:
+            return False
+        call = self.call
+        return call is None or (call.repeat_of is None and not call.spent)
