@@ -399,7 +399,7 @@ async def test_a_caller_that_runs_its_own_call_holds_the_key(open_gate: Open, ba
         ("pay:{}", "is not an effect key"),
         ("{payment_id}-{amount}", "kept apart"),
         ("undo:{payment_id}", "does not begin"),
-        (5, "expected string"),
+        (5, "not int"),
         ("p" * 256 + "{payment_id}", "at least 257 bytes"),
         ("pay:{card_token}", "names a secret"),
     ],

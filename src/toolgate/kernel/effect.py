@@ -80,6 +80,8 @@ class EffectKey:
 
 def effect_key(template: str, per_s: float | None = None) -> EffectKey:
     """Read a template; raises ValueError with what is wrong with it."""
+    if not isinstance(template, str):
+        raise ValueError(f"an effect key is a text such as 'refund:{{payment_id}}', not {type(template).__name__}")
     parts: list[tuple[str, bool]] = []
     end = 0
     for found in _PART.finditer(template):

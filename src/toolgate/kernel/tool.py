@@ -317,7 +317,7 @@ def _effect(tool: ToolDefinition) -> EffectKey | None:
         return None
     try:
         effect = effect_key(tool.effect_key)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise DefinitionError(f"Tool `{tool.name}`: {error}.") from None
     if (problem := effect.problem(tool.schema.source)) is not None:
         raise DefinitionError(f"Tool `{tool.name}`: {problem}.")

@@ -8,25 +8,12 @@ from pathlib import Path
 import pytest
 from tests.unit.interfaces.at_a_terminal import Person
 from tests.unit.interfaces.server.house import House, open_house
-
-import toolgate
-
-
-@toolgate.tool(effects="irreversible", risk_level="low", effect_key="refund:{payment}")
-async def refund(payment: str, amount: int = 5) -> str:
-    """Refund a payment."""
-    return f"{payment}: {amount}"
-
-
-@toolgate.tool(effects="irreversible", risk_level="medium")
-async def send(to: str) -> str:
-    """Send a parcel."""
-    return f"sent to {to}"
+from tests.unit.interfaces.server.shop import SHOP
 
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
-    async with open_house(tools=[refund, send]) as house:
+    async with open_house(tools=SHOP) as house:
         yield house
 
 

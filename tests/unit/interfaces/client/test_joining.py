@@ -7,28 +7,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.unit.interfaces.server.house import House, open_house
+from tests.unit.interfaces.server.shop import SHOP
 
-import toolgate
 from toolgate import Status
 from toolgate.client import Client
 from toolgate.errors import EffectHeldError
 
 
-@toolgate.tool(effects="irreversible", risk_level="low", effect_key="refund:{payment}")
-async def refund(payment: str, amount: int = 5) -> str:
-    """Refund a payment."""
-    return f"{payment}: {amount}"
-
-
-@toolgate.tool(effects="irreversible", risk_level="medium")
-async def send(to: str) -> str:
-    """Send a parcel."""
-    return f"sent to {to}"
-
-
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
-    async with open_house(tools=[refund, send]) as house:
+    async with open_house(tools=SHOP) as house:
         yield house
 
 

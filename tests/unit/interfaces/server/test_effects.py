@@ -10,27 +10,16 @@ from typing import Any
 import httpx2
 import pytest
 from tests.unit.interfaces.server.house import House, P, execute, open_house
+from tests.unit.interfaces.server.shop import SHOP
 
 import toolgate
 
 KEY = {"Idempotency-Key": "again-1"}
 
 
-@toolgate.tool(effects="irreversible", risk_level="low", effect_key="refund:{payment}")
-async def refund(payment: str, amount: int) -> str:
-    """Refund a payment."""
-    return f"{payment}: {amount}"
-
-
-@toolgate.tool(effects="irreversible", risk_level="medium")
-async def send(to: str) -> str:
-    """Send a parcel."""
-    return f"sent to {to}"
-
-
 @pytest.fixture
 async def shop() -> AsyncIterator[House]:
-    async with open_house(tools=[refund, send]) as house:
+    async with open_house(tools=SHOP) as house:
         yield house
 
 
@@ -87,10 +76,10 @@ async def test_somebody_elses_effect_is_a_conflict_that_tells_nothing(shop: Hous
 
 async def test_a_request_that_joined_is_answered_alike_by_a_server_started_again(tmp_path: Path) -> None:
     answers = []
-    async with open_house(f"sqlite:///{tmp_path / 'toolgate.db'}", tools=[refund]) as house:
+    async with open_house(f"sqlite:///{tmp_path / 'toolgate.db'}", tools=SHOP) as house:
         await ask(house)
         answers += [await ask(house, headers=KEY) for _ in range(2)]
-    async with open_house(f"sqlite:///{tmp_path / 'toolgate.db'}", tools=[refund]) as house:
+    async with open_house(f"sqlite:///{tmp_path / 'toolgate.db'}", tools=SHOP) as house:
         answers.append(await ask(house, headers=KEY))
     assert answers[0].json()["joined"]
     assert len({(one.status_code, one.content) for one in answers}) == 1
