@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -169,7 +170,7 @@ def plain_question(tool_name: str) -> str:
 
 def shown_digest_of(approval: Approval) -> str:
     """Return the SHA-256 over what people are shown of a question and decide by."""
-    shown = {name: getattr(approval, name) for name in _SHOWN}
+    shown = dict(zip(_SHOWN, _shown_of(approval), strict=True))
     return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -178,6 +179,7 @@ _SHOWN = (
     "run_id", "session_id", "risk", "confidence", "factors", "reasons", "undoable", "undo_ttl_s", "approve_label",
     "reject_label", "requires_reason", "edited_from",
 )  # fmt: skip
+_shown_of = attrgetter(*_SHOWN)
 
 
 def digest_of(call: Call, *, nonce: str) -> str:

@@ -10,7 +10,6 @@ arguments is in the `Plan`; what may be written, in `steps`; how a handler is fl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,36 +52,14 @@ from toolgate.pipeline.evidence import (
     lapse_told,
     refusal_of,
 )
-from toolgate.pipeline.flight import Flights, Taker
+from toolgate.pipeline.flight import NO_TAKER, Flights, Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.plan import NO_OPTIONS, REMOTE, Options, Plan, assessed
 from toolgate.pipeline.ready import not_undone, prepare, prepare_new, refresh
+from toolgate.pipeline.trip import Trip
 from toolgate.pipeline.validate import Checked, revalidate
 from toolgate.ports.store import ApprovalQuery, GrantQuery
-
-
-@dataclass(slots=True, eq=False)
-class Trip:
-    """A call on its way, and what goes along with it without being part of its row.
-
-    `values` are its arguments, parsed, nobody else's; `kwargs` the same as its function takes them. `undo` is what is
-    claimed or made durable with it. `is_ready`: its `prepare` hook ran. `approval` is the yes at hand, `is_changed`: it
-    was for something else than what would run. `taker` is the caller who came to run it, where they do. `mode` is the
-    number of the brakes it was judged under last. `joined` is the result of the call whose effect it would have had.
-    """
-
-    plan: Plan
-    call: Call
-    values: dict[str, Any] | None = None
-    undo: UndoRecord | None = None
-    is_ready: bool = False
-    approval: Approval | None = None
-    is_changed: bool = False
-    taker: Taker | None = None
-    kwargs: dict[str, Any] | None = None
-    mode: int = 0
-    joined: Result | None = None
 
 
 class Revised(NamedTuple):
@@ -113,10 +90,10 @@ class Pipeline:
         driver = self._driver
         if driver.refresh is not None:
             await driver.refresh()
-        plan = None
+        plan, mode = None, driver.store.brakes.serial
         try:
-            plan = driver.plan(name, context)
-            arguments, shown = self._read(plan, raw) if not is_large(raw) else await aside(self._read, plan, raw)
+            plan, is_long = driver.plan(name, context), is_large(raw)
+            arguments, shown = self._read(plan, raw) if not is_long else await aside(self._read, plan, raw)
             id, now = call_id or driver.new_id(), driver.now()
             call = plan.born(arguments, shown, context, id=id, now=now, options=options, is_named=call_id is not None)
         except (ToolNotFoundError, ToolInputError) as error:
@@ -131,8 +108,9 @@ class Pipeline:
             return await self._fail(stillborn, error.code, str(error))
         if call.repeat_of is not None:
             await joining.check_repeat(driver, call)
-        is_ready = plan.tool.prepare is None
-        return await self.advance(Trip(plan, call, arguments.value, is_ready=is_ready, kwargs=arguments.kwargs))
+        trip = Trip(plan, call, arguments.value, mode=mode, is_fresh=not is_long and call.repeat_of is None)
+        trip.is_ready, trip.kwargs = plan.tool.prepare is None, arguments.kwargs
+        return await self.advance(trip)
 
     def _read(self, plan: Plan, raw: str | bytes | Mapping[str, object]) -> tuple[Checked, Any]:
         """Return the arguments of a call, checked, and their masked view; raise ToolInputError."""
@@ -148,8 +126,8 @@ class Pipeline:
         """
         driver = self._driver
         while True:
-            mode, plan, now = driver.store.brakes.serial, driver.current(trip.plan, trip.call.context), driver.now()
-            is_known, trip.plan, trip.mode = plan is trip.plan and not trip.call.version, plan, mode
+            now, is_known = driver.now(), trip.is_fresh or self._look_again(trip)
+            plan, trip.is_fresh = trip.plan, False
             values = await self._values(trip) if plan.reads else NOTHING
             judging = (trip.call, values, now)
             is_quick = not plan.inspects and len(trip.call.arguments) <= LARGE and trip.call.undo_of is None
@@ -168,7 +146,7 @@ class Pipeline:
                 if must_ask and grant is None:
                     return await self._ask(trip, ruling.assessment)
                 if trip.call.approved_for_s is not None and trip.taker is None:
-                    return await self._park(steps.offer(trip.call, now=now, mode=mode, grant=grant))
+                    return await self._park(steps.offer(trip.call, now=now, mode=trip.mode, grant=grant))
                 claim = self._claim(trip, values, grant, now)
                 return await self._flights.fly(claim, plan, trip.undo, trip.kwargs, taker=trip.taker)
             except (ModeChangedError, GrantChangedError):
@@ -176,6 +154,12 @@ class Pipeline:
             except (ToolError, ConflictError) as error:
                 if not await self._meets(trip, error):
                     return trip.joined or await self._refuse(trip.call, error)
+
+    def _look_again(self, trip: Trip) -> bool:
+        """Give a call the plan and the brakes of now; True where it is new, and its plan the same."""
+        before, trip.mode = trip.plan, self._driver.store.brakes.serial
+        trip.plan = self._driver.current(before, trip.call.context)
+        return trip.plan is before and not trip.call.version
 
     async def _meets(self, trip: Trip, error: ToolError | ConflictError) -> bool:
         """Whether a call goes on although another one holds what it would take; the result it joins is put aside."""
@@ -309,7 +293,7 @@ class Pipeline:
     def _claim(self, trip: Trip, values: Mapping[str, Any], grant: Grant | None, now: datetime) -> Change:
         """The change that claims a call; one that runs elsewhere gets a fence and a time by which it is due."""
         driver, plan, call = self._driver, trip.plan, trip.call
-        is_remote, taker = call.placement in REMOTE, trip.taker or Taker()
+        is_remote, taker = call.placement in REMOTE, trip.taker or NO_TAKER
         return steps.claim(
             call,
             now=now,

@@ -65,6 +65,9 @@ class Taker(NamedTuple):
     fence: str | None = None
 
 
+NO_TAKER = Taker()
+
+
 class CallerRunner:
     """Runs what its caller runs in a process of their own: the claim is all there is to do here."""
 

@@ -180,7 +180,7 @@ class Plan:
 
     def reservations(self, call: Call, arguments: Mapping[str, Any]) -> tuple[Reservation, ...]:
         """What a call uses of rates and budgets; an undo uses none."""
-        if call.undo_of is not None:
+        if call.undo_of is not None or not (self.rates or self.stance.meters):
             return ()
         return self.rates + tuple(meter(call, arguments) for meter in self.stance.meters)
 

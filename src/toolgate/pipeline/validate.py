@@ -11,6 +11,8 @@ from toolgate.errors import ToolInputError
 from toolgate.kernel.text.canonical import Arguments, Limits, read_arguments
 from toolgate.kernel.tool import ToolDefinition
 
+_new = tuple.__new__  # what a named tuple's own constructor does, without its Python frame
+
 
 class Checked(NamedTuple):
     """Arguments that fit: parsed, in canonical form, and as the tool's function takes them; nobody else holds them."""
@@ -46,17 +48,16 @@ def check(tool: ToolDefinition, arguments: Arguments) -> Checked:
             location=violations[0].location,
         )
     value, canonical = arguments
-    return Checked(value, canonical, value if tool.bind is None else _bound(tool, arguments))
+    return _new(Checked, (value, canonical, value if tool.bind is None else _bound(tool, arguments)))
 
 
 def _bound(tool: ToolDefinition, arguments: Arguments) -> dict[str, Any]:
-    from pydantic import ValidationError  # already loaded: only typed parameters have a binder
-
     assert tool.bind is not None
     try:
         return tool.bind(arguments.canonical)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    except ValueError as error:
+        refusal: Any = error  # Pydantic's ValidationError, the only one that leaves a binder; importing it here costs
+        first = refusal.errors(include_url=False, include_context=False, include_input=False)[0]
         where = "/" + "/".join(str(part) for part in first["loc"])
         raise ToolInputError(
             f"Arguments of `{tool.name}` are refused by a parameter's type: {first['type']} at {where}.",

@@ -34,6 +34,9 @@ _BELOW_ASTRAL: Final = bytes(range(0xF0))
 _KEYS: Final = frozenset([str])
 _FLAT: Final = frozenset([str, int, bool, type(None)])
 _CONSTANTS: Final = frozenset([int, bool, type(None)])
+_DIGITS: Final = bytes(48 if 48 <= byte <= 57 else byte for byte in range(256))
+"""Turns every digit into a zero."""
+_EXPONENT: Final = b"0e"
 _FEW, _SHORT = 2000, 4096
 """How many entries, and how long texts, are copied without counting what they come to."""
 _SHOWN: Final = 100
@@ -122,10 +125,11 @@ def _read_fast(text: str | bytes, limits: Limits) -> tuple[Any, bytes] | None:
     """
     try:
         value = _loads(text)
-        flat = type(value) is dict and _FLAT.issuperset(map(type, value.values()))
-        if not flat and not _settle(value, limits.max_depth):
-            return None
         form = _dumps(value, None, _OPTIONS)
+        if not _is_settled(form, limits.max_depth):
+            if not _settle(value, limits.max_depth):
+                return None
+            form = _dumps(value, None, _OPTIONS)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
     if isinstance(text, str):
@@ -135,6 +139,16 @@ def _read_fast(text: str | bytes, limits: Limits) -> tuple[Any, bytes] | None:
     if sure and len(form) <= limits.max_bytes and (form.isascii() or _sorts_alike(value, form)):
         return value, form
     return None
+
+
+def _is_settled(form: bytes, max_depth: int) -> bool:
+    """Whether orjson's bytes are sure to be as RFC 8785 has them: no whole, tiny or huge float, nothing nested deeply.
+
+    orjson writes a float with `.0` where it is whole or below a tenth, and with an exponent where it is tiny or huge.
+    """
+    if b".0" in form or form.count(b"{") + form.count(b"[") > max_depth:
+        return False
+    return _EXPONENT not in form.translate(_DIGITS)
 
 
 def _settle(value: Any, max_depth: int) -> bool:
