@@ -21,6 +21,11 @@ from tests.soak import Figures, kept, times
 from toolgate.adapters.sealing import load
 from toolgate.adapters.sqlite.file import prepare
 
+# Child processes are not measured: starting the tracer costs each of them as much as importing the library does, and
+# whatever only they reach has a test in the test's own process as well.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
 LINGER_S = 30.0
 """How long threads and tasks of a test may take to end after it."""
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
