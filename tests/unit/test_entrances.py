@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ def test_python_m_toolgate_is_the_command_and_looks_for_no_modules_in_the_folder
     monkeypatch.setattr(sys, "argv", ["toolgate", "--version"])
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(HOME / "__main__.py"), run_name="__main__")
+        importlib.import_module("toolgate.__main__").run()
     assert ended.value.code in (None, 0)
     assert toolgate.__version__ in capsys.readouterr().out
     assert sys.path[0] != ""
