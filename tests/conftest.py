@@ -21,8 +21,8 @@ from tests.soak import Figures, kept, times
 from toolgate.adapters.sealing import load
 from toolgate.adapters.sqlite.file import prepare
 
-# Child processes are not measured: starting the tracer costs each of them as much as importing the library does, and
-# whatever only they reach has a test in the test's own process as well.
+# Child processes are not measured: starting the tracer costs each of them as much as importing the library does. What
+# decides is reached in the tests' own processes to the last branch, which tools/check_coverage.py holds them to.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
