@@ -18,7 +18,7 @@ from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import flight
 from toolgate.testing.patience import PATIENCE_S, until
 
-SHORT_S = 0.5  # long enough for a busy machine to start a thread
+SHORT_S = 2.0  # long enough for a busy machine to start a thread
 
 
 class Stuck:
