@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module, invalidate_caches
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -101,7 +102,7 @@ def open(  # `toolgate.open` is the name users type
         source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace, projects=project_policies)
         followed = source.load()
     metrics = _load("toolgate.adapters.telemetry.metrics", "METRICS")
-    edges = _Edges(workspace)
+    edges = _Edges(workspace, url)
     sandbox = _Sandbox(edges, sandbox_uid)
     offered = [*tools]
     if built_in_tools:
@@ -132,15 +133,16 @@ def open(  # `toolgate.open` is the name users type
 class _Edges:
     """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone."""
 
-    def __init__(self, workspace: str | PathLike[str] | None) -> None:
+    def __init__(self, workspace: str | PathLike[str] | None, url: str) -> None:
         self._workspace = workspace
+        self._private = _files_of(url)
         self._found: tuple[object, Any] | None = None
         self.gate: Gate | None = None
 
     def __call__(self) -> Any:
         policy = None if self.gate is None else self.gate.policy
         if self._found is None or self._found[0] is not policy:
-            self._found = (policy, self._make(policy))
+            self._found = (policy, replace(self._make(policy), private_files=self._private))
         return self._found[1]
 
     def _make(self, policy: Policy | None) -> Any:
@@ -149,6 +151,14 @@ class _Edges:
             return of_policy()
         workspace = _load("toolgate.guards.files", "Workspace")(self._workspace or ".")
         return _load("toolgate.guards.edges", "Edges")(workspace=workspace)
+
+
+def _files_of(url: str) -> tuple[str, ...]:
+    """Return the database's own files, with its key: what no command may see."""
+    scheme, _, path = url.partition(":///")
+    if scheme != "sqlite" or not path:
+        return ()
+    return tuple(os.path.abspath(f"{path}{end}") for end in ("", "-wal", "-shm", "-journal", ".key", ".owners"))
 
 
 class _Sandbox:

@@ -48,12 +48,19 @@ def no_limit(tool: str) -> int | None:
     return None
 
 
+def unknown_denied(tool: str) -> bool:
+    """Nobody is asked about commands without grammar."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
     """One policy's edges.
 
     max_file_bytes: a tool's own size limit, by its name. hidden, locked: what commands do not see, or see and
-    cannot change, of the workspace.
+    cannot change, of the workspace. policy_files, private_files: what this very gate is steered by, whatever it is
+    called: commands cannot change the former, nor see the latter. asks_unknown: whether a tool's commands without
+    grammar are asked about.
     """
 
     workspace: Workspace
@@ -64,6 +71,9 @@ class Edges:
     sandbox: Backend = "auto"
     hidden: PathPatterns = SECRETS
     locked: PathPatterns = STEERED
+    asks_unknown: Callable[[str], bool] = unknown_denied
+    policy_files: tuple[str, ...] = ()
+    private_files: tuple[str, ...] = ()
 
     def look(self, tool: str, path: str, access: Access, *, base: str | None = None, follow: bool = True) -> PathFact:
         """Return what a path points at, if the tool may touch it so; PathRefused otherwise."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from toolgate.errors import SandboxError
@@ -45,8 +46,8 @@ def _in_root(edges: Edges, root: Root) -> Kept:
                 for entry in entries:
                     seen += 1
                     if entry.is_symlink():
-                        continue  # what it points at is found by its own name
-                    if edges.hidden.match(entry.path) is not None:
+                        _follow(edges, root, entry.path, hidden, locked)
+                    elif edges.hidden.match(entry.path) is not None:
                         hidden.append(entry.path)
                     elif edges.locked.match(entry.path) is not None:
                         locked.append(entry.path)
@@ -59,14 +60,39 @@ def _in_root(edges: Edges, root: Root) -> Kept:
                 f"{root.path} holds more than {MAX_NAMES} files, too many to find the protected ones among them. "
                 "Choose a smaller workspace."
             )
-    hidden += _other_names(root, hidden, tuple(f"{path}/" for path in (*hidden, *locked)))
-    return Kept(tuple(sorted(hidden, key=len)), tuple(sorted(locked, key=len)))
+    hidden += _real(edges.private_files, root, hidden)
+    locked += _real(edges.policy_files, root, [*hidden, *locked])
+    covered = tuple(f"{path}/" for path in (*hidden, *locked))
+    hidden += _other_names(root, hidden, covered)
+    locked += _other_names(root, locked, covered)
+    return Kept(_outer_first(hidden), _outer_first(set(locked).difference(hidden)))
 
 
-def _other_names(root: Root, hidden: list[str], covered: tuple[str, ...]) -> list[str]:
-    """Return the other names beneath a root (hard links) of files that are hidden, but for those `covered` anyway."""
+def _real(names: Iterable[str], root: Root, kept: Iterable[str]) -> list[str]:
+    """Return where files of these names really are, of those beneath a root that are not kept yet."""
+    done = tuple(f"{path}/" for path in kept)
+    found = (os.path.realpath(name) for name in names)
+    return [p for p in found if p.startswith(f"{root.path}/") and not f"{p}/".startswith(done) and os.path.exists(p)]
+
+
+def _outer_first(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(dict.fromkeys(paths), key=lambda path: (len(path), path)))
+
+
+def _follow(edges: Edges, root: Root, link: str, hidden: list[str], locked: list[str]) -> None:
+    """Keep what a link with a protected name leads to; anything else is found by its own name."""
+    for patterns, kept in ((edges.hidden, hidden), (edges.locked, locked)):
+        if patterns.match(link) is not None:
+            target = os.path.realpath(link)
+            if target.startswith(f"{root.path}/") and os.path.exists(target):
+                kept.append(target)
+            return
+
+
+def _other_names(root: Root, kept: list[str], covered: tuple[str, ...]) -> list[str]:
+    """Return the other names beneath a root (hard links) of files that are kept, but for those `covered` anyway."""
     linked: set[tuple[int, int]] = set()
-    for path in hidden:
+    for path in kept:
         with contextlib.suppress(OSError):  # it went away
             status = os.lstat(path)
             if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
@@ -74,7 +100,7 @@ def _other_names(root: Root, hidden: list[str], covered: tuple[str, ...]) -> lis
     if not linked:
         return []
     inodes = {inode for _, inode in linked}
-    known = set(hidden)
+    known = set(kept)
     names = (path for path, inode in tree(root.path) if inode in inodes and path not in known)
     return [path for path in names if not path.startswith(covered) and _is_one(path, linked)]
 

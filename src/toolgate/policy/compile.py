@@ -105,7 +105,15 @@ class FilePolicy(Policy):
             max_file_bytes=self._max_file_bytes,
             hidden=self._protection.always,
             locked=self._protection.writing or self._protection.always,
+            asks_unknown=self._asks_unknown,
+            policy_files=self._files(),
         )
+
+    def _files(self) -> tuple[str, ...]:
+        """Return the files it was read from, those of projects and what they include among them."""
+        policies = (self, *self.projects.values())
+        names = (document.name for policy in policies for document in policy.documents)
+        return tuple(dict.fromkeys(map(os.path.abspath, names)))
 
     def _refuse_path(self, tool: str, fact: PathFact, access: Access) -> str | None:
         """Why a tool may not touch a file, judged again on the open file itself."""
@@ -120,6 +128,12 @@ class FilePolicy(Policy):
                 if rule.allowed is not None and rule.allowed.match(fact.path) is None:
                     return f"Path {fact.given} not in allowed paths"
         return self._protection.refusal(fact, access)
+
+    def _asks_unknown(self, tool: str) -> bool:
+        """Whether every rule about the tool's commands has a person asked about those without grammar."""
+        stance = self._known.get(tool)
+        rules = [rule for rule in (stance.rules if stance else ()) if isinstance(rule, CommandsRule)]
+        return bool(rules) and all(rule.unknown is Word.ASK for rule in rules)
 
     @cached_property
     def _protection(self) -> Protection:
@@ -200,6 +214,8 @@ class _Stance:
         """Whether a rule that looks at arguments asks about some of them."""
         if not isinstance(rule, CommandsRule):
             return bool(getattr(rule, "asks", False))
+        if rule.unknown is Word.ASK:
+            return True
         known = self.policy.commands
         return any(known[name].asks for name in known if rule.allowed is None or name in rule.allowed)
 

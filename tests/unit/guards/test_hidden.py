@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Workspace
-from toolgate.guards.hidden import hidden_in
+from toolgate.guards.hidden import hidden_in, kept_in
 
 
 def test_other_names_of_a_hidden_file_are_hidden_too(tmp_path: Path) -> None:
@@ -21,3 +21,16 @@ def test_other_names_of_a_hidden_file_are_hidden_too(tmp_path: Path) -> None:
     with Workspace(str(tmp_path)) as workspace:
         found = hidden_in(Edges(workspace=workspace))
     assert sorted(found) == [str(tmp_path / name) for name in (".env", ".ssh", "src/innocent.txt")]
+
+
+def test_what_steers_the_gate_is_kept_whatever_it_is_called(tmp_path: Path) -> None:
+    for name in ("rules.yaml", "gate.sqlite", "gate.sqlite-wal", ".env"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link.yaml").symlink_to("rules.yaml")
+    os.link(tmp_path / "rules.yaml", tmp_path / "same.txt")
+    private = tuple(str(tmp_path / name) for name in ("gate.sqlite", "gate.sqlite-wal", "gate.sqlite-shm", ".env"))
+    policy = (str(tmp_path / "link.yaml"), "/etc/hostname")
+    with Workspace(str(tmp_path)) as workspace:
+        kept = kept_in(Edges(workspace=workspace, policy_files=policy, private_files=private))
+    assert kept.hidden == tuple(str(tmp_path / name) for name in (".env", "gate.sqlite", "gate.sqlite-wal"))
+    assert kept.locked == (str(tmp_path / "same.txt"), str(tmp_path / "rules.yaml"))

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
 from toolgate.adapters.runners.sandbox.backend import (
@@ -91,10 +91,7 @@ class Bubblewrap:
         line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
         for option, path in self.mounts(confined):
             line += [option, path, path]
-        for path in confined.locked:
-            line += ["--ro-bind", path, path]
-        for path in confined.hidden:
-            line += self._cover(path)
+        line += self._kept(confined)
         for name, value in (layout.BASE_ENVIRONMENT | dict(confined.environment)).items():
             line += ["--setenv", name, value]
         return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *confined.argv]
@@ -109,6 +106,24 @@ class Bubblewrap:
         wanted = dict.fromkeys((*layout.runtime_of(confined.argv[0], confined.given), *confined.readable), "--ro-bind")
         wanted |= dict.fromkeys(confined.writable, "--bind")
         return sorted(((option, path) for path, option in wanted.items()), key=lambda item: len(item[1]))
+
+    def _kept(self, confined: Confined) -> list[str]:
+        """Return the options for what cannot be seen or changed, outer paths first.
+
+        A mount cannot be renamed, but what lies around it can, with the mount left behind. So each directory on the
+        way there from the mount that it is in becomes a mount, too.
+        """
+        kept = {*confined.hidden, *confined.locked}
+        around = {
+            path for path in _around(kept, confined.writable) if not any(layout.within(path, one) for one in kept)
+        }
+        line: list[str] = []
+        for path in sorted(kept | around, key=len):
+            if path in around:
+                line += ["--bind", path, path]
+            else:
+                line += self._cover(path) if path in confined.hidden else ["--ro-bind", path, path]
+        return line
 
     def _cover(self, path: str) -> list[str]:
         if os.path.isdir(path):
@@ -162,6 +177,14 @@ class Bubblewrap:
             if blocked is not None:
                 return f"user {self.user.uid}, as whom the sandbox runs, cannot enter {blocked} on the way to {path}"
         return said.strip() or "bubblewrap said nothing"
+
+
+def _around(kept: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
+    """Yield the directories between what is kept and the writable tree that it lies in."""
+    for path in kept:
+        root = max((root for root in writable if layout.within(path, root)), key=len, default=None)
+        while root is not None and len(path := os.path.dirname(path)) > len(root):
+            yield path
 
 
 @functools.cache
