@@ -1,8 +1,8 @@
-"""Work on code in the sandbox: `execute_command`, `git_status`, `run_linter` and `run_tests`.
+"""Work on code in the sandbox: `git_status`, `run_linter` and `run_tests`, and what every command is confined by.
 
 Every command line goes through the policy's grammar, every path in it through the policy's rules; what runs sees
-the workspace without its secrets, and no network unless the grammar grants one. Git's configuration is neutralised:
-a repository can name programs to run in it.
+the workspace without its secrets, and no network unless the grammar grants one. What Git needs besides is in
+`catalog/git.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from toolgate.catalog import git
 from toolgate.errors import ToolExecutionError, ToolTimeoutError
 from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
@@ -35,77 +36,14 @@ TIMEOUT = {
     "default": 30,
     "description": "Seconds until it is stopped.",
 }
-COMMAND_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "command": {"type": "string", "minLength": 1, "description": "The command's bare name, such as `git`."},
-        "args": {"type": "array", "items": {"type": "string"}, "default": [], "description": "Its arguments."},
-        "timeout": TIMEOUT,
-        "cwd": {**PATH, "description": "Where it starts; the workspace by default."},
-        "environment": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "default": {},
-            "description": "Variables that the policy lets a caller set.",
-        },
-    },
-    "required": ["command"],
-    "additionalProperties": False,
-}
-GIT_ENVIRONMENT = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": "true",
-    "GIT_ASKPASS": "true",
-    "GIT_SSH_COMMAND": "false",
-    "GIT_ALLOW_PROTOCOL": "https:ssh",
-}
-GIT_STEERING = ("config", "hooks", "info")
-"""What in a repository names programs to run."""
-GIT_SETTINGS = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
-    "core.pager": "cat",
-    "core.sshCommand": "false",
-    "core.alternateRefsCommand": "",
-    "credential.helper": "",
-    "diff.external": "",
-    "gpg.program": "false",
-    "commit.gpgSign": "false",
-    "tag.gpgSign": "false",
-    "log.showSignature": "false",
-    "uploadpack.packObjectsHook": "",
-    "safe.directory": "*",
-}
 PYTHON_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
 PYTEST_ENVIRONMENT = {"PYTEST_ADDOPTS": "-p no:cacheprovider"}
 
 
-def git_environment() -> dict[str, str]:
-    """Return the variables that keep Git from running what a repository's configuration names."""
-    found = dict(GIT_ENVIRONMENT)
-    found["GIT_CONFIG_COUNT"] = str(len(GIT_SETTINGS))
-    for index, (name, value) in enumerate(GIT_SETTINGS.items()):
-        found[f"GIT_CONFIG_KEY_{index}"] = name
-        found[f"GIT_CONFIG_VALUE_{index}"] = value
-    return found
-
-
 def tools(edges: EdgeSource) -> list[ToolDefinition]:
-    """Return the tools that run programs."""
+    """Return the tools that look at code with programs of their own."""
     return [
-        _definition(
-            ExecuteCommand(edges),
-            COMMAND_SCHEMA,
-            "Run a command in the sandbox: a bare name and its arguments, one by one. There is no shell.",
-            category="system_write",
-            risk_level="medium",
-            timeout_seconds=float(MAX_TIMEOUT_S),
-        ),
-        _definition(
+        definition(
             GitStatus(edges),
             _schema({"path": {**PATH, "description": "The repository; the workspace by default."}}),
             "Get the status of a Git repository: branch and changed files.",
@@ -114,7 +52,7 @@ def tools(edges: EdgeSource) -> list[ToolDefinition]:
             effects="read",
             allowed_modes=EVERY_MODE,
         ),
-        _definition(
+        definition(
             RunLinter(edges),
             _schema(
                 {
@@ -130,7 +68,7 @@ def tools(edges: EdgeSource) -> list[ToolDefinition]:
             requires_sandbox=True,
             timeout_seconds=float(MAX_TIMEOUT_S),
         ),
-        _definition(
+        definition(
             RunTests(edges),
             _schema(
                 {
@@ -153,7 +91,7 @@ def _schema(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _definition(hook: Confining, schema: dict[str, Any], description: str, **options: Any) -> ToolDefinition:
+def definition(hook: Confining, schema: dict[str, Any], description: str, **options: Any) -> ToolDefinition:
     return ToolDefinition(hook.name, schema, hook, description=description, placement="sandbox", **options)
 
 
@@ -178,6 +116,39 @@ class Confining:
         extra: Mapping[str, str] | None = None,
     ) -> Confined:
         """Return what runs, with every path of the command line judged."""
+        start = self._judged(edges, parsed, cwd)
+        return self._confined(edges, parsed, start=start, timeout_s=timeout_s, extra=extra, is_written=parsed.writes)
+
+    def _confined(
+        self,
+        edges: Edges,
+        parsed: Parsed,
+        *,
+        start: str,
+        timeout_s: float,
+        is_written: bool,
+        extra: Mapping[str, str] | None = None,
+    ) -> Confined:
+        """Return what runs, judged already. is_written: the workspace is writable, if only for a redirection."""
+        roots = tuple(root.path for root in edges.workspace.roots)
+        kept = kept_in(edges)
+        environment = environment_of(parsed) | dict(extra or {}) | dict(parsed.environment)
+        confined = Confined(
+            argv=parsed.argv,
+            cwd=start,
+            readable=() if is_written else roots,
+            writable=roots if is_written else (),
+            hidden=kept.hidden,
+            locked=kept.locked if is_written else (),
+            environment=environment,
+            network=parsed.network,
+            timeout_s=timeout_s,
+            output_bytes=parsed.limits.output_bytes,
+        )
+        return git.fitted(confined, parsed, kept.locked) if parsed.command == "git" else confined
+
+    def _judged(self, edges: Edges, parsed: Parsed, cwd: str) -> str:
+        """Return the directory a command starts in, where the policy denies neither it nor any path in it."""
         if parsed.word is Word.DENY:
             raise ArgvRefused("denied", f"The policy denies this command: {'; '.join(parsed.reasons)}.")
         start = edges.look(self.name, cwd, "list")
@@ -185,40 +156,11 @@ class Confining:
             raise ToolExecutionError(f"{cwd!r} is not a directory.")
         for use in parsed.paths:
             edges.look(self.name, use.path, use.access, base=start.path)
-        roots = tuple(root.path for root in edges.workspace.roots)
-        kept = kept_in(edges)
-        environment = environment_of(parsed) | dict(extra or {}) | dict(parsed.environment)
-        return Confined(
-            argv=parsed.argv,
-            cwd=start.path,
-            readable=() if parsed.writes else roots,
-            writable=roots if parsed.writes else (),
-            hidden=kept.hidden,
-            locked=locked_for(parsed, kept.locked),
-            environment=environment,
-            network=parsed.network,
-            timeout_s=timeout_s,
-            output_bytes=parsed.limits.output_bytes,
-        )
-
-
-def locked_for(parsed: Parsed, locked: Sequence[str]) -> tuple[str, ...]:
-    """Return what a command that writes cannot change. Git changes its own files, but not what they make it run."""
-    if not parsed.writes:
-        return ()
-    if parsed.command != "git":
-        return tuple(locked)
-    found: list[str] = []
-    for path in locked:
-        is_repository = os.path.basename(path) == ".git" and os.path.isdir(path)
-        found += [os.path.join(path, name) for name in GIT_STEERING] if is_repository else [path]
-    return tuple(path for path in found if os.path.exists(path))
+        return start.path
 
 
 def environment_of(parsed: Parsed) -> dict[str, str]:
     """Return the variables a command gets besides those its caller may set."""
-    if parsed.command == "git":
-        return git_environment()
     names = (parsed.command, *parsed.subcommands)
     if "pytest" in names:
         return PYTHON_ENVIRONMENT | PYTEST_ENVIRONMENT
@@ -246,26 +188,6 @@ def _ended(finished: Finished, what: str) -> dict[str, Any]:
     return result_of(finished)
 
 
-class ExecuteCommand(Confining):
-    name = "execute_command"
-
-    def plan(self, given: ToolInput) -> Confined:
-        edges, asked = edges_of(self._edges), given.payload
-        line = [asked["command"], *asked.get("args", [])]
-        parsed = parse(edges.commands, line, environment=asked.get("environment", {}))
-        timeout_s = min(float(asked.get("timeout", 30)), max(parsed.limits.timeout_s, 1.0))
-        if "timeout" not in asked:
-            timeout_s = parsed.limits.timeout_s
-        return self._confine(edges, parsed, cwd=asked.get("cwd", "."), timeout_s=timeout_s)
-
-    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
-        found = result_of(finished)
-        if finished.ending == "exited":
-            return ToolOutput.ok(found)
-        reason = {"timeout": "Command timed out", "memory": "Command used too much memory"}
-        return ToolOutput.fail(reason.get(finished.ending, "Command was stopped"), data=found)
-
-
 _PATHS = (Positional(name="path", value=Value(kind="path"), maximum=None),)
 
 
@@ -276,47 +198,15 @@ class GitStatus(Confining):
         edges = edges_of(self._edges)
         flags = (Flag(names=("--porcelain=v2",)), Flag(names=("--branch",)), Flag(names=("-z",)))
         status = Command(name="status", flags=flags)
-        git = pin(Command(name="git", subcommands=(status,)))
-        parsed = parse({"git": git}, ["git", "status", "--porcelain=v2", "--branch", "-z"])
+        command = pin(Command(name="git", subcommands=(status,)))
+        parsed = parse({"git": command}, ["git", "status", "--porcelain=v2", "--branch", "-z"])
         return self._confine(edges, parsed, cwd=given.payload.get("path", "."), timeout_s=30)
 
     def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
         found = _ended(finished, "git status")
         if finished.exit_code != 0:
             return ToolOutput.fail(f"git status failed: {found['stderr'].strip()[:500]}", data=found)
-        return ToolOutput.ok(parse_status(found["stdout"]))
-
-
-def parse_status(text: str) -> dict[str, Any]:
-    """Return branch and files of `git status --porcelain=v2 --branch -z`."""
-    found: dict[str, Any] = {"branch": None, "commit": None, "upstream": None, "ahead": 0, "behind": 0, "files": []}
-    records = iter(text.split("\0"))
-    for record in records:
-        kind, _, rest = record.partition(" ")
-        if kind == "#":
-            _header(found, rest)
-        elif kind in ("1", "2", "u"):
-            fields = rest.split(" ", {"1": 7, "2": 8, "u": 9}[kind])
-            entry = {"path": fields[-1], "index": fields[0][0], "worktree": fields[0][1]}
-            if kind == "2":
-                entry["from"] = next(records, "")
-            found["files"].append(entry)
-        elif kind in ("?", "!"):
-            found["files"].append({"path": rest, "index": kind, "worktree": kind})
-    return found | {"clean": not found["files"]}
-
-
-def _header(found: dict[str, Any], text: str) -> None:
-    name, _, value = text.partition(" ")
-    if name == "branch.head":
-        found["branch"] = None if value == "(detached)" else value
-    elif name == "branch.oid":
-        found["commit"] = None if value == "(initial)" else value
-    elif name == "branch.upstream":
-        found["upstream"] = value
-    elif name == "branch.ab":
-        ahead, _, behind = value.partition(" ")
-        found["ahead"], found["behind"] = int(ahead), -int(behind)
+        return ToolOutput.ok(git.parse_status(found["stdout"]))
 
 
 def _tool_line(edges: Edges, name: str, arguments: Sequence[str], flags: Sequence[Flag]) -> Parsed:

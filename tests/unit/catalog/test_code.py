@@ -12,7 +12,7 @@ from tests.sandboxes import needs_bubblewrap, needs_sandbox
 import toolgate
 from toolgate.adapters.runners.sandbox import Sandbox, SandboxRunner
 from toolgate.catalog import built_in_tools
-from toolgate.catalog.code import parse_status
+from toolgate.catalog.git import parse_status
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Workspace
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
@@ -80,13 +80,14 @@ async def test_an_exit_code_is_data(gate: toolgate.Gate) -> None:
         ("touch", [".git/hooks/x"]),
         ("./cat", ["notes.txt"]),
         ("/bin/cat", ["notes.txt"]),
-        ("bash", ["-c", "cat notes.txt"]),
-        ("cat notes.txt", []),
+        ("bash", ["-c", "cat $HOME"]),
+        ("bash", ["notes.txt"]),
+        ("cat notes.txt", ["x"]),
     ],
 )
 async def test_what_the_policy_does_not_know_does_not_run(gate: toolgate.Gate, command: str, args: list[str]) -> None:
     result = await run(gate, command, *args)
-    assert (result.status, result.error_code) == ("FAILED", "denied")
+    assert (result.status, result.error_code) == ("DENIED", "denied")
     assert "canary" not in str(result)
 
 
