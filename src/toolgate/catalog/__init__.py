@@ -9,12 +9,13 @@ from toolgate.kernel.tool import ToolDefinition
 
 def built_in_tools(edges: EdgeSource, *, search: SearchProvider | None = None) -> list[ToolDefinition]:
     """Return every built-in tool. What they may touch is what `edges` says at the time of each call."""
-    from toolgate.catalog import changes, code, filesystem, system, web
+    from toolgate.catalog import changes, code, execute, filesystem, system, web
 
     return [
         *filesystem.tools(edges),
         *changes.tools(edges),
         *system.tools(),
         *web.tools(edges, search),
+        *execute.tools(edges),
         *code.tools(edges),
     ]

@@ -41,7 +41,10 @@ class PathUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A command line the grammar knows. `argv` is what runs; `word` the strictest of all its parts."""
+    """A command line. `argv` is what runs; `word` the strictest of all its parts.
+
+    unknown: why no grammar knows it, where a person is asked about it as it stands.
+    """
 
     command: str
     subcommands: tuple[str, ...]
@@ -54,6 +57,7 @@ class Parsed:
     limits: Limits
     network: bool
     writes: bool
+    unknown: str = ""
 
 
 def parse(
@@ -61,8 +65,12 @@ def parse(
     argv: Sequence[str],
     *,
     environment: Mapping[str, str] = MappingProxyType({}),
+    has_input: bool = False,
 ) -> Parsed:
-    """Return what a command line means; raise ArgvRefused where the table knows no such line."""
+    """Return what a command line means; raise ArgvRefused where the table knows no such line.
+
+    has_input: there is a standard input to read, so that no file need be named.
+    """
     words = _checked(argv)
     name = words[0]
     if "/" in name or name != name.strip() or any(char.isspace() for char in name):
@@ -75,7 +83,7 @@ def parse(
         raise ArgvRefused("unknown_command", f"Command {name!r} is not in the policy's table of commands.")
     if command.executable is None:
         raise ArgvRefused("not_pinned", f"Command '{name}' is not installed in a trusted directory.")
-    reading = _Reading(commands, name)
+    reading = _Reading(commands, name, has_input=has_input)
     reading.run(command, words[1:])
     _check_size(command, words)
     return Parsed(
@@ -145,6 +153,7 @@ class _Reading:
     words: list[str] = field(default_factory=list)
     filled: set[str] = field(default_factory=set)
     spared: set[str] = field(default_factory=set)
+    has_input: bool = False
 
     def run(self, command: Command, words: list[str]) -> None:
         self.words = words
@@ -197,13 +206,16 @@ class _Reading:
         if command.needs_subcommand:
             self._refuse("missing_argument", f"needs a subcommand: {', '.join(command.by_subcommand)}")
         wanted = [
-            replace(item, minimum=0) if item.name in self.spared else item
+            replace(item, minimum=0) if item.name in self.spared or self._is_read_instead(item) else item
             for item in command.positionals
             if item.name not in self.filled
         ]
         self._positionals(wanted, loose)
         if command.after_dashes is not None and rest:
             self._positionals([command.after_dashes], rest)
+
+    def _is_read_instead(self, item: Positional) -> bool:
+        return self.has_input and item.value.kind == "path" and item.value.access == "read"
 
     def _positionals(self, wanted: list[Positional], loose: list[str]) -> None:
         """Give each positional its share: what it needs first, the rest to those that take more, in order."""
@@ -315,6 +327,8 @@ class _Reading:
 
     def _as_path(self, value: Value, word: str, argument: str) -> str | None:
         if word == "-" and value.access == "read":
+            if self.has_input:
+                return None
             return "the name of a file (there is no standard input; a file of that name is './-')"
         return self._as_name(value, word, argument)
 

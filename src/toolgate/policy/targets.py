@@ -5,16 +5,19 @@ Inspectors run before the rules, change nothing and record what they saw; rules 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from toolgate.guards import Refused
-from toolgate.guards.argv import Parsed, parse
+from toolgate.guards.argv import Parsed
 from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
+from toolgate.guards.line import read_command
 from toolgate.guards.net import Target, parse_url
+from toolgate.guards.unknown import read_argv
 from toolgate.kernel.call import Call
 from toolgate.kernel.tool import Effects, ToolDefinition
 
@@ -27,6 +30,8 @@ URL_NAMES = frozenset("url urls uri uris href link endpoint".split())
 URL_ENDINGS = ("_url", "_urls", "_uri", "_uris")
 Mask = Callable[[str], str]
 COMMAND_NAMES = ("argv", "command", "cmd")
+LINE_FORMAT = "shell-line"
+"""The format of an argument that may hold a whole shell line, where no arguments stand beside it."""
 LINK_FORMAT = "link-path"
 """The format of a path that stands for a link itself, where its last name is one."""
 _PATH_FORMATS = frozenset(("path", "file-path", "directory-path", LINK_FORMAT))
@@ -44,10 +49,10 @@ class PathTarget(NamedTuple):
 
 
 class CommandTarget(NamedTuple):
-    """A command line: what its grammar made of it and the paths it touches, or why it is refused."""
+    """A command line: what the grammars made of each command in it, the paths they touch, or why it is refused."""
 
     given: str
-    parsed: Parsed | None
+    parsed: tuple[Parsed, ...]
     paths: tuple[PathTarget, ...] = ()
     refused: str = ""
 
@@ -104,6 +109,12 @@ def unfollowed_names(tool: ToolDefinition) -> frozenset[str]:
     """Return the arguments that stand for a link itself, where they name one."""
     properties = tool.input_schema.get("properties") or {}
     return frozenset(name for name, schema in properties.items() if LINK_FORMAT in _formats(schema))
+
+
+def takes_lines(tool: ToolDefinition, argument: str) -> bool:
+    """Whether a tool's schema says that an argument may hold a whole shell line, which the tool splits as we do."""
+    properties = tool.input_schema.get("properties") or {}
+    return LINE_FORMAT in _formats(properties.get(argument))
 
 
 def url_names(tool: ToolDefinition) -> dict[str, Any]:
@@ -238,34 +249,50 @@ class CommandInspector:
     argument: str | None
     name: str = "commands"
 
-    def __call__(self, call: Call, _tool: ToolDefinition, arguments: Mapping[str, Any], /) -> CommandTarget:
+    def __call__(self, call: Call, tool: ToolDefinition, arguments: Mapping[str, Any], /) -> CommandTarget:
         where = self.argument or next((name for name in COMMAND_NAMES if name in arguments), COMMAND_NAMES[0])
-        argv = arguments.get(where)
-        extra = arguments.get("args")
-        if isinstance(argv, str) and isinstance(extra, list | None):
-            argv = [argv, *(extra or ())]  # a name alone is a whole command line; `git status` is no name
-        shown = " ".join(map(str, argv)) if isinstance(argv, list) else str(argv)
+        argv, extra = arguments.get(where), arguments.get("args")
+        shown = str(argv) if not isinstance(argv, list) else " ".join(map(str, argv))
         given = [arguments[name] for name in ("env", "environment") if arguments.get(name) is not None]
         if not all(isinstance(one, dict) for one in given):
-            return CommandTarget(shown, None, (), "the environment must be an object of names and texts")
+            return CommandTarget(shown, (), (), "the environment must be an object of names and texts")
         environment = {name: value for one in given for name, value in one.items()}
+        workspace, base = self.workspace(), arguments.get("cwd")
+        home = os.path.join(workspace.path, base) if isinstance(base, str) else workspace.path
         try:
-            parsed = parse(self.commands, argv, environment=environment)  # type: ignore[arg-type]  # it refuses others
+            if isinstance(argv, str) and isinstance(extra, list | None):
+                # A name alone is a whole command line; `git status` is no name, unless the tool takes lines.
+                words = [argv, *(extra or ())]
+                shown = " ".join(map(str, words))
+                if takes_lines(tool, where):
+                    line = read_command(self.commands, argv, words[1:], environment, home)
+                    return CommandTarget(shown, line.judged, self._paths(workspace, call, line.judged, None))
+                argv = words
+            parsed = (read_argv(self.commands, argv, environment=environment, home=home),)  # type: ignore[arg-type]  # it refuses others
         except Refused as error:
-            return CommandTarget(shown, None, (), str(error))
-        look, base = _eyes(self.workspace(), call), arguments.get("cwd")
-        paths = tuple(look_at(look, use.argument, use.path, use.access, base) for use in parsed.paths)
-        return CommandTarget(shown, parsed, paths)
+            return CommandTarget(shown, (), (), str(error))
+        return CommandTarget(shown, parsed, self._paths(workspace, call, parsed, base))
+
+    def _paths(
+        self, workspace: Workspace, call: Call, parsed: tuple[Parsed, ...], base: str | None
+    ) -> tuple[PathTarget, ...]:
+        look = _eyes(workspace, call)
+        return tuple(look_at(look, use.argument, use.path, use.access, base) for one in parsed for use in one.paths)
 
     def shown(self, finding: CommandTarget, mask: Mask, /) -> dict[str, Any]:
-        parsed = finding.parsed
-        if parsed is None:
+        if not finding.parsed:
             return {"refused": mask(finding.refused)}
-        return {
-            "argv": [mask(word) for word in parsed.argv],
-            "word": parsed.word.value,
-            "paths": [_shown_path(target, mask) for target in finding.paths],
-        }
+        first, *others = [_shown_command(one, mask) for one in finding.parsed]
+        joined = {"with": others} if others else {}
+        return {**first, **joined, "paths": [_shown_path(target, mask) for target in finding.paths]}
+
+
+def _shown_command(parsed: Parsed, mask: Mask) -> dict[str, Any]:
+    return {
+        "argv": [mask(word) for word in parsed.argv],
+        "word": parsed.word.value,
+        **({"unknown": mask(parsed.unknown)} if parsed.unknown else {}),
+    }
 
 
 @dataclass(frozen=True)

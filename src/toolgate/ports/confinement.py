@@ -63,6 +63,42 @@ class ConfinedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piped:
+    """One command of a line, with its redirections: a descriptor, what is done (`read`, `write`, `append`, `same`) and
+    the file, or the other descriptor."""
+
+    confined: Confined
+    redirects: tuple[tuple[int, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfinedStep:
+    """Commands that a pipe joins, run always (`;`), after a success (`&&`) or after a failure (`||`).
+
+    directory: instead of commands, one that must be there, or the line ends (`cd`).
+    """
+
+    connector: Literal["&&", "||", ";"]
+    piped: tuple[Piped, ...] = ()
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfinedLine:
+    """A line of commands. Those that may do different things run in sandboxes of their own."""
+
+    steps: tuple[ConfinedStep, ...]
+    timeout_s: float = 30.0
+    output_bytes: int = 1_000_000
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """What some command of it may write."""
+        found = (path for step in self.steps for piped in step.piped for path in piped.confined.writable)
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """How a confined program ended. A program that was stopped has the exit code -1."""
 
@@ -78,7 +114,7 @@ class Finished:
 class Confinable(Protocol):
     """A hook that plans what runs in the sandbox instead of running there itself."""
 
-    def plan(self, given: ToolInput) -> Confined | ConfinedCall:
+    def plan(self, given: ToolInput) -> Confined | ConfinedCall | ConfinedLine:
         """Return what is to run; raise for arguments that are refused. Runs outside the sandbox, before it."""
         ...
 

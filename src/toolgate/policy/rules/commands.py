@@ -1,6 +1,8 @@
-"""Which commands a tool may run, by the grammars under the file's `commands:`. A line no grammar knows is refused.
+"""Which commands a tool may run, by the grammars under the file's `commands:`.
 
-The word of the command, its subcommand and every flag used counts: the strictest wins.
+A line no grammar knows is refused, or a person is asked about it as it stands (`unknown: ask`).
+
+The word of every command in the line, its subcommand and every flag used counts: the strictest wins.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from toolgate.guards.argv import Parsed
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition
@@ -25,9 +28,15 @@ class Commands(Spec):
         default=None,
         description="The argument that holds the command line as a list; `argv`, `command` or `cmd` by default.",
     )
+    unknown: Literal["ask", "deny"] = Field(
+        default="deny",
+        description="What a command, subcommand or flag without grammar leads to. `ask`: a person sees the exact "
+        "command line; a yes runs it in the sandbox, without network.",
+    )
 
 
 SPEC = Commands
+_STRICTEST_FIRST = (Word.DENY, Word.ASK, Word.ALLOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +45,33 @@ class CommandsRule:
 
     allowed: frozenset[str] | None
     site: Site
+    unknown: Word = Word.DENY
     name: str = "commands"
 
     def __call__(self, _call: Call, _tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
         target: CommandTarget = facts.found["commands"]
-        parsed = target.parsed
-        if parsed is None:
+        if not target.parsed:
             return Verdict(Word.DENY, target.refused, self.name, "command_refused")
+        verdicts = [self._judge(parsed) for parsed in target.parsed]
+        strictest = next(word for word in _STRICTEST_FIRST if any(one.word is word for one in verdicts))
+        said = [one for one in verdicts if one.word is strictest]
+        return said[0]._replace(reason="; ".join(dict.fromkeys(one.reason for one in said)))
+
+    def _judge(self, parsed: Parsed) -> Verdict:
         if self.allowed is not None and parsed.command not in self.allowed:
             return Verdict(Word.DENY, f"command '{parsed.command}' is not listed", self.name, "command_not_allowed")
+        if parsed.unknown and self.unknown is Word.DENY:
+            how = f"Add it under `commands:` in {self.site.file}, or write `commands: {{unknown: ask}}` for this tool"
+            return Verdict(Word.DENY, f"{parsed.unknown} {how}", self.name, "command_unknown")
+        if parsed.unknown:
+            said = f"no grammar knows this command: {parsed.unknown}"
+            return Verdict(Word.ASK, said, self.name, "command_unknown")
         said = "; ".join(parsed.reasons) or " ".join((parsed.command, *parsed.subcommands))
         return Verdict(parsed.word, f"command: {said}", self.name, f"command_{parsed.word}")
 
 
 def build(spec: Commands, site: Site, _surroundings: Surroundings) -> Share:
     allowed = None if spec.allowed == "all" else frozenset(spec.allowed)
-    return Share(rules=[CommandsRule(allowed, site)], command_argument=spec.argument or "", judges_paths=True)
+    return Share(
+        rules=[CommandsRule(allowed, site, Word(spec.unknown))], command_argument=spec.argument or "", judges_paths=True
+    )

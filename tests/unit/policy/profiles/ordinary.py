@@ -208,8 +208,8 @@ sort -
 tr a-z A-Z
 python3 -
 node
-bash -c id
-sh -c id
+bash -c 'id $x'
+sh -c 'eval id'
 zsh
 sudo ls
 su -
@@ -222,7 +222,7 @@ eval ls
 /bin/ls
 /tmp/x/ls
 ../bin/ls
-ls;id
+ls;eval
 LS
 curl https://example.com
 wget https://example.com

@@ -110,8 +110,13 @@ def test_what_changes_things_asks(developer: FilePolicy) -> None:
     assert wrong_lines(developer, ordinary.ASKED_COMMANDS, Word.ASK) == {}
 
 
-def test_what_could_do_harm_is_refused(developer: FilePolicy) -> None:
-    assert wrong_lines(developer, ordinary.REFUSED_COMMANDS, Word.DENY) == {}
+def test_what_could_do_harm_never_runs_unasked(developer: FilePolicy) -> None:
+    assert set(wrong_lines(developer, ordinary.REFUSED_COMMANDS, Word.DENY).values()) == {"ask"}
+
+
+def test_a_question_cannot_open_what_is_denied(developer: FilePolicy) -> None:
+    lines = "ls2 x\ncat .env\nunzip .env\ncp --unheard-of .env x\ntar cf x.tar ../secret\nenv LD_PRELOAD=.env ls\n"
+    assert wrong_lines(developer, lines, Word.DENY) == {}
 
 
 def test_readonly_refuses_all_that_changes_or_harms(readonly: FilePolicy) -> None:

@@ -19,14 +19,16 @@ from typing import Any
 from toolgate.adapters.runners.sandbox import layout
 from toolgate.adapters.runners.sandbox.backend import OnOutput
 from toolgate.adapters.runners.sandbox.child import BOOT, carried
+from toolgate.adapters.runners.sandbox.line import run_line
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import is_readable
+from toolgate.adapters.runners.sandbox.turns import turn
 from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError, ToolTimeoutError
 from toolgate.guards.descriptor import Descriptor, pipe
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms, least
-from toolgate.ports.confinement import MEBIBYTE, Confinable, Confined, ConfinedCall, Finished
+from toolgate.ports.confinement import MEBIBYTE, Confinable, Confined, ConfinedCall, ConfinedLine, Finished
 from toolgate.ports.runner import Job
 
 MAX_RESULT_BYTES = 16 * MEBIBYTE
@@ -74,24 +76,51 @@ class SandboxRunner:
             with stop, self._room:
                 if is_readable(stop, 0):
                     raise SandboxError("Nobody waits for this any more; nothing ran.")
-                value = self._perform(job, loop, stop.number)
+                value = self._perform(job, loop, stop)
         except BaseException as error:  # noqa: BLE001  # the future carries it to whoever waits
             failure = error
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
             loop.call_soon_threadsafe(_settle, done, value, failure)
 
-    def _perform(self, job: Job, loop: asyncio.AbstractEventLoop, stop: int) -> object:
-        if not isinstance(job.hook, Confinable):
-            request = Request.of_job(job)
-            return self._call(job, request, loop, stop)
+    def _perform(self, job: Job, loop: asyncio.AbstractEventLoop, stop: Descriptor) -> object:
+        hook: object = job.hook
+        if not isinstance(hook, Confinable):
+            return self._call(job, Request.of_job(job), loop, stop.number)
         given: ToolInput = job.args[0]
-        planned = job.hook.plan(given)
+        planned = hook.plan(given)
         if isinstance(planned, ConfinedCall):
-            return job.hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop))
-        confined = limited(planned, job.sandbox, job.tool.timeout_seconds)
+            return hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop.number))
+        limit_s = least(None if job.sandbox is None else job.sandbox.timeout_s, job.tool.timeout_seconds)
+        with turn(planned.writable, timeout_s=min(limit_s, planned.timeout_s), stop=stop):
+            return hook.conclude(given, self._finished(job, hook, planned, loop, stop))
+
+    def _finished(
+        self,
+        job: Job,
+        hook: Confinable,
+        planned: Confined | ConfinedLine,
+        loop: asyncio.AbstractEventLoop,
+        stop: Descriptor,
+    ) -> Finished:
+        """Return how a program or a line ended. One that writes is planned again: the workspace is its own by now."""
+        given: ToolInput = job.args[0]
         told = _lines(given, loop) if job.is_async else None
-        job.began = True
-        return job.hook.conclude(given, self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=told))
+
+        def run(confined: Confined) -> Finished:
+            within = limited(confined, job.sandbox, job.tool.timeout_seconds)
+            job.began = True
+            return self.sandbox.run(within, backend=_backend(job), stop=stop.number, on_output=told)
+
+        def again() -> Confined | ConfinedLine:
+            anew = hook.plan(given) if planned.writable else planned
+            if isinstance(anew, ConfinedCall) or anew.writable != planned.writable:
+                raise SandboxError(
+                    "What the command may touch changed before it began. Try again.", may_have_run=job.began
+                )
+            return anew
+
+        now = again()
+        return run_line(now, run, again) if isinstance(now, ConfinedLine) else run(now)
 
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         output = _ChildOutput(_input_of(job), loop)

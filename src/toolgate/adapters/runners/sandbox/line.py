@@ -1,0 +1,111 @@
+"""Run a line of commands step by step: which step follows is decided here, outside every sandbox.
+
+Commands that a pipe joins share a sandbox where they may do the same things. Where they may not, each has its own and
+is given what the one before it wrote: nobody gains a right by standing beside somebody who has it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from toolgate.adapters.runners.sandbox import conductor, layout
+from toolgate.errors import SandboxError
+from toolgate.ports.confinement import MEBIBYTE, Confined, ConfinedLine, ConfinedStep, Finished, Piped
+
+MAX_BETWEEN_BYTES = 16 * MEBIBYTE
+"""How much one sandbox hands to the next."""
+Run = Callable[[Confined], Finished]
+
+
+def run_line(line: ConfinedLine, run: Run, again: Callable[[], object]) -> Finished:
+    """Return how a line ended: the output of all that ran, and the exit code of what ran last.
+
+    again: plans the same line anew. What a step that writes leaves behind is looked at before the next one begins.
+    """
+    started_at = time.monotonic()
+    found = Finished(exit_code=0, stdout=b"", stderr=b"")
+    for number in range(len(line.steps)):
+        step = line.steps[number]
+        if step.connector == ("&&" if found.exit_code else "||"):
+            continue
+        if step.directory is not None:
+            found = replace(found, exit_code=0)
+            if not os.path.isdir(step.directory):
+                missing = f"cd: {step.directory} is not a directory; nothing after it ran\n".encode()
+                return replace(found, exit_code=1, stderr=found.stderr + missing)
+            continue
+        left_s = line.timeout_s - (time.monotonic() - started_at)
+        if left_s <= 0:
+            return replace(found, exit_code=-1, ending="timeout")
+        found = _step(step, line, found, left_s, run)
+        if found.ending != "exited":
+            break
+        if number + 1 < len(line.steps) and any(piped.confined.writable for piped in step.piped):
+            line = _same(line, again())
+    return replace(found, duration_s=time.monotonic() - started_at)
+
+
+def _same(line: ConfinedLine, anew: object) -> ConfinedLine:
+    if not isinstance(anew, ConfinedLine) or len(anew.steps) != len(line.steps):
+        raise SandboxError(
+            "The line means something else since it began; the rest of it did not run.", may_have_run=True
+        )
+    return anew
+
+
+def _step(step: ConfinedStep, line: ConfinedLine, so_far: Finished, left_s: float, run: Run) -> Finished:
+    groups = [list(group) for _, group in itertools.groupby(step.piped, key=_rights)]
+    handed = b""
+    for number, group in enumerate(groups):
+        is_last = number == len(groups) - 1
+        room = line.output_bytes if is_last else MAX_BETWEEN_BYTES
+        ended = run(replace(_together(group), stdin=handed, timeout_s=left_s, output_bytes=room))
+        stderr = so_far.stderr + ended.stderr
+        if not is_last and len(ended.stdout) >= MAX_BETWEEN_BYTES:
+            stderr += b"the output between two commands is too large; nothing after it ran\n"
+            return replace(ended, exit_code=1, stdout=so_far.stdout, stderr=stderr)
+        if is_last or ended.ending != "exited":
+            return replace(ended, stdout=so_far.stdout + ended.stdout, stderr=stderr)
+        handed, so_far = ended.stdout, replace(so_far, stderr=stderr)
+    raise AssertionError("a step has at least one command")  # pragma: no cover
+
+
+def _rights(piped: Piped) -> tuple[object, ...]:
+    """What a command may do. Neighbours in a pipe with the same rights share a sandbox."""
+    one = piped.confined
+    return one.readable, one.writable, one.hidden, one.locked, one.network, one.cwd
+
+
+def _together(group: Sequence[Piped]) -> Confined:
+    """Return the one program that runs a group: the command itself, where it is alone and plain."""
+    first = group[0].confined
+    if len(group) == 1 and not group[0].redirects:
+        return first
+    commands = [
+        {
+            "argv": list(piped.confined.argv),
+            "environment": dict(piped.confined.environment),
+            "redirects": [list(each) for each in piped.redirects],
+        }
+        for piped in group
+    ]
+    runtimes = [path for piped in group for path in layout.runtime_of(piped.confined.argv[0], first.given)]
+    return replace(
+        first,
+        argv=(sys.executable, "-I", "-S", "-c", _script(), json.dumps(commands)),
+        readable=(*first.readable, *dict.fromkeys(runtimes)),
+        environment={},
+    )
+
+
+@functools.cache
+def _script() -> str:
+    with open(conductor.__file__, encoding="utf-8") as file:
+        return file.read()

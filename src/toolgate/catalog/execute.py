@@ -1,0 +1,155 @@
+"""Run a command in the sandbox: `execute_command`. What it would do is prepared, and shown to whoever is asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, result_of
+from toolgate.errors import ToolExecutionError
+from toolgate.guards.argv import ArgvRefused, Parsed
+from toolgate.guards.edges import Edges, EdgeSource, edges_of
+from toolgate.guards.line import Line, LineStep, Part, read_command
+from toolgate.kernel.input import ToolInput
+from toolgate.kernel.output import ToolOutput
+from toolgate.kernel.policy import Word
+from toolgate.kernel.tool import Prepared, ToolDefinition
+from toolgate.ports.confinement import Confined, ConfinedLine, ConfinedStep, Finished, Piped
+
+COMMAND_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "command": {
+            "type": "string",
+            "minLength": 1,
+            "format": "shell-line",
+            "description": "A command's bare name, or, without `args`, a whole line: `cd src && pytest -q | tail -5`.",
+        },
+        "args": {"type": "array", "items": {"type": "string"}, "default": [], "description": "Its arguments."},
+        "timeout": TIMEOUT,
+        "cwd": {**PATH, "description": "Where it starts; the workspace by default."},
+        "environment": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "default": {},
+            "description": "Variables that the policy lets a caller set.",
+        },
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+def tools(edges: EdgeSource) -> list[ToolDefinition]:
+    """Return the tool that runs any command the policy knows or a person agrees to."""
+    hook = ExecuteCommand(edges)
+    return [
+        definition(
+            hook,
+            COMMAND_SCHEMA,
+            "Run a command, or a line of commands joined by `&&`, `||`, `;` and `|`, in the sandbox.",
+            category="system_write",
+            risk_level="medium",
+            timeout_seconds=float(MAX_TIMEOUT_S),
+            prepare=hook.prepare,
+        )
+    ]
+
+
+class ExecuteCommand(Confining):
+    name = "execute_command"
+
+    def prepare(self, given: ToolInput) -> Prepared:
+        """Say what would run, from which file, where, and what the sandbox allows it. Nothing runs."""
+        edges = edges_of(self._edges)
+        line = self._read(edges, given.payload)
+        parts = [part for step in line.steps for part in step.parts]
+        starts = [self._checked(edges, part) for part in parts]
+        shown = [preview(part, start) for part, start in zip(parts, starts, strict=True)]
+        whole: Any = shown[0] if len(shown) == 1 and not line.text else {"line": line.text, "commands": shown}
+        return Prepared(preview=whole, preconditions=_pinned(line.judged))
+
+    def plan(self, given: ToolInput) -> Confined | ConfinedLine:
+        edges, asked = edges_of(self._edges), given.payload
+        line = self._read(edges, asked)
+        parts = [part for step in line.steps for part in step.parts]
+        limit_s = max(part.command.limits.timeout_s for part in parts)
+        timeout_s = min(float(asked["timeout"]), max(limit_s, 1.0)) if "timeout" in asked else limit_s
+        steps = tuple(self._step(edges, step, timeout_s) for step in line.steps)
+        if len(parts) == len(steps) == 1 and not parts[0].redirects:
+            return steps[0].piped[0].confined
+        room = max(part.command.limits.output_bytes for part in parts)
+        return ConfinedLine(steps=steps, timeout_s=timeout_s, output_bytes=room)
+
+    def _read(self, edges: Edges, asked: dict[str, Any]) -> Line:
+        start = edges.look(self.name, asked.get("cwd", "."), "list")
+        if start.kind != "directory":
+            raise ToolExecutionError(f"{asked['cwd']!r} is not a directory.")
+        args, environment = asked.get("args", []), asked.get("environment", {})
+        line = read_command(edges.commands, asked["command"], args, environment, start.path)
+        unknown = next((parsed.unknown for parsed in line.judged if parsed.unknown), None)
+        if unknown is not None and not edges.asks_unknown(self.name):
+            raise ArgvRefused("unknown", unknown)
+        if not line.judged:
+            raise ArgvRefused("empty", "The line goes to a directory and runs nothing there.")
+        return line
+
+    def _checked(self, edges: Edges, part: Part) -> str:
+        """Return the directory a command starts in, with every path of it and of its redirections judged."""
+        for parsed in part.judged:
+            if parsed.word is Word.DENY:
+                raise ArgvRefused("denied", f"The policy denies this command: {'; '.join(parsed.reasons)}.")
+            for use in parsed.paths:
+                edges.look(self.name, use.path, use.access, base=part.start)
+        return edges.look(self.name, part.start, "list").path
+
+    def _step(self, edges: Edges, step: LineStep, timeout_s: float) -> ConfinedStep:
+        if step.directory is not None:
+            place = edges.look(self.name, step.directory, "list").path
+            return ConfinedStep(connector=step.connector, directory=place)
+        piped = tuple(self._piped(edges, part, timeout_s) for part in step.parts)
+        return ConfinedStep(connector=step.connector, piped=piped)
+
+    def _piped(self, edges: Edges, part: Part, timeout_s: float) -> Piped:
+        start = self._checked(edges, part)
+        confined = self._confined(edges, part.command, start=start, timeout_s=timeout_s, is_written=part.writes)
+        redirects = tuple((each.descriptor, each.kind, each.target) for each in part.redirects)
+        return Piped(confined=confined, redirects=redirects)
+
+    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
+        found = result_of(finished)
+        if finished.ending == "exited":
+            return ToolOutput.ok(found)
+        reason = {"timeout": "Command timed out", "memory": "Command used too much memory"}
+        return ToolOutput.fail(reason.get(finished.ending, "Command was stopped"), data=found)
+
+
+def preview(part: Part, start: str) -> dict[str, Any]:
+    """Return what a person sees of a command: the exact words, the program, the place and what it may touch."""
+    parsed = part.command
+    shown: dict[str, Any] = {
+        "argv": [parsed.command, *parsed.argv[1:]],
+        "program": parsed.executable,
+        "starts in": start,
+        "workspace": "writable" if part.writes else "read-only",
+        "network": "yes" if parsed.network else "none",
+    }
+    if parsed.environment:
+        shown["variables"] = dict(parsed.environment)
+    if part.redirects:
+        shown["redirections"] = [f"{each.descriptor} {each.kind} {each.target}" for each in part.redirects]
+    unknown = [each.unknown for each in part.judged if each.unknown]
+    if unknown:
+        shown["asked because"] = " ".join(unknown)
+    return shown
+
+
+def _pinned(judged: Sequence[Parsed]) -> dict[str, str] | None:
+    """Return what a yes to unknown commands rests on: those programs, with that content."""
+    found = {}
+    for parsed in judged:
+        if parsed.unknown:
+            with open(parsed.executable, "rb") as file:
+                found[parsed.executable] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found or None

@@ -1,0 +1,153 @@
+"""Read a whole shell line by the grammars of its commands: each is judged on its own, from the directory it runs in.
+
+A redirection is judged as the command that does the same: `> file` as `tee file`, `< file` as `cat file`. A line that
+cannot be split is one unknown command, for a shell, to the letter.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from toolgate.guards.argv import ArgvRefused, Parsed, PathUse
+from toolgate.guards.files import Access
+from toolgate.guards.grammar import Command
+from toolgate.guards.shell import Connector, Redirect, Simple, Unsplittable, split
+from toolgate.guards.unknown import read_argv, shell_text
+
+_SHELLS = frozenset(("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"))
+_INNER = frozenset(("-c", "-lc", "-ec", "-euc"))
+_NOWHERE = "/dev/null"
+_WAYS = {"read": ("cat",), "write": ("tee",), "append": ("tee", "-a")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One command of a line. judged: itself, then what its redirections amount to; its paths are absolute."""
+
+    judged: tuple[Parsed, ...]
+    redirects: tuple[Redirect, ...] = ()
+    start: str
+
+    @property
+    def command(self) -> Parsed:
+        return self.judged[0]
+
+    @property
+    def writes(self) -> bool:
+        return any(each.writes for each in self.judged)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineStep:
+    """Commands that a pipe joins, or a directory to go to."""
+
+    connector: Connector
+    parts: tuple[Part, ...] = ()
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line as it is judged and run. text: how it was written, where it was."""
+
+    steps: tuple[LineStep, ...]
+    text: str = ""
+
+    @property
+    def judged(self) -> tuple[Parsed, ...]:
+        return tuple(each for step in self.steps for part in step.parts for each in part.judged)
+
+
+def read_command(
+    commands: Mapping[str, Command], command: str, args: Sequence[str], environment: Mapping[str, str], home: str
+) -> Line:
+    """Return what a name with arguments, or a whole line without any, amounts to. home: where it starts."""
+    if args:
+        inner = _inner(commands, (command, *args))
+        if inner is None or environment:
+            parsed = read_argv(commands, [command, *args], environment=environment, home=home)
+            return Line(steps=(LineStep(connector=";", parts=(Part(judged=(parsed,), start=home),)),))
+        command = inner
+    return read_line(commands, command, environment, home)
+
+
+def read_line(commands: Mapping[str, Command], text: str, environment: Mapping[str, str], home: str) -> Line:
+    """Return what a line amounts to; ArgvRefused where a part of it cannot be run, asked or not."""
+    try:
+        steps = split(text)
+        alone = steps[0].commands[0]
+        if len(steps) == len(steps[0].commands) == 1 and not alone.redirects and not alone.variables:
+            inner = _inner(commands, alone.words)
+            if inner is not None and inner != text:
+                return read_line(commands, inner, environment, home)
+        found = _Walk(commands, environment, home)
+        for step in steps:
+            found.take(step.connector, step.commands)
+    except Unsplittable as error:
+        if environment:
+            raise ArgvRefused("environment", "A line for a shell takes no variables; write them in the line.") from None
+        part = Part(judged=(shell_text(commands, text, str(error)),), start=home)
+        return Line(steps=(LineStep(connector=";", parts=(part,)),), text=text)
+    return Line(steps=tuple(found.steps), text=text)
+
+
+def _inner(commands: Mapping[str, Command], words: Sequence[str]) -> str | None:
+    """Return the line in `bash -c LINE`, unless the policy has a grammar for the shell itself."""
+    is_shell = len(words) == 3 and words[0] in _SHELLS and words[1] in _INNER
+    return words[2] if is_shell and os.path.basename(words[0]) not in commands else None
+
+
+class _Walk:
+    """Goes through the steps with the directory each starts in."""
+
+    def __init__(self, commands: Mapping[str, Command], environment: Mapping[str, str], home: str) -> None:
+        self.commands = commands
+        self.environment = environment
+        self.here = home
+        self.elsewhere: str | None = None
+        self.steps: list[LineStep] = []
+
+    def take(self, connector: Connector, commands: tuple[Simple, ...]) -> None:
+        if connector != "&&" and self.elsewhere is not None:
+            raise Unsplittable("a `cd` that may not happen before what follows it")
+        if any(command.words[0] == "cd" for command in commands):
+            self._go(connector, commands)
+            return
+        parts = tuple(self._part(command, number > 0) for number, command in enumerate(commands))
+        self.steps.append(LineStep(connector=connector, parts=parts))
+
+    def _go(self, connector: Connector, commands: tuple[Simple, ...]) -> None:
+        (first, *rest) = commands
+        is_plain = not rest and not first.redirects and not first.variables and len(first.words) == 2
+        if not is_plain or first.words[1].startswith("-") or not first.words[1]:
+            raise Unsplittable("a `cd` with more or less than one directory")
+        if connector != ";":
+            self.elsewhere = self.here
+        self.here = os.path.join(self.here, first.words[1])
+        self.steps.append(LineStep(connector=connector, directory=self.here))
+
+    def _part(self, command: Simple, is_piped: bool) -> Part:
+        has_input = is_piped or any(each.descriptor == 0 for each in command.redirects)
+        variables = {**self.environment, **dict(command.variables)}
+        own = read_argv(self.commands, command.words, environment=variables, home=self.here, has_input=has_input)
+        files = [each for each in command.redirects if each.kind != "same" and each.target != _NOWHERE]
+        if any(each.target.startswith("-") for each in files):
+            raise Unsplittable("a redirection to a name that begins with '-'")
+        others = [self._redirected(each) for each in files]
+        judged = tuple(self._absolute(each) for each in (own, *others))
+        return Part(judged=judged, redirects=command.redirects, start=self.here)
+
+    def _redirected(self, redirect: Redirect) -> Parsed:
+        """Return the command that does what a redirection does; its file counts as written whoever knows it."""
+        argv = [*_WAYS[redirect.kind], redirect.target]
+        parsed = read_argv(self.commands, argv, home=self.here, has_input=True)
+        access: Access = "read" if redirect.kind == "read" else "write"
+        use = PathUse(path=redirect.target, access=access, argument="redirection")
+        return replace(parsed, paths=(*parsed.paths, use), writes=access == "write")
+
+    def _absolute(self, parsed: Parsed) -> Parsed:
+        return replace(
+            parsed, paths=tuple(replace(use, path=os.path.join(self.here, use.path)) for use in parsed.paths)
+        )

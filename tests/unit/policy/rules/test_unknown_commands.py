@@ -1,0 +1,74 @@
+"""`commands: {unknown: ask}`: a command without grammar is a question; without it, a denial that says what helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.policy.asking import ask, policy, word
+
+from toolgate.policy.examples import stand_in
+
+TEXT = """
+version: 1
+default: allow
+tools:
+  run: {commands: {unknown: ask}, paths: {allowed: ["${WORKSPACE}/**"]}}
+  strict: {commands: {}}
+  listed: {commands: {allowed: [cat], unknown: ask}}
+commands:
+  cat: {positionals: [{name: path, value: path, at_least: 1, at_most: any}]}
+  rm: {decision: deny}
+""".replace("default: allow\n", "")
+
+
+def test_the_unknown_is_asked_about_and_the_known_is_not(tmp_path: Path) -> None:
+    found = ask(TEXT, {"command": ["ls", "-l"]}, tool="run", workspace=tmp_path)
+    assert found.word.value == "ask"
+    assert "'ls' is not in the policy's table of commands" in str(found)
+    assert word(TEXT, {"command": ["cat", "x"]}, tool="run", workspace=tmp_path) == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["ls", ".env"],
+        ["ls", "--file=sub/.env"],
+        ["ls", "../x"],
+        ["ls", "/etc/passwd"],
+        ["rm", "--unheard-of"],
+        ["no-such-program"],
+    ],
+)
+def test_what_is_refused_stays_refused(tmp_path: Path, line: list[str]) -> None:
+    assert word(TEXT, {"command": line}, tool="run", workspace=tmp_path) == "deny"
+
+
+def test_a_denial_says_what_would_help(tmp_path: Path) -> None:
+    found = ask(TEXT, {"command": ["ls"]}, tool="strict", workspace=tmp_path)
+    assert found.word.value == "deny"
+    assert "`commands: {unknown: ask}`" in str(found)
+    assert "p.yaml" in str(found)
+
+
+def test_a_list_of_names_keeps_the_unknown_out(tmp_path: Path) -> None:
+    assert word(TEXT, {"command": ["ls"]}, tool="listed", workspace=tmp_path) == "deny"
+    assert word(TEXT, {"command": ["cat", "--unheard-of"]}, tool="listed", workspace=tmp_path) == "ask"
+
+
+def test_a_relative_start_is_where_programs_are_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    script = tmp_path / "sub" / "run.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    assert word(TEXT, {"command": ["./run.sh"], "cwd": "sub"}, tool="run", workspace=tmp_path) == "ask"
+    assert word(TEXT, {"command": ["./run.sh"]}, tool="run", workspace=tmp_path) == "deny"
+
+
+def test_the_strictest_layer_decides_about_the_unknown(tmp_path: Path) -> None:
+    found = policy(TEXT, tmp_path)
+    edges = found.edges()
+    assert not edges.asks_unknown("run")  # nothing was asked about this tool yet
+    stances = {name: found.stance(stand_in(name)) for name in ("run", "strict", "other")}
+    assert {name: edges.asks_unknown(name) for name in stances} == {"run": True, "strict": False, "other": False}
+    assert {name: stance.asks for name, stance in stances.items()} == {"run": True, "strict": False, "other": False}
