@@ -123,6 +123,8 @@ class _Walk:
         is_plain = not rest and not first.redirects and not first.variables and len(first.words) == 2
         if not is_plain or first.words[1].startswith("-") or not first.words[1]:
             raise Unsplittable("a `cd` with more or less than one directory")
+        if connector == "||":  # what follows would start in one of two places
+            raise Unsplittable("a `cd` that may not happen before what follows it")
         if connector != ";":
             self.elsewhere = self.here
         self.here = os.path.join(self.here, first.words[1])

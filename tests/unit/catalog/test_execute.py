@@ -148,6 +148,16 @@ async def test_one_question_shows_every_command_of_a_line(gate: toolgate.Gate, p
     assert "tee" in shown["commands"][1]["asked because"]
 
 
+@pytest.mark.parametrize("text", ["cat notes.txt || cd src && pwd", "cd src || cd src && pwd", "cat notes.txt; cd"])
+async def test_a_directory_that_may_not_be_reached_is_left_to_a_shell(
+    gate: toolgate.Gate, person: Person, text: str, workspace: Path
+) -> None:
+    shell = ["bash", "-c", text]
+    expected = await asyncio.to_thread(subprocess.run, shell, cwd=workspace, capture_output=True, text=True, check=True)
+    assert (await line(gate, text))["stdout"] == expected.stdout
+    assert person.shown[0]["commands"][0]["argv"] == ["bash", "-c", text]
+
+
 async def test_what_only_a_shell_can_run_is_shown_to_the_letter(gate: toolgate.Gate, person: Person) -> None:
     text = 'for x in 1 2; do echo "n$x"; done'
     assert (await line(gate, text))["stdout"] == "n1\nn2\n"
