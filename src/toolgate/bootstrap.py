@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import import_module, invalidate_caches
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -19,6 +18,7 @@ from typing import Any
 
 import uuid_utils
 
+from toolgate.confines import LazySandbox, PolicyEdges
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
 from toolgate.kernel.call import Call
@@ -102,8 +102,8 @@ def open(  # `toolgate.open` is the name users type
         source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace, projects=project_policies)
         followed = source.load()
     metrics = _load("toolgate.adapters.telemetry.metrics", "METRICS")
-    edges = _Edges(workspace, url)
-    sandbox = _Sandbox(edges, sandbox_uid)
+    edges = PolicyEdges(workspace, url)
+    sandbox = LazySandbox(edges, sandbox_uid)
     offered = [*tools]
     if built_in_tools:
         if project_policies is not None:
@@ -128,68 +128,6 @@ def open(  # `toolgate.open` is the name users type
     )
     edges.gate = sandbox.gate = worker.gate = gate
     return gate
-
-
-class _Edges:
-    """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone."""
-
-    def __init__(self, workspace: str | PathLike[str] | None, url: str) -> None:
-        self._workspace = workspace
-        self._private = _files_of(url)
-        self._found: tuple[object, Any] | None = None
-        self.gate: Gate | None = None
-
-    def __call__(self) -> Any:
-        policy = None if self.gate is None else self.gate.policy
-        if self._found is None or self._found[0] is not policy:
-            self._found = (policy, replace(self._make(policy), private_files=self._private))
-        return self._found[1]
-
-    def _make(self, policy: Policy | None) -> Any:
-        of_policy = getattr(policy, "edges", None)
-        if of_policy is not None:
-            return of_policy()
-        workspace = _load("toolgate.guards.files", "Workspace")(self._workspace or ".")
-        return _load("toolgate.guards.edges", "Edges")(workspace=workspace)
-
-
-def _files_of(url: str) -> tuple[str, ...]:
-    """Return the database's own files, with its key: what no command may see."""
-    scheme, _, path = url.partition(":///")
-    if scheme != "sqlite" or not path:
-        return ()
-    return tuple(os.path.abspath(f"{path}{end}") for end in ("", "-wal", "-shm", "-journal", ".key", ".owners"))
-
-
-class _Sandbox:
-    """The sandbox runner, made when something is to run in it: most gates never need one."""
-
-    def __init__(self, edges: _Edges, uid: int | None) -> None:
-        self._edges = edges
-        self._uid = uid
-        self._runner: Any = None
-        self._lock = threading.Lock()
-        self.gate: Gate | None = None
-
-    def run(self, job: Job) -> Awaitable[object]:
-        with self._lock:
-            if self._runner is None:
-                self._runner = self._make()
-        running: Awaitable[object] = self._runner.run(job)
-        return running
-
-    def _make(self) -> Any:
-        sandbox = _load("toolgate.adapters.runners.sandbox", "Sandbox")
-        runner = _load("toolgate.adapters.runners.sandbox", "SandboxRunner")
-        return runner(sandbox(self._edges, uid=self._uid, on_tested=self._note))
-
-    def _note(self, report: Any) -> None:
-        if self.gate is not None:
-            self.gate.host.note_sandbox(report.as_json())
-
-    async def close(self) -> None:
-        if self._runner is not None:
-            await self._runner.close()
 
 
 class _WorkerRunner:

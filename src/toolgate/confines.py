@@ -1,0 +1,77 @@
+"""What ties a gate, its policy and its sandbox together: where handlers may reach, as the policy says at the moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Awaitable
+from dataclasses import replace
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+from toolgate.gate import Gate
+from toolgate.kernel.policy import Policy
+from toolgate.ports.runner import Job
+
+
+class PolicyEdges:
+    """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone."""
+
+    def __init__(self, workspace: str | PathLike[str] | None, url: str) -> None:
+        self._workspace = workspace
+        self._private = _files_of(url)
+        self._found: tuple[object, Any] | None = None
+        self.gate: Gate | None = None
+
+    def __call__(self) -> Any:
+        policy = None if self.gate is None else self.gate.policy
+        if self._found is None or self._found[0] is not policy:
+            self._found = (policy, replace(self._make(policy), private_files=self._private))
+        return self._found[1]
+
+    def _make(self, policy: Policy | None) -> Any:
+        of_policy = getattr(policy, "edges", None)
+        if of_policy is not None:
+            return of_policy()
+        workspace = import_module("toolgate.guards.files").Workspace(self._workspace or ".")
+        return import_module("toolgate.guards.edges").Edges(workspace=workspace)
+
+
+def _files_of(url: str) -> tuple[str, ...]:
+    """Return the database's own files, with its key: what no command may see."""
+    scheme, _, path = url.partition(":///")
+    if scheme != "sqlite" or not path:
+        return ()
+    return tuple(os.path.abspath(f"{path}{end}") for end in ("", "-wal", "-shm", "-journal", ".key", ".owners"))
+
+
+class LazySandbox:
+    """The sandbox runner, made when something is to run in it: most gates never need one."""
+
+    def __init__(self, edges: PolicyEdges, uid: int | None) -> None:
+        self._edges = edges
+        self._uid = uid
+        self._runner: Any = None
+        self._lock = threading.Lock()
+        self.gate: Gate | None = None
+
+    def run(self, job: Job) -> Awaitable[object]:
+        with self._lock:
+            if self._runner is None:
+                self._runner = self._make()
+        running: Awaitable[object] = self._runner.run(job)
+        return running
+
+    def _make(self) -> Any:
+        sandbox = import_module("toolgate.adapters.runners.sandbox").Sandbox
+        runner = import_module("toolgate.adapters.runners.sandbox").SandboxRunner
+        return runner(sandbox(self._edges, uid=self._uid, on_tested=self._note))
+
+    def _note(self, report: Any) -> None:
+        if self.gate is not None:
+            self.gate.host.note_sandbox(report.as_json())
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.close()
