@@ -168,7 +168,7 @@ LARGE_BUT_BAD: dict[str, Any] = {
     "deep text": '{"text": ' + "[" * 400_000 + "]" * 400_000 + "}",
     "a deep mapping": {"text": deep(5000)},
     "a key twice": '{"text": "%s", "text": 1}' % ("x" * 500_000),
-    "too large": {"text": TEXT * 2},
+    "too large": {"text": TEXT * 13},
 }
 
 

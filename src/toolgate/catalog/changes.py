@@ -29,11 +29,11 @@ from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.text.diff import diff_text
 from toolgate.kernel.tool import Prepared, ToolDefinition
 from toolgate.kernel.undo import UndoMetadata
+from toolgate.ports.confinement import MEBIBYTE
 
-MEGABYTE = 1_000_000
-MAX_UNDO_BYTES = 64 * MEGABYTE
+MAX_UNDO_BYTES = 64 * MEBIBYTE
 """The largest file that is changed: what it held must be kept to be put back."""
-MAX_DIFF_BYTES = 1 * MEGABYTE
+MAX_DIFF_BYTES = 1 * MEBIBYTE
 MAX_SHOWN = 100_000
 _REMEMBERED = 1024
 QUOTES = 12

@@ -15,8 +15,8 @@ from toolgate.guards.files import PathFact, kind_of
 from toolgate.kernel.context import Mode
 from toolgate.kernel.signature import tool
 from toolgate.kernel.tool import ToolDefinition
+from toolgate.ports.confinement import MEBIBYTE
 
-MEGABYTE = 1_000_000
 QUICK_BYTES = 262_144
 """Files up to this size are read at once; larger ones on a thread, so that others go on meanwhile."""
 MAX_ENTRIES = 10_000
@@ -57,7 +57,7 @@ READ_SCHEMA = {
             "exclusiveMinimum": 0,
             "maximum": 1000,
             "default": 10,
-            "description": "Refuse files larger than this many megabytes.",
+            "description": "Refuse files larger than this many MiB.",
         },
         "encoding": {
             "type": "string",
@@ -103,7 +103,7 @@ async def read_file(
     """Return a file's content, whole or by lines. Its size is the open file's own, in bytes."""
     current = edges_of(edges)
     fact = current.look("read_file", path, "read")
-    limit = current.limit("read_file", int(max_size_mb * MEGABYTE))
+    limit = current.limit("read_file", int(max_size_mb * MEBIBYTE))
     if (fact.size or 0) <= QUICK_BYTES:
         data = read_bytes(current, fact, limit)
     else:

@@ -42,7 +42,7 @@ async def test_text_comes_back_exactly(gate: toolgate.Gate, workspace: Path, tex
 async def test_size_limits_count_bytes(gate: toolgate.Gate, workspace: Path) -> None:
     (workspace / "wide").write_text("ä" * 600_000)
     refused = await gate.call("read_file", {"path": "wide", "max_size_mb": 1})
-    assert "1200000 bytes, more than the 1000000 allowed" in str(refused.error)
+    assert "1200000 bytes, more than the 1048576 allowed" in str(refused.error)
     assert (await gate.call("read_file", {"path": "wide", "max_size_mb": 1.2})).success
     assert QUICK_BYTES < 1_200_000
 

@@ -21,7 +21,6 @@ from toolgate.kernel.context import Context
 from toolgate.kernel.policy import Policy, Stance, Verdict, Word
 from toolgate.kernel.record import evolve
 from toolgate.kernel.registry import ToolRegistry
-from toolgate.kernel.text.canonical import Limits
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline.realm import AdjustedPolicy, Realm
 from toolgate.ports.channel import Channel
@@ -40,7 +39,6 @@ USUAL = (
 """The built-in tools a runner offers unless told otherwise: those about the workspace."""
 UNDO_TTL_S = 30 * 24 * 3600.0
 """How long undo data is kept here; the server has its own, shorter idea of it."""
-MAX_ARGUMENT_BYTES = 12 * 2**20
 SERVER = "agent:server"
 """Who asks for every call here."""
 
@@ -89,7 +87,6 @@ def open_local(
         policy=policy,
         workspace=workspace,
         approver=list(channels),
-        limits=Limits(max_bytes=MAX_ARGUMENT_BYTES),
         undo_ttl_seconds=UNDO_TTL_S,
         built_in_tools=True,
     )

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from toolgate.kernel.text.canonical import DEFAULT_LIMITS
+
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]", "::1")
 _HOST = re.compile(r"[A-Za-z0-9.\-\[\]:*]+\Z")
 
@@ -51,7 +53,9 @@ class ServerSettings(BaseSettings):
         default=None, description="The server's own origin as browsers see it behind a proxy."
     )
     max_body_bytes: int = Field(default=16 * 2**20, ge=1024, description="The largest request body.")
-    max_argument_bytes: int = Field(default=12 * 2**20, ge=1024, description="The largest arguments of one call.")
+    max_argument_bytes: int = Field(
+        default=DEFAULT_LIMITS.max_bytes, ge=1024, description="The largest arguments of one call."
+    )
     requests_per_second: float = Field(default=200.0, gt=0, description="Sustained requests of one account.")
     request_burst: int = Field(default=400, ge=1, description="Requests of one account at once.")
     failures_per_second: float = Field(default=5.0, gt=0, description="Failed sign-ins of one address.")

@@ -48,9 +48,12 @@ _new: Final = tuple.__new__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How large one JSON document may be. The outermost object or array has depth 1."""
+    """How large one JSON document may be. The outermost object or array has depth 1.
 
-    max_bytes: int = 1_048_576
+    12 MiB have room for a text of 10 MiB, the most that the profiles let a tool write, with its escapes.
+    """
+
+    max_bytes: int = 12 * 2**20
     max_depth: int = 64
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class Sandbox(Spec):
     )
     network: bool = Field(default=False, description="Whether it may use the network.")
     timeout: Duration | None = Field(default=None, description="How long it may run.")
-    memory_mb: Positive | None = Field(default=None, description="How much memory it may use.")
+    memory_mb: Positive | None = Field(default=None, description="How many MiB of memory it may use.")
     processes: Positive | None = Field(default=None, description="How many processes it may have.")
     output_bytes: Positive | None = Field(default=None, description="How much it may print; the rest is cut.")
 

@@ -13,9 +13,9 @@ from toolgate.kernel.policy import Facts, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.policy.targets import PathTarget
 from toolgate.policy.values import Positive, Share, Site, Spec, Surroundings
+from toolgate.ports.confinement import MEBIBYTE
 
 ALIASES = {"max_file_size_mb": "max_file_mb"}
-MIB = 1024 * 1024
 
 
 class Sizes(Spec):
@@ -64,7 +64,7 @@ def text_sizes(value: Any, where: str = "") -> Iterator[tuple[str, int]]:
 
 
 def build(spec: Sizes, site: Site, _surroundings: Surroundings) -> Share:
-    file_bytes = None if spec.max_file_mb is None else int(spec.max_file_mb * MIB)
+    file_bytes = None if spec.max_file_mb is None else int(spec.max_file_mb * MEBIBYTE)
     limits = [limit for limit in (file_bytes, spec.max_argument_bytes) if limit is not None]
     rule = SizesRule(file_bytes, min(limits) if limits else None, site)
     return Share(rules=[rule], reads_arguments=True, judges_paths=file_bytes is not None)

@@ -340,12 +340,12 @@ def test_limits_hold_and_can_be_set() -> None:
 
 def test_the_standard_limits_are_those_documented() -> None:
     assert dataclasses.asdict(FormatLimits()) == {
-        "arguments": {"max_bytes": 1_048_576, "max_depth": 64},
+        "arguments": {"max_bytes": 12 * 2**20, "max_depth": 64},
         "max_calls": 128,
         "max_name": 64,
         "max_call_id": 128,
     }
-    big = json.dumps({"amount": 3, "to": "a" * 1_048_576})
+    big = json.dumps({"amount": 3, "to": "a" * 12 * 2**20})
     deep = '{"a":' * 65 + "1" + "}" * 65
     for call in (openai(arguments=big), openai(arguments=deep), openai("n" * 65), openai(call_id="i" * 129)):
         assert only(call).reason is Reason.OVERSIZED
