@@ -19,6 +19,7 @@ from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.hidden import kept_in
+from toolgate.guards.run_later import told
 from toolgate.kernel.context import Mode
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
@@ -176,6 +177,8 @@ def result_of(finished: Finished) -> dict[str, Any]:
         "duration_ms": round(finished.duration_s * 1000, 1),
         "sandbox": finished.backend,
     }
+    if finished.run_later:
+        found |= {"run_later": list(finished.run_later), "note": told(finished.run_later)}
     return found if finished.ending == "exited" else found | {"stopped": finished.ending}
 
 

@@ -100,7 +100,10 @@ class ConfinedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a confined program ended. A program that was stopped has the exit code -1."""
+    """How a confined program ended. A program that was stopped has the exit code -1.
+
+    run_later: the files it created, changed or deleted that run later, outside the sandbox.
+    """
 
     exit_code: int
     stdout: bytes
@@ -108,6 +111,7 @@ class Finished:
     ending: Ending = "exited"
     duration_s: float = 0.0
     backend: str = ""
+    run_later: tuple[str, ...] = ()
 
 
 @runtime_checkable

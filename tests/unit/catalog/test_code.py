@@ -104,6 +104,15 @@ async def test_only_commands_that_write_write(gate: toolgate.Gate, workspace: Pa
 
 
 @needs_bubblewrap
+async def test_a_command_that_changes_files_that_run_later_says_so(gate: toolgate.Gate, workspace: Path) -> None:
+    (workspace / "Makefile").write_text("all:\n")
+    data = (await run(gate, "touch", "made", "Makefile", "src/conftest.py")).unwrap()
+    assert data["run_later"] == ["Makefile", "src/conftest.py"]
+    assert data["note"] == "It changed 2 files that run later: Makefile, src/conftest.py."
+    assert "run_later" not in (await run(gate, "touch", "made")).unwrap()
+
+
+@needs_bubblewrap
 async def test_what_steers_programs_stays_as_it_is_whatever_runs(gate: toolgate.Gate, workspace: Path) -> None:
     git(workspace, "init", "-q")
     (workspace / "toolgate.yaml").write_text("version: 1\n")

@@ -25,6 +25,7 @@ from toolgate.adapters.runners.sandbox.streams import is_readable
 from toolgate.adapters.runners.sandbox.turns import turn
 from toolgate.errors import SandboxError, ToolExecutionError, ToolOutputError, ToolTimeoutError
 from toolgate.guards.descriptor import Descriptor, pipe
+from toolgate.guards.run_later import changed, short, stamps
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms, least
@@ -120,7 +121,10 @@ class SandboxRunner:
             return anew
 
         now = again()
-        return run_line(now, run, again) if isinstance(now, ConfinedLine) else run(now)
+        before = stamps(now.writable)
+        finished = run_line(now, run, again) if isinstance(now, ConfinedLine) else run(now)
+        later = changed(before, stamps(now.writable, may_have_run=True))
+        return replace(finished, run_later=tuple(short(path, now.writable) for path in later))
 
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         output = _ChildOutput(_input_of(job), loop)
