@@ -44,6 +44,7 @@ class Parsed:
     """A command line. `argv` is what runs; `word` the strictest of all its parts.
 
     unknown: why no grammar knows it, where a person is asked about it as it stands.
+    has_input: something is piped or redirected into it.
     """
 
     command: str
@@ -58,6 +59,7 @@ class Parsed:
     network: bool
     writes: bool
     unknown: str = ""
+    has_input: bool = False
 
 
 def parse(
@@ -98,6 +100,7 @@ def parse(
         limits=reading.last.limits,
         network=reading.network,
         writes=reading.writes,
+        has_input=has_input,
     )
 
 
@@ -162,6 +165,8 @@ class _Reading:
     def _level(self, command: Command) -> None:
         """Read one command with its flags; a subcommand takes over what follows it."""
         self.last = command
+        if command.only_lines:
+            self._refuse("unknown_line", "is known only by the exact lines the policy lists")
         self._speak(command.word, command.reason or f"'{self.title}' is set to {command.word}")
         self.network |= command.network
         self.writes |= command.writes

@@ -107,6 +107,23 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExactLine:
+    """A command line that is known to the letter: its arguments in order, and its variables. It has no network.
+
+    input: something is piped or redirected into it. writes: the workspace is writable for it.
+    """
+
+    args: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    input: bool = False
+    writes: bool = False
+
+    def fits(self, args: Sequence[str], environment: Mapping[str, str], has_input: bool) -> bool:
+        same = self.args == tuple(args) and dict(self.environment) == dict(environment)
+        return same and self.input is has_input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A command or subcommand.
 
@@ -114,7 +131,8 @@ class Command:
     to, and why. subcommands: what the first argument that is no flag must be; needs_subcommand: it must be
     there. dashes: whether `--` may end the flags; after_dashes: what follows it. combined: `-la` is `-l -a`.
     numbers: `-5` is a flag. interspersed: flags may follow positionals. environment: variables that a caller
-    may set. network: it is run with one. writes: the workspace is writable for it.
+    may set. network: it is run with one. writes: the workspace is writable for it. lines: whole lines that are
+    known though the rest does not know them; only_lines: it is known by them alone.
     """
 
     name: str
@@ -134,6 +152,8 @@ class Command:
     limits: Limits = field(default_factory=Limits)
     network: bool = False
     writes: bool = False
+    lines: tuple[ExactLine, ...] = ()
+    only_lines: bool = False
     by_flag: Mapping[str, Flag] = field(init=False, repr=False, compare=False)
     by_subcommand: Mapping[str, Command] = field(init=False, repr=False, compare=False)
 
@@ -146,6 +166,8 @@ class Command:
             raise DefinitionError(f"`{self.name}` needs a subcommand, so its positionals can never come.")
         if sum(positional.maximum is None for positional in self.positionals) > 1:
             raise DefinitionError(f"`{self.name}`: only one positional may take any number of arguments.")
+        if any(each.lines for each in self.subcommands):
+            raise DefinitionError(f"`lines` stand at `{self.name}` itself, with its subcommand as their first word.")
         by_flag = _unique([(name, flag) for flag in self.flags for name in flag.names], f"flag of `{self.name}`")
         by_name = _unique([(item.name, item) for item in self.subcommands], f"subcommand of `{self.name}`")
         object.__setattr__(self, "by_flag", by_flag)

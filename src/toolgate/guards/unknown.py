@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from toolgate.guards.argv import ArgvRefused, Parsed, PathUse, parse
@@ -17,7 +18,7 @@ from toolgate.kernel.policy import Word
 
 UNKNOWN_KINDS = frozenset(
     "unknown_command not_bare unknown_subcommand unknown_flag unexpected_argument missing_argument missing_value "
-    "bad_value dashes environment".split()
+    "bad_value dashes environment unknown_line".split()
 )
 """The refusals that mean that the grammar does not know a line. Any other is final."""
 LIMITS = Limits(timeout_s=600.0)
@@ -53,7 +54,13 @@ def read_argv(
     except ArgvRefused as error:
         if error.kind not in UNKNOWN_KINDS:
             raise
-        return _unknown(commands, list(argv), dict(environment), home, str(error))
+        found = _unknown(commands, list(argv), dict(environment), home, str(error))
+    found = replace(found, has_input=has_input)
+    known = commands.get(argv[0])
+    for line in () if known is None else known.lines:
+        if line.fits(argv[1:], environment, has_input):
+            return replace(found, word=Word.ALLOW, reasons=(), writes=line.writes, unknown="")
+    return found
 
 
 def _unknown(
@@ -172,6 +179,21 @@ def _denied_in(command: Command, title: str, words: list[str]) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def asked_word(command: Command, words: Sequence[str], title: str = "") -> str | None:
+    """Return the word of a line that the grammar has a person asked about, though it does not know the line."""
+    title = title or command.name
+    if command.word is Word.ASK:
+        return title
+    for flag in command.flags:
+        if flag.word is Word.ASK and any(_uses(flag, word) for word in words):
+            return f"{title} {flag.names[0]}"
+    inner = (
+        (number, command.by_subcommand[word]) for number, word in enumerate(words) if word in command.by_subcommand
+    )
+    found = (asked_word(each, words[number + 1 :], f"{title} {each.name}") for number, each in inner)
+    return next((asked for asked in found if asked is not None), None)
 
 
 def _uses(flag: Flag, word: str) -> bool:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from toolgate.errors import DefinitionError
 from toolgate.guards import Refused
 from toolgate.guards.argv import parse
-from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
+from toolgate.guards.grammar import Command, ExactLine, Flag, Limits, Positional, Value, pin
 from toolgate.kernel.policy import Word
 from toolgate.policy.values import Duration, Name, Positive, Spec, Surroundings, WordName
 
@@ -67,6 +67,21 @@ class LimitsSpec(Spec):
     output_bytes: Positive = Field(default=1_000_000, description="How much output is kept.")
 
 
+class LineSpec(Spec):
+    args: list[str] = Field(default=[], description="Every argument, in this order and to the letter.")
+    environment: dict[Name, str] = Field(default={}, description="The variables it is given, no more and no fewer.")
+    input: bool = Field(default=False, description="Something is piped or redirected into it.")
+    writes: bool = Field(default=False, description="The workspace is writable for it.")
+
+    def line(self) -> ExactLine:
+        return ExactLine(
+            args=tuple(self.args),
+            environment=tuple(self.environment.items()),
+            input=self.input,
+            writes=self.writes,
+        )
+
+
 class CommandExamples(Spec):
     match: list[str | list[str]] = Field(default=[], description="Command lines the grammar must know and not deny.")
     no_match: list[str | list[str]] = Field(default=[], description="Command lines it must refuse or deny.")
@@ -95,6 +110,12 @@ class CommandSpec(Spec):
     environment: list[Name] = Field(default=[], description="Variables a caller may set.")
     network: bool = Field(default=False, description="It runs with a network.")
     writes: bool = Field(default=False, description="The workspace is writable for it.")
+    lines: list[LineSpec] = Field(
+        default=[],
+        description="Whole lines that run unasked, to the letter and without network, though the rest does not know "
+        "them. `toolgate policy learn` writes them.",
+    )
+    only_lines: bool = Field(default=False, description="It is known by its `lines` alone.")
     limits: LimitsSpec = Field(default=LimitsSpec(), description="What a run may take.")
     examples: CommandExamples | None = Field(default=None, description="Checked whenever the file is loaded.")
 
@@ -140,6 +161,8 @@ class CommandSpec(Spec):
             ),
             network=self.network,
             writes=self.writes,
+            lines=tuple(each.line() for each in self.lines),
+            only_lines=self.only_lines,
         )
 
 

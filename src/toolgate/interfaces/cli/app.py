@@ -20,6 +20,7 @@ from toolgate.interfaces.cli import (
     people,
     policy,
     policy_change,
+    policy_learn,
     recover,
     runner,
     serve,
@@ -88,6 +89,7 @@ _add_group(Panel.DATABASE, "db", db.app, help="Manage a database: status, upgrad
 policy.app.command("test", cls=Command, epilog=EXAMPLES["policy test"])(policy_change.check_calls)
 policy.app.command("simulate", cls=Command, epilog=EXAMPLES["policy simulate"])(policy_change.simulate)
 policy.app.command("diff", cls=Command, epilog=EXAMPLES["policy diff"])(policy_change.diff)
+policy.app.command("learn", cls=Command, epilog=EXAMPLES["policy learn"])(policy_learn.learn)
 
 
 @app.callback(invoke_without_command=True)

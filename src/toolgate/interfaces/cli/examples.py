@@ -176,6 +176,12 @@ EXAMPLES = {
     "policy diff": examples(
         "toolgate policy diff toolgate.yaml new.yaml",
     ),
+    "policy learn": examples(
+        "# the change that would have allowed a call a person was asked about",
+        "toolgate policy learn CALL_ID",
+        "# and make it, after a look at it",
+        "toolgate policy learn CALL_ID --write",
+    ),
     "serve": examples(
         "# toolgate.yaml and toolgate.db in this folder, on port 8642",
         "toolgate serve",

@@ -106,11 +106,14 @@ def simulate(
 
     async def run() -> Simulation:
         from toolgate.bootstrap import connect
+        from toolgate.kernel.context import SYSTEM_PROJECT
         from toolgate.policy.simulate import Timeline
 
         store, bus = connect(store_url(database))
         try:
-            simulation = Simulation(policy, Timeline(await _changes(store)), tools=known_tools(policy, tools), old=old)
+            simulation = Simulation(
+                policy, Timeline(await changes_in(store, SYSTEM_PROJECT)), tools=known_tools(policy, tools), old=old
+            )
             await _replay(store, simulation, start)
             return simulation
         finally:
@@ -126,11 +129,10 @@ def simulate(
         raise typer.Exit(1)
 
 
-async def _changes(store: Store) -> list[Event]:
-    from toolgate.kernel.context import SYSTEM_PROJECT
-
+async def changes_in(store: Store, project: str) -> list[Event]:
+    """Return all events of a project."""
     found: list[Event] = []
-    while page := await store.events(SYSTEM_PROJECT, after=found[-1].seq if found else 0, limit=PAGE):
+    while page := await store.events(project, after=found[-1].seq if found else 0, limit=PAGE):
         found += page
     return found
 
