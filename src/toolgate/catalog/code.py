@@ -19,13 +19,14 @@ from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.hidden import kept_in
+from toolgate.guards.reach import HostReach
 from toolgate.guards.run_later import told
 from toolgate.kernel.context import Mode
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
 from toolgate.kernel.tool import ToolDefinition
-from toolgate.ports.confinement import Confined, Finished
+from toolgate.ports.confinement import Confined, Finished, Reached
 
 EVERY_MODE = tuple(mode.value for mode in Mode)
 MAX_TIMEOUT_S = 3600
@@ -142,7 +143,7 @@ class Confining:
             hidden=kept.hidden,
             locked=kept.locked if is_written else (),
             environment=environment,
-            network=parsed.network,
+            reach=HostReach(edges.hosts) if parsed.network else None,
             timeout_s=timeout_s,
             output_bytes=parsed.limits.output_bytes,
         )
@@ -170,7 +171,7 @@ def environment_of(parsed: Parsed) -> dict[str, str]:
 
 def result_of(finished: Finished) -> dict[str, Any]:
     """Return the end of a command as data; what is no text is shown with marks."""
-    found = {
+    found: dict[str, Any] = {
         "stdout": finished.stdout.decode(errors="replace"),
         "stderr": finished.stderr.decode(errors="replace"),
         "exit_code": finished.exit_code,
@@ -179,7 +180,14 @@ def result_of(finished: Finished) -> dict[str, Any]:
     }
     if finished.run_later:
         found |= {"run_later": list(finished.run_later), "note": told(finished.run_later)}
+    if finished.network:
+        found["network"] = [_reached(one) for one in finished.network]
     return found if finished.ending == "exited" else found | {"stopped": finished.ending}
+
+
+def _reached(one: Reached) -> dict[str, Any]:
+    found: dict[str, Any] = {"host": one.host, "port": one.port, "bytes": one.bytes}
+    return found if one.refused is None else found | {"refused": one.refused}
 
 
 def _ended(finished: Finished, what: str) -> dict[str, Any]:

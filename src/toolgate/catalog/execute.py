@@ -133,7 +133,7 @@ def preview(part: Part, start: str) -> dict[str, Any]:
         "program": parsed.executable,
         "starts in": start,
         "workspace": "writable" if part.writes else "read-only",
-        "network": "yes" if parsed.network else "none",
+        "network": "through the proxy, to hosts that the policy allows" if parsed.network else "none",
     }
     if parsed.environment:
         shown["variables"] = dict(parsed.environment)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import http.client
-import ipaddress
 import socket
 import ssl
 import time
@@ -18,8 +17,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 from toolgate.errors import ToolExecutionError
-from toolgate.guards.addresses import Address
 from toolgate.guards.net import HostRules, Target, UrlRefused, parse_url
+from toolgate.guards.reach import resolve
 from toolgate.kernel.policy import Word
 
 MAX_REDIRECTS = 5
@@ -50,23 +49,6 @@ def _judge(hosts: HostRules, target: Target, *, is_redirect: bool) -> None:
     if word is Word.DENY or (is_redirect and word is Word.ASK):
         what = "It redirects to a URL that is refused" if is_redirect else "The URL is refused"
         raise UrlRefused("denied", f"{what}: {reason}.")
-
-
-def resolve(target: Target, hosts: HostRules) -> list[Address]:
-    """Return the addresses of a host, all of them vetted; one bad address refuses the host."""
-    if target.address is not None:
-        found: list[Address] = [target.address]
-    else:
-        try:
-            told = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise ToolExecutionError(f"The host '{target.host}' cannot be found: {error.strerror or error}.") from error
-        found = [ipaddress.ip_address(str(item[4][0])) for item in dict.fromkeys(told)]
-    for address in found:
-        why = hosts.refuse_address(address)
-        if why is not None:
-            raise UrlRefused("address", f"The host '{target.host}' is refused: {why}.")
-    return list(dict.fromkeys(found))
 
 
 class _Exchange:

@@ -108,7 +108,7 @@ class CommandSpec(Spec):
     numbers: bool = Field(default=False, description="`-5` is a flag.")
     interspersed: bool = Field(default=True, description="Flags may follow positionals.")
     environment: list[Name] = Field(default=[], description="Variables a caller may set.")
-    network: bool = Field(default=False, description="It runs with a network.")
+    network: bool = Field(default=False, description="It reaches hosts, through the proxy: those that `hosts:` allows.")
     writes: bool = Field(default=False, description="The workspace is writable for it.")
     lines: list[LineSpec] = Field(
         default=[],

@@ -6,6 +6,7 @@ it turn the end into an output. Any other hook of a sandboxed tool runs in a chi
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -18,13 +19,39 @@ Ending = Literal["exited", "timeout", "memory", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A connection that was vetted. path, authority: what to ask for there, and of whom, in the request's own words."""
+
+    socket: socket.socket
+    path: str
+    authority: str
+
+
+class Reach(Protocol):
+    """What a command reaches of the network, one connection at a time."""
+
+    @property
+    def sees_this_machine(self) -> bool:
+        """Whether services of this machine are among it."""
+        ...
+
+    def name(self, url: str) -> tuple[str, int]:
+        """Return the host and port that a URL names; raises ToolgateError for one that is odd."""
+        ...
+
+    def open(self, url: str) -> Opened:
+        """Return a connection to the host of a URL; raises ToolgateError, which says why, for one that is refused."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confined:
     """A program to run in a sandbox.
 
     argv: the program's absolute path and its arguments. cwd: where it starts.
     readable, writable: what it sees of the host's files, at the same place. hidden: what it does not, although
     it lies within those; locked: what it cannot change. environment: all the variables it gets. network: whether
-    it has one.
+    it has this machine's. reach: what it may connect to, from a network of its own and through a proxy.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
     """
@@ -37,6 +64,7 @@ class Confined:
     locked: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     network: bool = False
+    reach: Reach | None = None
     stdin: bytes = b""
     timeout_s: float = 30.0
     output_bytes: int = 1_000_000
@@ -99,10 +127,21 @@ class ConfinedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A host that a program asked for: the bytes that went either way, and why it was refused where it was."""
+
+    host: str
+    port: int
+    bytes: int = 0
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """How a confined program ended. A program that was stopped has the exit code -1.
 
     run_later: the files it created, changed or deleted that run later, outside the sandbox.
+    network: what it connected to, or tried to, in the order in which it first did.
     """
 
     exit_code: int
@@ -112,6 +151,7 @@ class Finished:
     duration_s: float = 0.0
     backend: str = ""
     run_later: tuple[str, ...] = ()
+    network: tuple[Reached, ...] = ()
 
 
 @runtime_checkable

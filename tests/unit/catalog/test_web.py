@@ -18,12 +18,13 @@ from tests.sandboxes import needs_sandbox
 import toolgate
 from toolgate.adapters.runners.sandbox import Sandbox, SandboxRunner
 from toolgate.catalog import built_in_tools
-from toolgate.catalog.fetching import fetch, html_to_text, resolve
+from toolgate.catalog.fetching import fetch, html_to_text
 from toolgate.catalog.web import SearchResult
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Workspace
 from toolgate.guards.net import HostRules, UrlRefused, parse_url
+from toolgate.guards.reach import resolve
 from toolgate.kernel.tool import Placement
 
 PAGE = (

@@ -10,10 +10,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from toolgate.adapters.runners.sandbox import layout, seccomp
+from toolgate.adapters.runners.sandbox import layout, listener, proxy, seccomp
 from toolgate.adapters.runners.sandbox.backend import (
     STOP_GRACE_S,
     TEST_S,
@@ -23,6 +25,7 @@ from toolgate.adapters.runners.sandbox.backend import (
     limits_of,
     tried,
 )
+from toolgate.adapters.runners.sandbox.proxy import Proxy
 from toolgate.adapters.runners.sandbox.staging import must_stage, stage_command
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of, is_readable, memory_of
 from toolgate.errors import SandboxError
@@ -76,8 +79,8 @@ class Bubblewrap:
             return _Run(self, confined, pipes, began, stop, on_output).perform()
 
     def command(self, confined: Confined, descriptors: Sequence[int]) -> list[str]:
-        """Return the whole command line; `descriptors` are the status's and the filter's."""
-        status, seccomp_filter = map(str, descriptors)
+        """Return the whole command line; `descriptors` are the status's, the filter's and the port's for a proxy."""
+        status, seccomp_filter = map(str, descriptors[:2])
         if self._executable is None or self._limiter is None:
             raise SandboxError(f"The sandbox could not be set up: {self.problem()}.")
         line = [self._executable, "--unshare-all", "--unshare-user", "--disable-userns", "--new-session"]
@@ -92,9 +95,11 @@ class Bubblewrap:
         for option, path in self.mounts(confined):
             line += [option, path, path]
         line += self._kept(confined)
-        for name, value in (layout.BASE_ENVIRONMENT | dict(confined.environment)).items():
+        led = {} if confined.reach is None else proxy.environment(confined.reach)
+        for name, value in (layout.BASE_ENVIRONMENT | led | dict(confined.environment)).items():
             line += ["--setenv", name, value]
-        return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *confined.argv]
+        argv = confined.argv if len(descriptors) < 3 else (*_listener(descriptors[2]), *confined.argv)
+        return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *argv]
 
     def _limited(self, confined: Confined) -> list[str]:
         """Return the start of a command line that sets the limits inside, where they count for this run alone."""
@@ -103,7 +108,9 @@ class Bubblewrap:
     @staticmethod
     def mounts(confined: Confined) -> list[tuple[str, str]]:
         """Return what is bound of the host's files, outer directories first."""
-        wanted = dict.fromkeys((*layout.runtime_of(confined.argv[0], confined.given), *confined.readable), "--ro-bind")
+        own = () if confined.reach is None else layout.interpreter_paths()
+        runtime = layout.runtime_of(confined.argv[0], confined.given)
+        wanted = dict.fromkeys((*own, *runtime, *confined.readable), "--ro-bind")
         wanted |= dict.fromkeys(confined.writable, "--bind")
         return sorted(((option, path) for path, option in wanted.items()), key=lambda item: len(item[1]))
 
@@ -187,6 +194,17 @@ def _around(kept: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
             yield path
 
 
+def _listener(handing: int) -> list[str]:
+    """Return the start of a command line that gives the run its proxy's port."""
+    return [sys.executable, "-I", "-S", "-c", _script(), str(handing), str(proxy.PORT)]
+
+
+@functools.cache
+def _script() -> str:
+    with open(listener.__file__, encoding="utf-8") as file:
+        return file.read()
+
+
 @functools.cache
 def _system(network: bool) -> tuple[str, ...]:
     """Return the options for the system's own directories: as links where the host has links."""
@@ -229,9 +247,15 @@ class _Run:
         feed, stdin = pipes.to_write() if confined.stdin else (None, None)
         rules = pipes.enter_context(seccomp_file())
         os.set_blocking(status.number, False)
+        serving = None
+        handing: tuple[int, ...] = ()
+        if confined.reach is not None:
+            ours, theirs = pipes.to_talk()
+            serving = pipes.enter_context(Proxy(confined.reach, ours))
+            handing = (theirs.number,)
         process = self._backend.start(
             confined,
-            (told.number, rules.number),
+            (told.number, rules.number, *handing),
             stdin=subprocess.DEVNULL if stdin is None else stdin.number,
             stdout=stdout.number,
             stderr=stderr.number,
@@ -249,7 +273,8 @@ class _Run:
         with process:
             try:
                 pipes.hand_over()
-                return self._attend(process, watch, _Status(status))
+                finished = self._attend(process, watch, _Status(status))
+                return finished if serving is None else replace(finished, network=serving.reached())
             finally:
                 _kill(process)
 

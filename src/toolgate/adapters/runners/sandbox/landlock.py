@@ -84,6 +84,11 @@ class Landlock:
         return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
 
     def _rules(self, confined: Confined, temporary: str) -> dict[str, object]:
+        if confined.reach is not None:
+            raise SandboxError(
+                "A command with a network needs bubblewrap, so nothing ran: landlock cannot hold a program to the "
+                "proxy that vets its connections. Install bubblewrap, or take away the command's network."
+            )
         target = seccomp.machine()
         if target is None:
             raise SandboxError("There is no seccomp table for this processor.")

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import conductor, layout
 from toolgate.errors import SandboxError
-from toolgate.ports.confinement import MEBIBYTE, Confined, ConfinedLine, ConfinedStep, Finished, Piped
+from toolgate.ports.confinement import MEBIBYTE, Confined, ConfinedLine, ConfinedStep, Finished, Piped, Reached
 
 MAX_BETWEEN_BYTES = 16 * MEBIBYTE
 """How much one sandbox hands to the next."""
@@ -67,20 +67,30 @@ def _step(step: ConfinedStep, line: ConfinedLine, so_far: Finished, left_s: floa
         is_last = number == len(groups) - 1
         room = line.output_bytes if is_last else MAX_BETWEEN_BYTES
         ended = run(replace(_together(group), stdin=handed, timeout_s=left_s, output_bytes=room))
+        ended = replace(ended, network=_joined(so_far.network, ended.network))
         stderr = so_far.stderr + ended.stderr
         if not is_last and len(ended.stdout) >= MAX_BETWEEN_BYTES:
             stderr += b"the output between two commands is too large; nothing after it ran\n"
             return replace(ended, exit_code=1, stdout=so_far.stdout, stderr=stderr)
         if is_last or ended.ending != "exited":
             return replace(ended, stdout=so_far.stdout + ended.stdout, stderr=stderr)
-        handed, so_far = ended.stdout, replace(so_far, stderr=stderr)
+        handed, so_far = ended.stdout, replace(so_far, stderr=stderr, network=ended.network)
     raise AssertionError("a step has at least one command")  # pragma: no cover
+
+
+def _joined(one: Sequence[Reached], other: Sequence[Reached]) -> tuple[Reached, ...]:
+    """Return what two runs reached together, each host once."""
+    found: dict[tuple[str, int, str | None], Reached] = {}
+    for each in (*one, *other):
+        key = (each.host, each.port, each.refused)
+        found[key] = replace(each, bytes=each.bytes + (found[key].bytes if key in found else 0))
+    return tuple(found.values())
 
 
 def _rights(piped: Piped) -> tuple[object, ...]:
     """What a command may do. Neighbours in a pipe with the same rights share a sandbox."""
     one = piped.confined
-    return one.readable, one.writable, one.hidden, one.locked, one.network, one.cwd
+    return one.readable, one.writable, one.hidden, one.locked, one.network, one.reach, one.cwd
 
 
 def _together(group: Sequence[Piped]) -> Confined:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import selectors
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -72,6 +73,13 @@ class Pipes(contextlib.ExitStack):
         theirs, ours = self._made()
         self._theirs.append(theirs)
         return ours, theirs
+
+    def to_talk(self) -> tuple[socket.socket, Descriptor]:
+        """Return our end and theirs of a new pair of sockets; ours is the caller's to close."""
+        ours, theirs = socket.socketpair()
+        end = self.enter_context(Descriptor(theirs.detach()))
+        self._theirs.append(end)
+        return ours, end
 
     def _made(self) -> tuple[Descriptor, Descriptor]:
         reading, writing = pipe()
