@@ -18,6 +18,7 @@ from typing import Any
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed
 from toolgate.guards.repository import Repository, is_unchanged, repository_of, tracked
+from toolgate.guards.steering import is_bare
 from toolgate.ports.confinement import Confined
 
 ENVIRONMENT = {
@@ -73,6 +74,7 @@ SEES_NO_FILES = frozenset(
     "for-each-ref config version help remote branch tag fetch push check-ignore blame".split()
 )
 """What does not compare the files with the index."""
+MAKES_REPOSITORIES = (("init",), ("clone",), ("worktree",), ("submodule",))
 TAKES_UNTRACKED = frozenset({"add", "clean", "stash"})
 _ALL = re.compile(r"-[A-Za-z]*a|--all\Z")
 
@@ -121,6 +123,7 @@ def fitted(confined: Confined, parsed: Parsed, locked: Sequence[str]) -> Confine
         readable=confined.readable if parsed.writes else (*confined.readable, *outside),
         writable=(*confined.writable, *outside) if parsed.writes else confined.writable,
         environment=environment(settings) | identity | dict(parsed.environment),
+        makes_repositories=parsed.subcommands[:1] in MAKES_REPOSITORIES,
     )
 
 
@@ -162,8 +165,8 @@ def locked_for(locked: Sequence[str]) -> tuple[str, ...]:
     """Return what Git cannot change when it writes: its own files it can, but not what they make it run."""
     found: list[str] = []
     for path in locked:
-        is_repository = os.path.basename(path) == ".git" and os.path.isdir(path)
-        found += _steering([path]) if is_repository else [path]
+        is_folder = os.path.basename(path) == ".git" and os.path.isdir(path)
+        found += _steering([path]) if is_folder or is_bare(path) else [path]
     return tuple(found)
 
 

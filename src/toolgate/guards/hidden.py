@@ -11,6 +11,7 @@ from typing import NamedTuple
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Root, tree
+from toolgate.guards.steering import is_repository
 
 MAX_NAMES = 300_000
 
@@ -41,20 +42,24 @@ def _in_root(edges: Edges, root: Root) -> Kept:
     waiting = [root.path]
     seen = 0
     while waiting:
+        folder = waiting.pop()
         try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    seen += 1
-                    if entry.is_symlink():
-                        _follow(edges, root, entry.path, hidden, locked)
-                    elif edges.hidden.match(entry.path) is not None:
-                        hidden.append(entry.path)
-                    elif edges.locked.match(entry.path) is not None:
-                        locked.append(entry.path)
-                    elif entry.is_dir():
-                        waiting.append(entry.path)
+            with os.scandir(folder) as found:
+                entries = list(found)
         except OSError:
             continue  # what we cannot list, the sandbox's user cannot either
+        seen += len(entries)
+        if folder != root.path and is_repository({entry.name for entry in entries}):
+            locked.append(folder)
+        for entry in entries:
+            if entry.is_symlink():
+                _follow(edges, root, entry.path, hidden, locked)
+            elif edges.hidden.match(entry.path) is not None:
+                hidden.append(entry.path)
+            elif edges.locked.match(entry.path) is not None:
+                locked.append(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
         if seen > MAX_NAMES:
             raise SandboxError(
                 f"{root.path} holds more than {MAX_NAMES} files, too many to find the protected ones among them. "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import re2
 
@@ -95,6 +96,7 @@ class PathPatterns:
         self, patterns: Sequence[str], *, base: str = "/", ignore_case: bool = False, tree: bool = False
     ) -> None:
         self.patterns = tuple(patterns)
+        self._made_with = {"base": base, "ignore_case": ignore_case, "tree": tree}
         self._known: dict[str, str | None] = {}
         self._covering = [pattern for pattern in self.patterns if not pattern.startswith("!")]
         exceptions = [pattern[1:] for pattern in self.patterns if pattern.startswith("!")]
@@ -108,6 +110,14 @@ class PathPatterns:
         self._all = self._compile([_anchored(pattern, base) for pattern in self._covering], tail)
         self._each = [self._compile([_anchored(pattern, base)], tail) for pattern in self._covering]
         self._except = self._compile([_anchored(pattern, base) for pattern in exceptions], tail)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `of_json` makes the same set from, in another process."""
+        return {"patterns": list(self.patterns), **self._made_with}
+
+    @classmethod
+    def of_json(cls, told: dict[str, Any]) -> PathPatterns:
+        return cls(told["patterns"], base=told["base"], ignore_case=told["ignore_case"], tree=told["tree"])
 
     def match(self, path: str) -> str | None:
         """Return the pattern that covers a resolved, absolute path."""

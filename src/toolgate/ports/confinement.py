@@ -52,6 +52,7 @@ class Confined:
     readable, writable: what it sees of the host's files, at the same place. hidden: what it does not, although
     it lies within those; locked: what it cannot change. environment: all the variables it gets. network: whether
     it has this machine's. reach: what it may connect to, from a network of its own and through a proxy.
+    makes_repositories: it is Git itself, asked to make one; no other program may.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
     """
@@ -65,6 +66,7 @@ class Confined:
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     network: bool = False
     reach: Reach | None = None
+    makes_repositories: bool = False
     stdin: bytes = b""
     timeout_s: float = 30.0
     output_bytes: int = 1_000_000

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from toolgate.adapters.runners.sandbox.planted import has_record, settle
 from toolgate.errors import SandboxError
 from toolgate.ports.confinement import Confined, Finished
 
@@ -93,8 +94,10 @@ def _tidy(folder: str) -> None:
             lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 found = os.fstat(lock)
-                if found.st_uid == os.geteuid() and now - found.st_mtime > _NEW_S:
+                is_own = found.st_uid == os.geteuid()
+                if is_own and (now - found.st_mtime > _NEW_S or has_record(entry.path)):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    settle(entry.path)
                     shutil.rmtree(entry.path, ignore_errors=True)
             finally:
                 os.close(lock)

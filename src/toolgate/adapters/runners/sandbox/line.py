@@ -90,7 +90,8 @@ def _joined(one: Sequence[Reached], other: Sequence[Reached]) -> tuple[Reached, 
 def _rights(piped: Piped) -> tuple[object, ...]:
     """What a command may do. Neighbours in a pipe with the same rights share a sandbox."""
     one = piped.confined
-    return one.readable, one.writable, one.hidden, one.locked, one.network, one.reach, one.cwd
+    files = one.readable, one.writable, one.hidden, one.locked, one.cwd
+    return *files, one.network, one.reach, one.makes_repositories
 
 
 def _together(group: Sequence[Piped]) -> Confined:

@@ -20,6 +20,7 @@ from toolgate.adapters.runners.sandbox import layout
 from toolgate.adapters.runners.sandbox.backend import OnOutput
 from toolgate.adapters.runners.sandbox.child import BOOT, carried
 from toolgate.adapters.runners.sandbox.line import run_line
+from toolgate.adapters.runners.sandbox.planted import Planted
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import is_readable
 from toolgate.adapters.runners.sandbox.turns import turn
@@ -93,7 +94,9 @@ class SandboxRunner:
             return hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop.number))
         limit_s = least(None if job.sandbox is None else job.sandbox.timeout_s, job.tool.timeout_seconds)
         with turn(planned.writable, timeout_s=min(limit_s, planned.timeout_s), stop=stop):
-            return hook.conclude(given, self._finished(job, hook, planned, loop, stop))
+            with self.sandbox.watching(planned.writable) as planted:
+                output = hook.conclude(given, self._finished(job, hook, planned, loop, stop, planted))
+            return output if planted is None else planted.reported(output)
 
     def _finished(
         self,
@@ -102,6 +105,7 @@ class SandboxRunner:
         planned: Confined | ConfinedLine,
         loop: asyncio.AbstractEventLoop,
         stop: Descriptor,
+        planted: Planted | None,
     ) -> Finished:
         """Return how a program or a line ended. One that writes is planned again: the workspace is its own by now."""
         given: ToolInput = job.args[0]
@@ -110,7 +114,11 @@ class SandboxRunner:
         def run(confined: Confined) -> Finished:
             within = limited(confined, job.sandbox, job.tool.timeout_seconds)
             job.began = True
-            return self.sandbox.run(within, backend=_backend(job), stop=stop.number, on_output=told)
+            try:
+                return self.sandbox.run(within, backend=_backend(job), stop=stop.number, on_output=told)
+            finally:  # what it made counts, however it ended
+                if planted is not None and confined.writable:
+                    planted.look(makes_repositories=confined.makes_repositories)
 
         def again() -> Confined | ConfinedLine:
             anew = hook.plan(given) if planned.writable else planned

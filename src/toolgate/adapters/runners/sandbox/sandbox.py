@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, User, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
+from toolgate.adapters.runners.sandbox.planted import Planted
 from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
@@ -51,6 +53,19 @@ class Sandbox:
     def hidden(self) -> tuple[str, ...]:
         """Return what is hidden from everything that is confined."""
         return () if self._edges is None else hidden_in(self._edges())
+
+    @contextlib.contextmanager
+    def watching(self, writable: Sequence[str]) -> Iterator[Planted | None]:
+        """Keep a run that may write there on record until it ends, with what steers programs there."""
+        if self._edges is None or not writable:
+            yield None
+            return
+        planted = Planted(self._files.path, self._edges(), writable)
+        planted.begin()
+        try:
+            yield planted
+        finally:
+            planted.end()
 
     def run(
         self,
