@@ -57,13 +57,16 @@ class Marks:
         key = self._find(id)
         return key is not None and hmac.compare_digest(_mark(id, key, covered), mark)
 
-    def put(self, marked: M) -> M:
-        """Return what is given with the mark of what it is now."""
-        return evolve(marked, mark=self.make(_covered(marked)))
+    def put(self, marked: M, shown: str | None = None) -> M:
+        """Return what is given with the mark of what it is now.
 
-    def hold(self, marked: Marked) -> bool:
+        `shown` is the digest of what people are shown of an approval, where it was just taken.
+        """
+        return evolve(marked, mark=self.make(_covered(marked, shown)))
+
+    def hold(self, marked: Marked, shown: str | None = None) -> bool:
         """Whether what an approval, a grant or a delegation says is what was marked, by who has the key."""
-        return self.match(marked.mark, _covered(marked))
+        return self.match(marked.mark, _covered(marked, shown))
 
     def refusal(self, call: Call, approval: Approval | None) -> tuple[str, str] | None:
         """Why an approval does not let this very call run, as a code and a reason; None where it does."""
@@ -81,9 +84,9 @@ def _mark(id: str, key: bytes, covered: Covered) -> str:
     return f"{id}:{hmac.digest(key, said, 'sha256').hex()}"
 
 
-def _covered(marked: Marked) -> Covered:
+def _covered(marked: Marked, shown: str | None) -> Covered:
     if isinstance(marked, Approval):
-        return _of_approval(marked)
+        return _of_approval(marked, shown or shown_digest_of(marked))
     return _of_grant(marked) if isinstance(marked, Grant) else _of_delegation(marked)
 
 
@@ -92,7 +95,7 @@ def _of_vote(vote: Note) -> Any:
     return (vote.by, vote.on_behalf_of, *vote.roles) if vote.on_behalf_of is not None or vote.roles else vote.by
 
 
-def _of_approval(approval: Approval) -> Covered:
+def _of_approval(approval: Approval, shown: str) -> Covered:
     """Who said what to which question, and all that the terms of now are compared with at the claim."""
     terms = approval.terms
     rare = (("including", terms.including), ("firm", terms.firm))
@@ -108,7 +111,7 @@ def _of_approval(approval: Approval) -> Covered:
         [sorted(roles) for roles in terms.approvers],
         sorted(terms.escalate_to),
         approval.escalated,
-        shown_digest_of(approval),
+        shown,
         approval.level,
         approval.decided_by,
         approval.decided_at,

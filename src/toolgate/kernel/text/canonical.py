@@ -149,9 +149,8 @@ def _is_settled(form: bytes, max_depth: int) -> bool:
 
     orjson writes a float with `.0` where it is whole or below a tenth, and with an exponent where it is tiny or huge.
     """
-    if b".0" in form or form.count(b"{") + form.count(b"[") > max_depth:
-        return False
-    return _EXPONENT not in form.translate(_DIGITS)
+    digits = form.translate(_DIGITS, b"{[")  # without these, so that one pass counts them, too
+    return b".0" not in form and len(form) - len(digits) <= max_depth and _EXPONENT not in digits
 
 
 def _settle(value: Any, max_depth: int) -> bool:

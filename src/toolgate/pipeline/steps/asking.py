@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from toolgate.errors import DecisionConflictError
-from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of, plain_question
+from toolgate.kernel.approval import Approval, ApprovalStatus, Note, digest_of, plain_question, shown_digest_of
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S, ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -185,25 +185,30 @@ def decide(
     note = Note(by, now, reason, on_behalf_of)
     if not approve:
         return _reject(call, approval, note, marks=marks)
-    check_marked(approval, marks)
+    shown = check_marked(approval, marks)
     vote = note._replace(roles=approval.terms.counted(roles))
     voted = evolve(approval, votes=(*approval.votes, vote))
     if not voted.is_enough((*(approval.votes if standing is None else standing), vote)):
-        return _vote(call, marks.put(voted), now=now, allowances=allowances)
-    closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=note.who, reason=reason))
+        return _vote(call, marks.put(voted, shown), now=now, allowances=allowances)
+    closed = marks.put(voted.close(ApprovalStatus.APPROVED, at=now, by=note.who, reason=reason), shown)
     due = now + timedelta(seconds=call.approved_for_s or DISPATCH_GRACE_S)
     approvers = ", ".join(dict.fromkeys(vote.who for vote in closed.votes))
     decided = evolve(call.to(Status.APPROVED), approved_by=approvers, approved_at=now, due_at=due)
     return _step(decided, call.version, closed, now, (_decided(closed, allowances, on_behalf_of),))
 
 
-def check_marked(approval: Approval, marks: Marks) -> None:
-    """Take no yes to a question that nobody here asked so, and count no vote that nobody here took. A no is taken."""
-    if not marks.hold(approval):
+def check_marked(approval: Approval, marks: Marks) -> str:
+    """Take no yes to a question that nobody here asked so, and count no vote that nobody here took. A no is taken.
+
+    Returns the digest of what people are shown, which an answer does not change.
+    """
+    shown = shown_digest_of(approval)
+    if not marks.hold(approval, shown):
         raise DecisionConflictError(
             f"Approval {approval.id} does not carry the mark of this gate: what it shows, who may answer it or its "
             "votes were changed, or it was made under a key that is not here. It can only be rejected; ask again."
         )
+    return shown
 
 
 def _vote(call: Call, voted: Approval, *, now: datetime, allowances: tuple[str, ...]) -> Change:
@@ -317,8 +322,8 @@ def edit(
 def escalate(call: Call, approval: Approval, *, by: str | None, now: datetime, marks: Marks) -> Change:
     """Ask people with the roles the policy names for that, too; `by` is None where time did it."""
     approval.check_open(at=now)
-    check_marked(approval, marks)
-    wider = marks.put(evolve(approval, escalated=True, escalate_at=None))
+    shown = check_marked(approval, marks)
+    wider = marks.put(evolve(approval, escalated=True, escalate_at=None), shown)
     data = {"roles": sorted(approval.terms.escalate_to), "escalated_by": by}
     event = tell_approval(wider, "approval.escalated", data)
     return _step(evolve(call.stay(), due_at=wider.due_at), call.version, wider, now, (event,))
@@ -366,10 +371,10 @@ def warn(call: Call, approval: Approval, *, now: datetime) -> Change:
 def extend(call: Call, approval: Approval, *, seconds: float, by: str, now: datetime, marks: Marks) -> Change:
     """Move the expiry of an undecided approval to `seconds` from now."""
     approval.check_open(at=now)
-    check_marked(approval, marks)
+    shown = check_marked(approval, marks)
     expires_at = now + timedelta(seconds=seconds)
     warn_at = expires_at - timedelta(seconds=min(WARN_BEFORE_S, seconds / 2))
-    longer = marks.put(evolve(approval, expires_at=expires_at, warn_at=warn_at))
+    longer = marks.put(evolve(approval, expires_at=expires_at, warn_at=warn_at), shown)
     event = tell_approval(approval, "approval.extended", {"expires_at": expires_at, "extended_by": by})
     return _step(evolve(call.stay(), due_at=longer.due_at), call.version, longer, now, (event,))
 
