@@ -85,13 +85,15 @@ def _prefix(path: str) -> str:
     directory = os.path.dirname(path)
     prefix = os.path.dirname(directory)
     is_tree = os.path.basename(directory) in ("bin", "sbin") and os.path.isdir(os.path.join(prefix, "lib"))
-    return prefix if is_tree and prefix not in _homes() else path
+    is_tree = is_tree and os.path.basename(prefix) != ".local"  # it holds keyrings and histories, too
+    return prefix if is_tree and os.path.realpath(prefix) not in _homes() else path
 
 
 @functools.cache
 def _homes() -> frozenset[str]:
-    homes = {os.path.realpath(entry.pw_dir) for entry in pwd.getpwall()} | {os.path.realpath(os.path.expanduser("~"))}
-    return frozenset(homes | {"/", "/home", "/tmp", "/opt", "/var"})
+    homes = {*(entry.pw_dir for entry in pwd.getpwall()), os.path.expanduser("~")}
+    named = {os.path.realpath(path) for home in homes for path in (home, os.path.join(home, ".local"))}
+    return frozenset(named | {"/", "/home", "/tmp", "/opt", "/var"})
 
 
 def _interpreters(executable: str) -> list[str]:

@@ -131,6 +131,27 @@ def test_home_directories_are_never_a_prefix(tmp_path: Path, monkeypatch: pytest
     assert layout.runtime_of(str(program)) == (str(program),)
 
 
+def test_what_a_person_keeps_beside_their_programs_is_not_shown_with_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (".local", "moved"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "lib").mkdir()
+        (tmp_path / name / "bin" / "mine").write_text("x")
+    mine = str(tmp_path / ".local" / "bin" / "mine")
+    assert layout.runtime_of(mine) == (mine,)
+    other = tmp_path / "person"
+    other.mkdir()
+    (other / ".local").symlink_to(tmp_path / "moved")
+    monkeypatch.setenv("HOME", str(other))
+    layout._homes.cache_clear()
+    try:
+        named, real = str(other / ".local" / "bin" / "mine"), str(tmp_path / "moved" / "bin" / "mine")
+        assert layout.runtime_of(named) == (named, real)
+    finally:
+        layout._homes.cache_clear()
+
+
 def test_what_blocks_a_user_is_named(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     (closed / "inner").mkdir(parents=True)
