@@ -19,6 +19,7 @@ from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.hidden import kept_in
+from toolgate.guards.programs import CommandTable
 from toolgate.guards.reach import HostReach
 from toolgate.guards.run_later import told
 from toolgate.kernel.context import Mode
@@ -142,6 +143,7 @@ class Confining:
             writable=roots if is_written else (),
             hidden=kept.hidden,
             locked=kept.locked if is_written else (),
+            tools=tools_of(edges, parsed),
             environment=environment,
             reach=HostReach(edges.hosts) if parsed.network else None,
             timeout_s=timeout_s,
@@ -159,6 +161,18 @@ class Confining:
         for use in parsed.paths:
             edges.look(self.name, use.path, use.access, base=start.path)
         return start.path
+
+
+def tools_of(edges: Edges, parsed: Parsed) -> tuple[str, ...]:
+    """Return the directories whose programs a command finds by name.
+
+    The workspace's own are not among them where it has a network, or is Git: what such a command starts by name (`ssh`,
+    a pager) is never what an agent wrote.
+    """
+    if not isinstance(edges.commands, CommandTable):
+        return ()
+    own, others = edges.commands.places()
+    return tuple(others) if parsed.network or parsed.command == "git" else (*own, *others)
 
 
 def environment_of(parsed: Parsed) -> dict[str, str]:

@@ -84,7 +84,10 @@ def parse(
     if command is None:
         raise ArgvRefused("unknown_command", f"Command {name!r} is not in the policy's table of commands.")
     if command.executable is None:
-        raise ArgvRefused("not_pinned", f"Command '{name}' is not installed in a trusted directory.")
+        raise ArgvRefused(
+            "not_pinned",
+            f"Command '{name}' is not installed in the system's directories, nor in the policy's `tool_directories`.",
+        )
     reading = _Reading(commands, name, has_input=has_input)
     reading.run(command, words[1:])
     _check_size(command, words)

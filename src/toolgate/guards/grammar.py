@@ -127,12 +127,13 @@ class ExactLine:
 class Command:
     """A command or subcommand.
 
-    executable: its absolute path; None where it is to be found by `pin`. word, reason: what running it leads
+    executable: its absolute path; None where it is looked for by its name. word, reason: what running it leads
     to, and why. subcommands: what the first argument that is no flag must be; needs_subcommand: it must be
     there. dashes: whether `--` may end the flags; after_dashes: what follows it. combined: `-la` is `-l -a`.
     numbers: `-5` is a flag. interspersed: flags may follow positionals. environment: variables that a caller
-    may set. network: it is run with one. writes: the workspace is writable for it. lines: whole lines that are
-    known though the rest does not know them; only_lines: it is known by them alone.
+    may set. network: it is run with one. writes: the workspace is writable for it. from_workspace: the project's own
+    program of that name comes before the system's. lines: whole lines that are known though the rest does not know
+    them; only_lines: it is known by them alone.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Command:
     limits: Limits = field(default_factory=Limits)
     network: bool = False
     writes: bool = False
+    from_workspace: bool = False
     lines: tuple[ExactLine, ...] = ()
     only_lines: bool = False
     by_flag: Mapping[str, Flag] = field(init=False, repr=False, compare=False)
@@ -177,7 +179,13 @@ class Command:
     def asks(self) -> bool:
         """Whether a person is asked about some way to run it."""
         words = (self.word, *(flag.word for flag in self.flags))
-        return Word.ASK in words or any(each.asks for each in self.subcommands)
+        is_unsure = self.from_workspace and self.has_network
+        return is_unsure or Word.ASK in words or any(each.asks for each in self.subcommands)
+
+    @property
+    def has_network(self) -> bool:
+        """Whether some way to run it has a network."""
+        return self.network or any(each.has_network for each in self.subcommands)
 
 
 def _unique(pairs: Sequence[tuple[str, T]], what: str) -> dict[str, T]:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from toolgate.guards.argv import ArgvRefused, Parsed, PathUse, parse
-from toolgate.guards.grammar import TRUSTED_DIRECTORIES, Command, Flag, Limits, pin
+from toolgate.guards.grammar import TRUSTED_DIRECTORIES, Command, Flag, Limits
+from toolgate.guards.programs import CommandTable, find_program
 from toolgate.kernel.policy import Word
 
 UNKNOWN_KINDS = frozenset(
@@ -49,8 +50,9 @@ def read_argv(
 
     home: the absolute directory it starts in. Raises ArgvRefused for what cannot be run, asked or not.
     """
+    argv = _bare(commands, argv, home)
     try:
-        return parse(commands, argv, environment=environment, has_input=has_input)
+        return _asked(commands, parse(commands, argv, environment=environment, has_input=has_input))
     except ArgvRefused as error:
         if error.kind not in UNKNOWN_KINDS:
             raise
@@ -63,6 +65,23 @@ def read_argv(
     return found
 
 
+def _bare(commands: Mapping[str, Command], argv: Sequence[str], home: str) -> Sequence[str]:
+    """Return the line with a bare name, where it names the very file that the name stands for: `.venv/bin/pytest`."""
+    if not isinstance(commands, CommandTable) or not argv or not isinstance(argv[0], str) or "/" not in argv[0]:
+        return argv
+    name = commands.bare(os.path.normpath(os.path.join(home, argv[0])))
+    return argv if name is None else [name, *argv[1:]]
+
+
+def _asked(commands: Mapping[str, Command], parsed: Parsed) -> Parsed:
+    """Return a line as one to ask about, where it would give a network to a program that an agent can write."""
+    is_own = isinstance(commands, CommandTable) and commands.is_own(parsed.executable)
+    if not is_own or not parsed.network or parsed.word is not Word.ALLOW:
+        return parsed
+    why = f"'{parsed.command}' is a program of the workspace ({parsed.executable}) and would run with a network"
+    return replace(parsed, word=Word.ASK, reasons=(*parsed.reasons, why))
+
+
 def _unknown(
     commands: Mapping[str, Command], argv: list[str], environment: dict[str, str], home: str, why: str
 ) -> Parsed:
@@ -72,7 +91,7 @@ def _unknown(
     check_variables(environment)
     name = argv[0]
     known = commands.get(name)
-    executable = _executable(name, known, home)
+    executable = _executable(commands, name, home)
     paths = [
         *([name] if "/" in name and not _is_trusted(executable) else ()),
         *names_in([*argv[1:], *environment.values()]),
@@ -101,7 +120,7 @@ def shell_text(commands: Mapping[str, Command], text: str, why: str) -> Parsed:
     denied = denial(commands, ["sh", *words])
     if denied is not None:
         raise ArgvRefused("denied", denied)
-    shell = _executable("bash" if pin(Command(name="bash")).executable else "sh", None, "/")
+    shell = _executable({}, "bash" if find_program({}, "bash") else "sh", "/")
     return Parsed(
         command=os.path.basename(shell),
         subcommands=(),
@@ -129,7 +148,7 @@ def check_variables(environment: Mapping[str, object]) -> None:
             )
 
 
-def _executable(name: str, known: Command | None, home: str) -> str:
+def _executable(commands: Mapping[str, Command], name: str, home: str) -> str:
     if "/" in name:
         found = os.path.normpath(os.path.join(home, name))
         if os.path.isfile(found) and os.access(found, os.X_OK):
@@ -137,15 +156,16 @@ def _executable(name: str, known: Command | None, home: str) -> str:
         raise ArgvRefused("not_installed", f"There is no program {name!r} that could be run.")
     if not name or name.startswith("-") or any(char.isspace() for char in name):
         raise ArgvRefused("not_bare", f"{name!r} is not the name of a program.")
-    pinned = known if known is not None else pin(Command(name=name))
-    if pinned.executable is None:
+    known = commands.get(name)
+    executable = find_program(commands, name) if known is None else known.executable
+    if executable is None:
         places = ", ".join(TRUSTED_DIRECTORIES)
         raise ArgvRefused(
             "not_installed",
             f"Command '{name}' is not installed in a trusted directory ({places}), so nobody is asked about it. "
-            f"Install it there, or name its place in the policy: `commands: {{{name}: {{executable: /path}}}}`.",
+            f"Install it there, or name its directory in the policy: `tool_directories: [/path]`.",
         )
-    return pinned.executable
+    return executable
 
 
 def _is_trusted(executable: str) -> bool:

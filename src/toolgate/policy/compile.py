@@ -14,6 +14,7 @@ from toolgate.guards.edges import Edges, unfit
 from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules, Target
+from toolgate.guards.programs import CommandTable
 from toolgate.kernel.policy import Default, Inspector, OnError, Policy, Rule, Stance, Word
 from toolgate.kernel.terms import NO_TERMS, SandboxTerms, least
 from toolgate.kernel.text.canonical import canonical
@@ -52,6 +53,14 @@ class FilePolicy(Policy):
     surroundings: Surroundings = NOWHERE
     commands: Mapping[str, Command] = field(default_factory=dict)
     _known: dict[str, Stance] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def table(self) -> CommandTable:
+        """The commands, each with the program that its name stands for."""
+        named = [document.tool_directories for document in self.documents if document.tool_directories is not None]
+        first, *others = named or [()]
+        directories = tuple(one for one in first if all(one in other for other in others))
+        return CommandTable(self.commands, directories, tuple(root.path for root in self.workspace.roots))
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -99,7 +108,7 @@ class FilePolicy(Policy):
         rules = tuple(document.hosts for document in self.documents if document.hosts is not None)
         return Edges(
             workspace=self.workspace,
-            commands=self.commands,
+            commands=self.table,
             hosts=rules[0] if len(rules) == 1 else AllHosts(parts=rules) if rules else HostRules(),
             judge_path=self._refuse_path,
             max_file_bytes=self._max_file_bytes,
@@ -235,7 +244,7 @@ class _Stance:
         arguments = [share.command_argument for share in shares if share.command_argument is not None]
         if arguments:
             chosen = next((argument for argument in arguments if argument), None)
-            found.append(CommandInspector(lambda: policy.workspace, policy.commands, chosen))
+            found.append(CommandInspector(lambda: policy.workspace, lambda: policy.table, chosen))
         if any(share.url_arguments for share in shares):
             named = frozenset(name for share in shares for name in share.url_arguments if name)
             found.append(UrlInspector(named | frozenset(url_names(tool))))

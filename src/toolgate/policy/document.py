@@ -13,7 +13,7 @@ from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules
 from toolgate.kernel.policy import Default
 from toolgate.kernel.tool import NAME_PATTERN
-from toolgate.policy.grammar import CommandSpec, check_examples, grammar_of
+from toolgate.policy.grammar import CommandSpec, check_examples, grammar_of, tool_directory
 from toolgate.policy.problems import Reader
 from toolgate.policy.rules import aliases, hosts, keys
 from toolgate.policy.rules.hosts import Hosts
@@ -59,6 +59,11 @@ class Settings(Spec):
     categories: dict[str, Any] = Field(default={}, description="An entry per category.")
     commands: dict[str, CommandSpec | None] = Field(
         default={}, description="The grammar of each command that may be run."
+    )
+    tool_directories: list[Name] | None = Field(
+        default=None,
+        description="Where commands' programs are looked for besides the system's directories, in this order; `*` "
+        "stands for any one name, of which the highest counts. Where several files say so, what all of them name.",
     )
 
 
@@ -112,6 +117,7 @@ class Document:
     tools: Mapping[str, Entry] = field(default_factory=dict)
     categories: Mapping[str, Entry] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    tool_directories: tuple[str, ...] | None = None
     patterns: tuple[tuple[str, Entry], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -164,6 +170,7 @@ class _Assembly:
             tools=self._entries("tools"),
             categories=self._entries("categories"),
             commands=self._commands(),
+            tool_directories=self._tool_directories(),
         )
 
     def _site(self, path: Path) -> Site:
@@ -178,6 +185,18 @@ class _Assembly:
             except ValueError as error:
                 self.reader.complain(("protected", number), str(error))
         return found
+
+    def _tool_directories(self) -> tuple[str, ...] | None:
+        named = self.settings.tool_directories
+        if named is None:
+            return None
+        found = []
+        for number, text in enumerate(named):
+            try:
+                found.append(tool_directory(text, self.surroundings))
+            except ValueError as error:
+                self.reader.complain(("tool_directories", number), str(error))
+        return tuple(found)
 
     def _commands(self) -> dict[str, Command]:
         found: dict[str, Command] = {}

@@ -5,6 +5,8 @@ A command lists what is known of it; what is not listed is refused.
 
 from __future__ import annotations
 
+import glob
+import os
 import shlex
 from typing import Literal
 
@@ -13,7 +15,7 @@ from pydantic import Field, model_validator
 from toolgate.errors import DefinitionError
 from toolgate.guards import Refused
 from toolgate.guards.argv import parse
-from toolgate.guards.grammar import Command, ExactLine, Flag, Limits, Positional, Value, pin
+from toolgate.guards.grammar import Command, ExactLine, Flag, Limits, Positional, Value
 from toolgate.kernel.policy import Word
 from toolgate.policy.values import Duration, Name, Positive, Spec, Surroundings, WordName
 
@@ -91,7 +93,8 @@ class CommandSpec(Spec):
     decision: WordName = Field(default="allow", description="What running it leads to.")
     reason: str = Field(default="", description="Why, where it asks or denies.")
     executable: Name | None = Field(
-        default=None, description="Its absolute path; by default it is looked for in trusted directories."
+        default=None,
+        description="Its absolute path; by default it is looked for in `tool_directories` and the system's own.",
     )
     switches: str = Field(
         default="", description="Flags that take no value, with blanks between; other names follow a slash: `-a/--all`."
@@ -110,6 +113,10 @@ class CommandSpec(Spec):
     environment: list[Name] = Field(default=[], description="Variables a caller may set.")
     network: bool = Field(default=False, description="It reaches hosts, through the proxy: those that `hosts:` allows.")
     writes: bool = Field(default=False, description="The workspace is writable for it.")
+    from_workspace: bool = Field(
+        default=False,
+        description="The program of this name in one of the workspace's `tool_directories` comes before the system's.",
+    )
     lines: list[LineSpec] = Field(
         default=[],
         description="Whole lines that run unasked, to the letter and without network, though the rest does not know "
@@ -128,7 +135,7 @@ class CommandSpec(Spec):
         return self
 
     def command(self, name: str, surroundings: Surroundings | None) -> Command:
-        """Return the grammar this is, its executable found."""
+        """Return the grammar this is."""
         executable = self.executable
         if executable is not None and surroundings is not None:
             executable = surroundings.expand(executable)
@@ -161,6 +168,7 @@ class CommandSpec(Spec):
             ),
             network=self.network,
             writes=self.writes,
+            from_workspace=self.from_workspace,
             lines=tuple(each.line() for each in self.lines),
             only_lines=self.only_lines,
         )
@@ -192,11 +200,23 @@ def _positional(spec: PositionalSpec) -> Positional:
 
 
 def grammar_of(name: str, spec: CommandSpec, surroundings: Surroundings) -> Command:
-    """Return a command's grammar with its executable pinned; ValueError where it or an example is wrong."""
+    """Return a command's grammar; ValueError where it is wrong."""
     try:
-        return pin(spec.command(name, surroundings))
+        return spec.command(name, surroundings)
     except DefinitionError as error:
         raise ValueError(str(error)) from None
+
+
+def tool_directory(text: str, surroundings: Surroundings) -> str:
+    """Return a directory with programs, as a pattern; ValueError where it is none that could be named."""
+    found = surroundings.expand(text).rstrip("/")
+    if not os.path.isabs(found) or os.path.normpath(found) != found:
+        raise ValueError("a tool directory is an absolute path without `..`, such as ${WORKSPACE}/.venv/bin")
+    if any(f"{place}/".startswith(f"{found}/") for place in surroundings) or "*" in os.path.basename(found):
+        raise ValueError("a tool directory holds programs and nothing else; name the folder they are in")
+    if any(odd in text for odd in ("**", "?", "[")):
+        raise ValueError("in a tool directory, `*` stands for one name; `**`, `?` and `[` cannot be used")
+    return Surroundings(*map(glob.escape, surroundings)).expand(text).rstrip("/")
 
 
 def check_examples(name: str, spec: CommandSpec, commands: dict[str, Command]) -> None:

@@ -18,7 +18,8 @@ import orjson
 
 from toolgate.errors import UsageError
 from toolgate.guards.argv import Parsed
-from toolgate.guards.grammar import Command, ExactLine, pin
+from toolgate.guards.grammar import ExactLine
+from toolgate.guards.programs import CommandTable
 from toolgate.guards.unknown import STARTERS, asked_word
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Mode
@@ -100,7 +101,7 @@ def propose(policy: FilePolicy, question: Question) -> Proposal:
     if not unknown:
         raise UsageError("There is nothing to learn: the policy has a grammar for every command of this call.")
     for parsed in unknown:
-        why = _never(policy.commands, parsed)
+        why = _never(policy.table, parsed)
         if why is not None:
             shown = shlex.join((parsed.command, *parsed.argv[1:]))
             raise UsageError(f"{shown[:200]} cannot be remembered: {why}. A person is asked each time instead.")
@@ -138,7 +139,7 @@ def _commands(policy: FilePolicy, question: Question) -> tuple[Parsed, ...]:
     return target.parsed
 
 
-def _never(commands: Mapping[str, Command], parsed: Parsed) -> str | None:
+def _never(commands: CommandTable, parsed: Parsed) -> str | None:
     """Why a command must not be remembered whatever a person said of it once; None where it may be."""
     name, args = parsed.command, parsed.argv[1:]
     base = _VERSION.sub("", name)
@@ -149,8 +150,10 @@ def _never(commands: Mapping[str, Command], parsed: Parsed) -> str | None:
         why = _runs_code(base, args, parsed.has_input)
         if why is not None:
             return f"`{name}` {why}"
-    if (known or pin(Command(name=name))).executable != parsed.executable:
+    if (commands.find(name) if known is None else known.executable) != parsed.executable:
         return f"{parsed.executable} is no program of a trusted directory, and what it is may change"
+    if commands.is_own(parsed.executable) and not (known is not None and known.from_workspace):
+        return f"{parsed.executable} is a program of the workspace, and commands may change what it is"
     asked = None if known is None else asked_word(known, args)
     if asked is not None:
         return f"the policy has a person asked about `{asked}`, whatever stands beside it"

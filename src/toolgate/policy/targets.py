@@ -245,7 +245,7 @@ class CommandInspector:
     """Reads the command line among the arguments by its grammar, and looks at every path in it."""
 
     workspace: Callable[[], Workspace]
-    commands: Mapping[str, Command]
+    commands: Callable[[], Mapping[str, Command]]
     argument: str | None
     name: str = "commands"
 
@@ -265,10 +265,10 @@ class CommandInspector:
                 words = [argv, *(extra or ())]
                 shown = " ".join(map(str, words))
                 if takes_lines(tool, where):
-                    line = read_command(self.commands, argv, words[1:], environment, home)
+                    line = read_command(self.commands(), argv, words[1:], environment, home)
                     return CommandTarget(shown, line.judged, self._paths(workspace, call, line.judged, None))
                 argv = words
-            parsed = (read_argv(self.commands, argv, environment=environment, home=home),)  # type: ignore[arg-type]  # it refuses others
+            parsed = (read_argv(self.commands(), argv, environment=environment, home=home),)  # type: ignore[arg-type]  # it refuses others
         except Refused as error:
             return CommandTarget(shown, (), (), str(error))
         return CommandTarget(shown, parsed, self._paths(workspace, call, parsed, base))

@@ -50,8 +50,9 @@ class Confined:
 
     argv: the program's absolute path and its arguments. cwd: where it starts.
     readable, writable: what it sees of the host's files, at the same place. hidden: what it does not, although
-    it lies within those; locked: what it cannot change. environment: all the variables it gets. network: whether
-    it has this machine's. reach: what it may connect to, from a network of its own and through a proxy.
+    it lies within those; locked: what it cannot change. tools: directories with programs that it may start by name,
+    first on its `PATH`. environment: all the variables it gets besides. network: whether it has this machine's.
+    reach: what it may connect to, from a network of its own and through a proxy.
     makes_repositories: it is Git itself, asked to make one; no other program may.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
@@ -63,6 +64,7 @@ class Confined:
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     network: bool = False
     reach: Reach | None = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.unit.kernel.samples import a_tool
 from tests.unit.policy.asking import policy, word
 
-from toolgate.policy import FilePolicy
+from toolgate.errors import PolicyError
+from toolgate.policy import FilePolicy, load_policy
 
 TEXT = """
     protected: [vault]
@@ -82,3 +84,38 @@ def test_a_whole_directory_may_be_allowed(tmp_path: Path) -> None:
 def test_an_inspector_that_fails_denies(tmp_path: Path) -> None:
     made = policy("tools: {act: {decision: allow, allowed_paths: ['**']}}", workspace=tmp_path / "gone")
     assert word(made, {"path": "a"}) == "deny"
+
+
+def test_programs_are_looked_for_in_the_directories_that_all_files_name(tmp_path: Path) -> None:
+    work = tmp_path / "wo[r]k*"
+    for directory in (work / ".venv" / "bin", work / "bin", tmp_path / "workx" / "bin", tmp_path / "tools" / "bin"):
+        directory.mkdir(parents=True)
+    (work / "floor.yaml").write_text(f'tool_directories: ["${{WORKSPACE}}/bin", {tmp_path}/to*/bin/]\n')
+    (work / "toolgate.yaml").write_text(
+        "version: 1\ninclude: [floor.yaml, plain.yaml]\n"
+        f'tool_directories: [{tmp_path}/to*/bin, "${{WORKSPACE}}/.venv/bin", "${{WORKSPACE}}/bin"]\n'
+    )
+    (work / "plain.yaml").write_text("tools: {}\n")
+    found = load_policy(work, workspace=work).table
+    assert found.places() == ([str(work / "bin")], [str(tmp_path / "tools" / "bin")])
+
+
+@pytest.mark.parametrize(
+    ("directory", "words"),
+    [
+        ("bin", "an absolute path"),
+        ("/", "an absolute path"),
+        ("${WORKSPACE}/../bin", "an absolute path"),
+        ("~/bin", "write $HOME"),
+        ("$PATH", "is not known here"),
+        ("$HOME", "holds programs and nothing else"),
+        ("${WORKSPACE}/", "holds programs and nothing else"),
+        ("/home/*", "holds programs and nothing else"),
+        ("/opt/**/bin", "stands for one name"),
+        ("/opt/[ab]/bin", "stands for one name"),
+    ],
+)
+def test_a_tool_directory_that_is_none_is_refused_with_its_place(tmp_path: Path, directory: str, words: str) -> None:
+    with pytest.raises(PolicyError, match=re.escape(words)) as refused:
+        policy(f'tool_directories: [/opt/x/bin, "{directory}"]', workspace=tmp_path)
+    assert "tool_directories" in str(refused.value)

@@ -115,9 +115,7 @@ SAMPLES = [
 def test_the_same_line_runs_unasked_afterwards_and_its_neighbours_are_asked_about(
     policy: FilePolicy, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolgate.guards.unknown.pin", _everywhere)
-    monkeypatch.setattr("toolgate.policy.learn.pin", _everywhere)
-    monkeypatch.setattr("toolgate.policy.grammar.pin", _everywhere)
+    monkeypatch.setattr("toolgate.guards.programs._first", _everywhere)
     assert word(policy, line) is Word.ASK
     proposal, then = learned(policy, line)
     assert (proposal.then, word(then, line)) == (Word.ALLOW, Word.ALLOW)
@@ -128,10 +126,8 @@ def test_the_same_line_runs_unasked_afterwards_and_its_neighbours_are_asked_abou
         propose(then, asked(then, line))
 
 
-def _everywhere(command: Any, **_also: Any) -> Any:
-    from dataclasses import replace
-
-    return command if command.executable else replace(command, executable="/usr/bin/env")
+def _everywhere(_name: str, *_directories: object) -> str:
+    return "/usr/bin/env"
 
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
@@ -194,12 +190,25 @@ def test_what_must_not_be_learned_is_refused_with_the_reason(
     policy: FilePolicy, place: Path, line: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "/" not in line:
-        for module in ("guards.unknown", "policy.learn", "policy.grammar"):
-            monkeypatch.setattr(f"toolgate.{module}.pin", _everywhere)
+        monkeypatch.setattr("toolgate.guards.programs._first", _everywhere)
     (place / "build").write_text("#!/bin/sh\n")
     (place / "build").chmod(0o755)
     with pytest.raises(UsageError, match=why):
         propose(policy, asked(policy, line))
+
+
+def test_a_program_of_the_workspace_is_learned_only_where_the_policy_takes_it_from_there(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("frob", "frobtest"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    own = 'tool_directories: ["${WORKSPACE}/bin"]\ncommands:\n  frobtest: {from_workspace: true}\n'
+    (tmp_path / "toolgate.yaml").write_text(TOOLS.replace("include: [commands.yaml]\n", own))
+    policy = load_policy(tmp_path, workspace=tmp_path)
+    with pytest.raises(UsageError, match="frob is a program of the workspace"):
+        propose(policy, asked(policy, "frob 1"))
+    proposal, then = learned(policy, "frobtest 1")
+    assert (proposal.then, word(then, "bin/frobtest 1"), word(then, "frobtest 2")) == (Word.ALLOW, Word.ALLOW, Word.ASK)
 
 
 def test_what_else_asks_still_asks_and_the_proposal_says_so(place: Path, policy: FilePolicy) -> None:

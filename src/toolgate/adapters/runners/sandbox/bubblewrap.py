@@ -96,7 +96,7 @@ class Bubblewrap:
             line += [option, path, path]
         line += self._kept(confined)
         led = {} if confined.reach is None else proxy.environment(confined.reach)
-        for name, value in (layout.BASE_ENVIRONMENT | led | dict(confined.environment)).items():
+        for name, value in (layout.BASE_ENVIRONMENT | led | layout.environment_of(confined)).items():
             line += ["--setenv", name, value]
         argv = confined.argv if len(descriptors) < 3 else (*_listener(descriptors[2]), *confined.argv)
         return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *argv]
@@ -109,8 +109,7 @@ class Bubblewrap:
     def mounts(confined: Confined) -> list[tuple[str, str]]:
         """Return what is bound of the host's files, outer directories first."""
         own = () if confined.reach is None else layout.interpreter_paths()
-        runtime = layout.runtime_of(confined.argv[0], confined.given)
-        wanted = dict.fromkeys((*own, *runtime, *confined.readable), "--ro-bind")
+        wanted = dict.fromkeys((*own, *layout.runtimes_of(confined), *confined.readable), "--ro-bind")
         wanted |= dict.fromkeys(confined.writable, "--bind")
         return sorted(((option, path) for path, option in wanted.items()), key=lambda item: len(item[1]))
 

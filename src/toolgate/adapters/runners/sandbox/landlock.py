@@ -41,7 +41,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 def grants_of(confined: Confined, temporary: str) -> list[tuple[str, int]]:
     """Return every path the program may use with what it may do there."""
     settings = layout.SETTINGS + (layout.NETWORK_SETTINGS if confined.network else ())
-    readable = (*layout.SYSTEM, *settings, *layout.runtime_of(confined.argv[0], confined.given), *confined.readable)
+    readable = (*layout.SYSTEM, *settings, *layout.runtimes_of(confined), *confined.readable)
     found = [(path, _READ | _WRITE) for path in _DEVICES]
     found += [grant for path in readable for grant in _spread(path, confined.hidden, _READING)]
     kept = (*confined.hidden, *confined.locked)
@@ -164,11 +164,11 @@ class Landlock:
 
     def _request(self, confined: Confined, temporary: str) -> dict[str, object]:
         """Return what the supervisor is told, but for its pipes."""
-        own = {"PATH": layout.PATH, "HOME": temporary, "TMPDIR": temporary, "LANG": "C.UTF-8", "TERM": "dumb"}
+        own = {"HOME": temporary, "TMPDIR": temporary, "LANG": "C.UTF-8", "TERM": "dumb"}
         return {
             "argv": confined.argv,
             "cwd": temporary if confined.cwd == "/tmp" else confined.cwd,
-            "environment": own | dict(confined.environment),
+            "environment": own | layout.environment_of(confined),
             "network": confined.network,
             "limits": limits_of(replace(confined, processes=self._process_limit(confined))),
             "apart": self._is_apart(),
@@ -180,7 +180,7 @@ class Landlock:
         """Return what must be mounted for the program, and the supervisor, to use what they need; for root alone."""
         if os.geteuid() != 0:
             return Places(self.user)
-        readable = (*layout.runtime_of(confined.argv[0], confined.given), *confined.readable)
+        readable = (*layout.runtimes_of(confined), *confined.readable)
         wanted = dict.fromkeys(readable, False) | dict.fromkeys((*confined.writable, temporary), True)
         found = Places.of(wanted, self.user)
         if found.covers:  # what the supervisor is may be beneath them

@@ -6,8 +6,11 @@ import functools
 import glob
 import os
 import pwd
+import re
 import stat
 import sys
+
+from toolgate.ports.confinement import Confined
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SETTINGS = (
@@ -33,7 +36,40 @@ def within(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-@functools.lru_cache(maxsize=256)
+def runtimes_of(confined: Confined) -> tuple[str, ...]:
+    """Return what a run needs of this machine: its program's runtime, and its tool directories with theirs."""
+    found = [*runtime_of(confined.argv[0], confined.given)]
+    for directory in confined.tools:
+        if not any(within(directory, root) for root in confined.given):
+            found += [directory, *_managed(directory)]
+        python = os.path.join(directory, "python")
+        found += runtime_of(python, confined.given) if os.path.exists(python) else ()
+    return tuple(dict.fromkeys(found))
+
+
+def environment_of(confined: Confined) -> dict[str, str]:
+    """Return the variables a run has: where its programs are, and what tool directories need; then its own."""
+    named: dict[str, str] = {}
+    for directory in (*confined.tools, os.path.dirname(confined.argv[0])):
+        top = os.path.dirname(directory)
+        if directory.endswith("/.cargo/bin"):
+            named |= {"CARGO_HOME": top, "RUSTUP_HOME": os.path.join(os.path.dirname(top), ".rustup")}
+        if directory.endswith("/.pyenv/shims"):
+            named["PYENV_ROOT"] = top
+    return named | {"PATH": os.pathsep.join((*confined.tools, PATH))} | dict(confined.environment)
+
+
+def _managed(directory: str) -> list[str]:
+    """Return what the programs of a version manager start, and no settings, caches of tokens or keys beside them."""
+    top = os.path.dirname(directory)
+    found: list[str] = []
+    if directory.endswith("/.cargo/bin"):
+        found = [directory, os.path.join(top, "registry"), os.path.join(os.path.dirname(top), ".rustup")]
+    elif directory.endswith("/.pyenv/shims") or re.search(r"/\.nvm/versions/[^/]+/[^/]+/bin\Z", directory):
+        found = [top]
+    return [path for path in found if os.path.isdir(path)]
+
+
 def runtime_of(executable: str, given: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the directories a program outside the system's own needs to run: its prefix and its interpreter's.
 
@@ -44,7 +80,7 @@ def runtime_of(executable: str, given: tuple[str, ...] = ()) -> tuple[str, ...]:
     for path in dict.fromkeys((executable, os.path.realpath(executable), *_interpreters(executable))):
         if not any(within(path, system) for system in SYSTEM) and os.path.exists(path):
             prefix = _prefix(path)
-            found += [prefix, *_base_of(prefix)]
+            found += [prefix, *_base_of(prefix), *_managed(os.path.dirname(path))]
     roots = [*given, *map(os.path.realpath, given)]
     if any(within(path, root) for path in (executable, os.path.realpath(executable)) for root in roots):
         found = [path for path in found if not any(within(path, root) for root in roots) and _is_python(path)]
@@ -67,6 +103,7 @@ def python_paths() -> tuple[str, ...]:
     return _outermost([path for path in found if os.path.realpath(path) not in _homes()])
 
 
+@functools.cache
 def interpreter_paths() -> tuple[str, ...]:
     """Return what this interpreter needs to start."""
     return _outermost([*runtime_of(sys.executable), sys.prefix, sys.base_prefix])

@@ -102,16 +102,16 @@ def _together(group: Sequence[Piped]) -> Confined:
     commands = [
         {
             "argv": list(piped.confined.argv),
-            "environment": dict(piped.confined.environment),
+            "environment": layout.environment_of(piped.confined),
             "redirects": [list(each) for each in piped.redirects],
         }
         for piped in group
     ]
-    runtimes = [path for piped in group for path in layout.runtime_of(piped.confined.argv[0], first.given)]
+    runtimes = [path for piped in group for path in layout.runtimes_of(piped.confined)]
     return replace(
         first,
         argv=(sys.executable, "-I", "-S", "-c", _script(), json.dumps(commands)),
-        readable=(*first.readable, *dict.fromkeys(runtimes)),
+        readable=tuple(dict.fromkeys((*first.readable, *layout.interpreter_paths(), *runtimes))),
         environment={},
     )
 
