@@ -92,7 +92,7 @@ class Landlock:
         target = seccomp.machine()
         if target is None:
             raise SandboxError("There is no seccomp table for this processor.")
-        program = seccomp.program(target, internet=confined.network, local=False)
+        program = seccomp.program(target, internet=confined.network, local=False, shared=self._is_apart())
         return {"grants": grants_of(confined, temporary), "seccomp": program.hex()}
 
     def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:

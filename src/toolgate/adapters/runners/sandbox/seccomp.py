@@ -102,7 +102,24 @@ _MODES: dict[str, tuple[int | None, int | None, int]] = {
 }
 _CREATING: dict[str, tuple[int | None, int | None, int]] = {"open": (2, None, 1), "openat": (257, 56, 2)}
 _O_CREAT = 0o100
-_CLONE, _IOCTL, _SOCKET = (56, 220), (16, 29), (41, 198)
+# What processes share by a number or a name that no path leads to.
+_SHARED: dict[str, tuple[int | None, int | None]] = {
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "msgctl": (71, 187),
+    "msgget": (68, 186),
+    "msgrcv": (70, 188),
+    "msgsnd": (69, 189),
+    "semctl": (66, 191),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmget": (29, 194),
+}
+_CLONE, _IOCTL, _SOCKET, _SOCKET_PAIR = (56, 220), (16, 29), (41, 198), (53, 199)
+_WITHOUT_CONNECTION = 2  # a bit of SOCK_DGRAM and SOCK_RAW, of neither SOCK_STREAM nor SOCK_SEQPACKET
 
 
 class Machine(NamedTuple):
@@ -141,11 +158,12 @@ class _Filter:
 
 
 @functools.cache
-def program(target: Machine, *, internet: bool = True, local: bool = True) -> bytes:
+def program(target: Machine, *, internet: bool = True, local: bool = True, shared: bool = True) -> bytes:
     """Return the filter of a machine, ready for the kernel.
 
     internet, local: whether such sockets can be made. They can where a network namespace or a private root
-    keeps them from reaching anybody, or where a network is granted.
+    keeps them from reaching anybody, or where a network is granted. shared: whether System V's and POSIX's objects
+    can: where a namespace keeps them from anybody else.
     """
     out = _Filter()
     out.load(_ARCH_AT)
@@ -155,7 +173,8 @@ def program(target: Machine, *, internet: bool = True, local: bool = True) -> by
     if target.column == 0:
         out.add(_JUMP_ABOVE, _X32_BIT, 0, 1)
         out.add(_RETURN, _ERRNO | errno.ENOSYS)
-    for table, answer in ((_REFUSED, errno.EPERM), (_MISSING, errno.ENOSYS)):
+    tables = [(_REFUSED, errno.EPERM), (_MISSING, errno.ENOSYS)]
+    for table, answer in tables if shared else [*tables, (_SHARED, errno.EPERM)]:
         for numbers in table.values():
             number = numbers[target.column]
             if number is not None:
@@ -167,6 +186,7 @@ def program(target: Machine, *, internet: bool = True, local: bool = True) -> by
         _refuse_creating(out, entry[target.column], entry[2])
     _refuse_values(out, _IOCTL[target.column], 1, _TERMINAL_INPUT)
     _limit_sockets(out, _SOCKET[target.column], internet=internet, local=local)
+    _limit_pairs(out, _SOCKET_PAIR[target.column], local=local)
     out.add(_RETURN, _ALLOW)
     return b"".join(out.code)
 
@@ -204,13 +224,28 @@ def _refuse_values(out: _Filter, number: int, argument: int, values: tuple[int, 
 
 def _limit_sockets(out: _Filter, number: int, *, internet: bool, local: bool) -> None:
     families = ((_UNIX,) if local else ()) + ((_INET, _INET6) if internet else ())
-    out.add(_JUMP_EQUAL, number, 0, 6 + 2 * len(families))
+    out.add(_JUMP_EQUAL, number, 0, 2 + 2 * len(families) + (4 if internet else 0))
     out.argument(0)
     for family in families:
         out.add(_JUMP_EQUAL, family, 0, 1)
         out.add(_RETURN, _ALLOW)
-    out.add(_JUMP_EQUAL, _NETLINK, 0, 3)
-    out.argument(2)
-    out.add(_JUMP_EQUAL, 0, 0, 1)  # the routing table: which addresses do I have
-    out.add(_RETURN, _ALLOW)
+    if internet:
+        out.add(_JUMP_EQUAL, _NETLINK, 0, 3)
+        out.argument(2)
+        out.add(_JUMP_EQUAL, 0, 0, 1)  # the routing table: which addresses do I have
+        out.add(_RETURN, _ALLOW)
     out.add(_RETURN, _ERRNO | errno.EAFNOSUPPORT)
+
+
+def _limit_pairs(out: _Filter, number: int, *, local: bool) -> None:
+    """Let pairs be local ones. One without a connection can send to any other local socket: not where none is made."""
+    out.add(_JUMP_EQUAL, number, 0, 4 if local else 7)
+    out.argument(0)
+    out.add(_JUMP_EQUAL, _UNIX, 1, 0)
+    out.add(_RETURN, _ERRNO | errno.EAFNOSUPPORT)
+    if not local:
+        out.argument(1)
+        out.add(_JUMP_SET, _WITHOUT_CONNECTION, 1, 0)
+    out.add(_RETURN, _ALLOW)
+    if not local:
+        out.add(_RETURN, _ERRNO | errno.EAFNOSUPPORT)

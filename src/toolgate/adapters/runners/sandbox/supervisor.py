@@ -20,7 +20,7 @@ from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DUMPABLE, _DIE_WITH_PARENT = 36, 38, 22, 2, 4, 1
-_NEW_USER, _NEW_PROCESSES = 0x10000000, 0x20000000
+_NEW_USER, _NEW_PROCESSES, _NEW_SHARED = 0x10000000, 0x20000000, 0x08000000
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _ALL_FILES = (1 << 16) - 1
@@ -69,11 +69,12 @@ def _seccomp(program: bytes) -> None:
 def _separate() -> None:
     """Enter a user namespace with nothing but this user in it, and let what is started next be first in its own.
 
-    Processes are counted in the one, so for this run alone, and the kernel ends the other with its first process.
+    Processes are counted in the one, so for this run alone, and the kernel ends the other with its first process. With
+    them goes what processes share: memory, messages and semaphores.
     """
     uid, gid = os.getuid(), os.getgid()
     _check(_libc.prctl(_DUMPABLE, 1, 0, 0, 0), "own its process's files")  # not so since the user was changed
-    _check(_libc.unshare(_NEW_USER | _NEW_PROCESSES), "namespaces")
+    _check(_libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_SHARED), "namespaces")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:
             file.write(text.encode("ascii"))
