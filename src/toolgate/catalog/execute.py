@@ -10,7 +10,7 @@ from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, defin
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
-from toolgate.guards.line import Line, LineStep, Part, read_command
+from toolgate.guards.line import NETWORK_ASKED, Line, LineStep, Part, read_command, with_network
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
@@ -34,6 +34,12 @@ COMMAND_SCHEMA = {
             "additionalProperties": {"type": "string"},
             "default": {},
             "description": "Variables that the policy lets a caller set.",
+        },
+        "network": {
+            "type": "boolean",
+            "default": False,
+            "description": "Ask for a network, through the gate's proxy to hosts that the policy allows, for commands "
+            "that have none. A person decides.",
         },
     },
     "required": ["command"],
@@ -93,7 +99,16 @@ class ExecuteCommand(Confining):
             raise ArgvRefused("unknown", unknown)
         if not line.judged:
             raise ArgvRefused("empty", "The line goes to a directory and runs nothing there.")
-        return line
+        return self._with_network(edges, line) if asked.get("network") is True else line
+
+    def _with_network(self, edges: Edges, line: Line) -> Line:
+        if not edges.judges_commands(self.name):
+            raise ArgvRefused(
+                "network",
+                "A network is refused: the policy has no `commands:` rule for this tool, so nobody would be asked. "
+                f"Write `tools: {{{self.name}: {{commands: {{}}}}}}`, or leave `network` out.",
+            )
+        return with_network(line)
 
     def _checked(self, edges: Edges, part: Part) -> str:
         """Return the directory a command starts in, with every path of it and of its redirections judged."""
@@ -139,9 +154,10 @@ def preview(part: Part, start: str) -> dict[str, Any]:
         shown["variables"] = dict(parsed.environment)
     if part.redirects:
         shown["redirections"] = [f"{each.descriptor} {each.kind} {each.target}" for each in part.redirects]
-    unknown = [each.unknown for each in part.judged if each.unknown]
-    if unknown:
-        shown["asked because"] = " ".join(unknown)
+    because = [each.unknown for each in part.judged if each.unknown]
+    because += [f"{NETWORK_ASKED.capitalize()}."] if NETWORK_ASKED in parsed.reasons else []
+    if because:
+        shown["asked because"] = " ".join(because)
     return shown
 
 

@@ -48,8 +48,8 @@ def no_limit(tool: str) -> int | None:
     return None
 
 
-def unknown_denied(tool: str) -> bool:
-    """Nobody is asked about commands without grammar."""
+def no_rule(tool: str) -> bool:
+    """Without a policy, no rule looks at a tool's commands."""
     return False
 
 
@@ -60,7 +60,7 @@ class Edges:
     max_file_bytes: a tool's own size limit, by its name. hidden, locked: what commands do not see, or see and
     cannot change, of the workspace. policy_files, private_files: what this very gate is steered by, whatever it is
     called: commands cannot change the former, nor see the latter. asks_unknown: whether a tool's commands without
-    grammar are asked about.
+    grammar are asked about. judges_commands: whether any rule looks at a tool's commands.
     """
 
     workspace: Workspace
@@ -71,7 +71,8 @@ class Edges:
     sandbox: Backend = "auto"
     hidden: PathPatterns = SECRETS
     locked: PathPatterns = STEERED
-    asks_unknown: Callable[[str], bool] = unknown_denied
+    asks_unknown: Callable[[str], bool] = no_rule
+    judges_commands: Callable[[str], bool] = no_rule
     policy_files: tuple[str, ...] = ()
     private_files: tuple[str, ...] = ()
 

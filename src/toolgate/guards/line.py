@@ -15,10 +15,12 @@ from toolgate.guards.files import Access
 from toolgate.guards.grammar import Command
 from toolgate.guards.shell import Connector, Redirect, Simple, Unsplittable, split
 from toolgate.guards.unknown import read_argv, shell_text
+from toolgate.kernel.policy import Word
 
 _SHELLS = frozenset(("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"))
 _INNER = frozenset(("-c", "-lc", "-ec", "-euc"))
 _NOWHERE = "/dev/null"
+NETWORK_ASKED = "a network is asked for, which its grammar does not give it"
 _WAYS = {"read": ("cat",), "write": ("tee",), "append": ("tee", "-a")}
 
 
@@ -91,6 +93,21 @@ def read_line(commands: Mapping[str, Command], text: str, environment: Mapping[s
         part = Part(judged=(shell_text(commands, text, str(error)),), start=home)
         return Line(steps=(LineStep(connector=";", parts=(part,)),), text=text)
     return Line(steps=tuple(found.steps), text=text)
+
+
+def with_network(line: Line) -> Line:
+    """Return a line whose commands all have a network, with a person asked about each that has none by its grammar."""
+    steps = (replace(step, parts=tuple(_connected(part) for part in step.parts)) for step in line.steps)
+    return replace(line, steps=tuple(steps))
+
+
+def _connected(part: Part) -> Part:
+    own, *others = part.judged
+    if own.network:
+        return part
+    word = Word.DENY if own.word is Word.DENY else Word.ASK
+    asked = replace(own, network=True, word=word, reasons=(*own.reasons, NETWORK_ASKED))
+    return replace(part, judged=(asked, *others))
 
 
 def _inner(commands: Mapping[str, Command], words: Sequence[str]) -> str | None:

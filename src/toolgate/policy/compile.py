@@ -115,6 +115,7 @@ class FilePolicy(Policy):
             hidden=self._protection.always,
             locked=self._protection.writing or self._protection.always,
             asks_unknown=self._asks_unknown,
+            judges_commands=lambda tool: bool(self._command_rules(tool)),
             policy_files=self._files(),
         )
 
@@ -140,9 +141,12 @@ class FilePolicy(Policy):
 
     def _asks_unknown(self, tool: str) -> bool:
         """Whether every rule about the tool's commands has a person asked about those without grammar."""
-        stance = self._known.get(tool)
-        rules = [rule for rule in (stance.rules if stance else ()) if isinstance(rule, CommandsRule)]
+        rules = self._command_rules(tool)
         return bool(rules) and all(rule.unknown is Word.ASK for rule in rules)
+
+    def _command_rules(self, tool: str) -> list[CommandsRule]:
+        stance = self._known.get(tool)
+        return [rule for rule in (stance.rules if stance else ()) if isinstance(rule, CommandsRule)]
 
     @cached_property
     def _protection(self) -> Protection:

@@ -15,7 +15,7 @@ from toolgate.guards import Refused
 from toolgate.guards.argv import Parsed
 from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
-from toolgate.guards.line import read_command
+from toolgate.guards.line import read_command, with_network
 from toolgate.guards.net import Target, parse_url
 from toolgate.guards.unknown import read_argv
 from toolgate.kernel.call import Call
@@ -266,6 +266,7 @@ class CommandInspector:
                 shown = " ".join(map(str, words))
                 if takes_lines(tool, where):
                     line = read_command(self.commands(), argv, words[1:], environment, home)
+                    line = with_network(line) if arguments.get("network") is True else line
                     return CommandTarget(shown, line.judged, self._paths(workspace, call, line.judged, None))
                 argv = words
             parsed = (read_argv(self.commands(), argv, environment=environment, home=home),)  # type: ignore[arg-type]  # it refuses others

@@ -31,7 +31,7 @@ class Commands(Spec):
     unknown: Literal["ask", "deny"] = Field(
         default="deny",
         description="What a command, subcommand or flag without grammar leads to. `ask`: a person sees the exact "
-        "command line; a yes runs it in the sandbox, without network.",
+        "command line; a yes runs it in the sandbox, without network unless the call asks for one.",
     )
 
 
@@ -64,7 +64,7 @@ class CommandsRule:
             how = f"Add it under `commands:` in {self.site.file}, or write `commands: {{unknown: ask}}` for this tool"
             return Verdict(Word.DENY, f"{parsed.unknown} {how}", self.name, "command_unknown")
         if parsed.unknown:
-            said = f"no grammar knows this command: {parsed.unknown}"
+            said = "; ".join((f"no grammar knows this command: {parsed.unknown}", *parsed.reasons[1:]))
             return Verdict(Word.ASK, said, self.name, "command_unknown")
         said = "; ".join(parsed.reasons) or " ".join((parsed.command, *parsed.subcommands))
         return Verdict(parsed.word, f"command: {said}", self.name, f"command_{parsed.word}")

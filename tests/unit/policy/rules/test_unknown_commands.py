@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,21 @@ def test_the_strictest_layer_decides_about_the_unknown(tmp_path: Path) -> None:
     stances = {name: found.stance(stand_in(name)) for name in ("run", "strict", "other")}
     assert {name: edges.asks_unknown(name) for name in stances} == {"run": True, "strict": False, "other": False}
     assert {name: stance.asks for name, stance in stances.items()} == {"run": True, "strict": False, "other": False}
+
+
+LINES = replace(stand_in("run"), input_schema={"type": "object", "properties": {"command": {"format": "shell-line"}}})
+
+
+def test_asking_for_a_network_is_a_question_and_opens_no_denial(tmp_path: Path) -> None:
+    def said(command: str, network: object) -> tuple[str, str]:
+        found = ask(TEXT, {"command": command, "network": network}, tool=LINES, workspace=tmp_path)
+        return found.word.value, str(found)
+
+    assert said("cat x", False)[0] == said("cat x", "true")[0] == "allow"
+    assert said("cat x", True)[0] == "ask"
+    assert "a network is asked for" in said("cat x", True)[1]
+    both = said("ls -l && cat x > y", True)
+    assert both[0] == "ask"
+    assert "no grammar knows this command" in both[1]
+    assert "a network is asked for" in both[1]
+    assert said("rm x", True)[0] == "deny"
