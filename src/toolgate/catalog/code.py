@@ -19,7 +19,7 @@ from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.hidden import kept_in
-from toolgate.guards.programs import CommandTable
+from toolgate.guards.programs import CommandTable, lies_in
 from toolgate.guards.reach import HostReach
 from toolgate.guards.run_later import told
 from toolgate.kernel.context import Mode
@@ -149,7 +149,7 @@ class Confining:
             timeout_s=timeout_s,
             output_bytes=parsed.limits.output_bytes,
         )
-        return git.fitted(confined, parsed, kept.locked) if parsed.command == "git" else confined
+        return git.fitted(confined, parsed, kept.locked) if _is_git(parsed, roots) else confined
 
     def _judged(self, edges: Edges, parsed: Parsed, cwd: str) -> str:
         """Return the directory a command starts in, where the policy denies neither it nor any path in it."""
@@ -161,6 +161,14 @@ class Confining:
         for use in parsed.paths:
             edges.look(self.name, use.path, use.access, base=start.path)
         return start.path
+
+
+def _is_git(parsed: Parsed, roots: Sequence[str]) -> bool:
+    """Whether a command is Git itself, and no file of that name that an agent can write.
+
+    Git is asked for its settings outside the sandbox, and sees protected files that it tracks.
+    """
+    return parsed.command == "git" and not lies_in(parsed.executable, roots)
 
 
 def tools_of(edges: Edges, parsed: Parsed) -> tuple[str, ...]:

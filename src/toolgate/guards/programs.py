@@ -10,7 +10,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES, Command
@@ -32,7 +32,7 @@ class CommandTable(Mapping[str, Command]):
     ) -> None:
         self._commands = commands
         self._directories = directories
-        self._roots = (*roots, *map(os.path.realpath, roots))
+        self._roots = roots
 
     def __getitem__(self, name: str) -> Command:
         command = self._commands[name]
@@ -55,13 +55,12 @@ class CommandTable(Mapping[str, Command]):
 
     def is_own(self, path: str) -> bool:
         """Whether a path lies in the workspace, or leads there: commands may write it."""
-        names = (path, os.path.realpath(path))
-        return any(name == root or name.startswith(f"{root}/") for name in names for root in self._roots)
+        return lies_in(path, self._roots)
 
     def find(self, name: str) -> str | None:
         """Return the program that a name without grammar stands for: the project's own first, as a person sees it."""
         own, others = self.places()
-        return _first(name, own, others, TRUSTED_DIRECTORIES, _beside())
+        return _first(name, () if name in _NEVER_FROM_WORKSPACE else own, others, TRUSTED_DIRECTORIES, _beside())
 
     def bare(self, path: str) -> str | None:
         """Return the name that stands for this very file of a tool directory, where it has a grammar."""
@@ -78,6 +77,13 @@ class CommandTable(Mapping[str, Command]):
         if command.from_workspace:
             return _first(name, own, others, TRUSTED_DIRECTORIES, _beside())
         return _first(name, others, TRUSTED_DIRECTORIES, () if command.has_network else own, _beside())
+
+
+def lies_in(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path lies in one of the directories, by its name or by what its links lead to."""
+    names = (path, os.path.realpath(path))
+    found = {place for root in roots for place in (root, os.path.realpath(root))}
+    return any(name == place or name.startswith(f"{place}/") for name in names for place in found)
 
 
 def find_program(commands: Mapping[str, Command], name: str) -> str | None:

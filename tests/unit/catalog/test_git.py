@@ -308,6 +308,18 @@ HOSTILE = (
 )
 
 
+@pytest.mark.parametrize("line", ["./git status", "tools/git status", ".venv/bin/git status", "PLACE/git status"])
+async def test_a_file_called_git_is_not_git(gate: toolgate.Gate, repository: Path, tmp_path: Path, line: str) -> None:
+    proof = tmp_path / "proof"
+    for folder in (repository, repository / "tools", repository / ".venv" / "bin"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "git").write_text(f"#!/bin/sh\necho ran\ncat .env\necho $GIT_AUTHOR_NAME\necho ran > {proof}\n")
+        (folder / "git").chmod(0o755)
+    words = line.replace("PLACE", str(repository))
+    data = (await gate.call("execute_command", {"command": words})).unwrap()
+    assert (data["stdout"].split(), proof.exists()) == (["ran"], False)
+
+
 @pytest.mark.parametrize(("key", "subcommand"), HOSTILE)
 async def test_no_program_of_a_repository_runs(
     gate: toolgate.Gate, repository: Path, key: str, subcommand: str

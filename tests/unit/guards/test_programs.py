@@ -50,6 +50,7 @@ def test_the_projects_own_comes_first_only_where_the_grammar_says_so(work: Path)
     assert found["cat"].executable in ("/usr/bin/cat", "/bin/cat")
     assert found["git"].executable != own["git"]
     assert found["frob"].executable == own["frob"]  # nobody else has one
+    assert table(work).find("git") != own["git"]
     assert (len(found), list(found), "cat" in found, "dog" in found) == (
         4,
         ["python3", "cat", "git", "frob"],
