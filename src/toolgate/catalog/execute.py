@@ -11,6 +11,7 @@ from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.line import NETWORK_ASKED, Line, LineStep, Part, read_command, with_network
+from toolgate.guards.programs import lies_in
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
@@ -74,7 +75,7 @@ class ExecuteCommand(Confining):
         starts = [self._checked(edges, part) for part in parts]
         shown = [preview(part, start) for part, start in zip(parts, starts, strict=True)]
         whole: Any = shown[0] if len(shown) == 1 and not line.text else {"line": line.text, "commands": shown}
-        return Prepared(preview=whole, preconditions=_pinned(line.judged))
+        return Prepared(preview=whole, preconditions=_pinned(edges, line.judged))
 
     def plan(self, given: ToolInput) -> Confined | ConfinedLine:
         edges, asked = edges_of(self._edges), given.payload
@@ -161,11 +162,13 @@ def preview(part: Part, start: str) -> dict[str, Any]:
     return shown
 
 
-def _pinned(judged: Sequence[Parsed]) -> dict[str, str] | None:
-    """Return what a yes to unknown commands rests on: those programs, with that content."""
-    found = {}
+def _pinned(edges: Edges, judged: Sequence[Parsed]) -> dict[str, str | None]:
+    """Return what a yes rests on: the programs, and the content of those without grammar or that an agent can write."""
+    roots = [root.path for root in edges.workspace.roots]
+    found: dict[str, str | None] = {}
     for parsed in judged:
-        if parsed.unknown:
+        found.setdefault(parsed.executable, None)
+        if parsed.unknown or (parsed.word is Word.ASK and lies_in(parsed.executable, roots)):
             with open(parsed.executable, "rb") as file:
                 found[parsed.executable] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found or None
+    return found

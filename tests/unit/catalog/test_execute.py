@@ -23,6 +23,8 @@ tools:
 commands:
   cat: {positionals: [{name: path, value: path, at_least: 1, at_most: any}]}
   rm: {decision: deny}
+  sort: {decision: ask, from_workspace: true, positionals: [{name: file, value: path}]}
+tool_directories: ["${WORKSPACE}/bin"]
 """
 
 
@@ -111,6 +113,26 @@ async def test_a_yes_holds_for_the_program_as_it_was(gate: toolgate.Gate, person
     person.before = lambda: script.write_text("#!/bin/sh\necho second\n")
     assert (await run(gate, "./run.sh")).unwrap()["stdout"] == "second\n"
     assert len(person.shown) == 2  # the first yes was for another content
+
+
+async def test_a_yes_to_a_known_command_holds_for_the_program_it_was(
+    gate: toolgate.Gate, person: Person, workspace: Path
+) -> None:
+    own = workspace / "bin" / "sort"
+    own.parent.mkdir()
+
+    def plant(text: str) -> None:
+        own.write_text(f"#!/bin/sh\necho {text}\n")
+        own.chmod(0o755)
+
+    person.before = lambda: plant("planted")
+    assert (await run(gate, "sort", "notes.txt")).unwrap()["stdout"] == "planted\n"
+    assert [shown["program"] for shown in person.shown] == [person.shown[0]["program"], str(own.resolve())]
+    assert person.shown[0]["program"].startswith("/usr/bin/")
+    person.shown.clear()
+    person.before = lambda: plant("changed")
+    assert (await run(gate, "sort", "notes.txt")).unwrap()["stdout"] == "changed\n"
+    assert len(person.shown) == 2
 
 
 async def line(gate: toolgate.Gate, text: str, **more: object) -> dict[str, Any]:
