@@ -24,6 +24,10 @@ TEST_S = 60.0
 """How long one test of a backend may take, on a busy machine too."""
 STOP_GRACE_S = 2.0
 """How long a killed tree may take to be gone."""
+NOT_STARTED = (
+    "Look whether the program and the directory it starts in are there, and whether the sandbox's user may use them."
+)
+"""What to do where a program could not be started."""
 _PREFIX = "toolgate-sandbox-"
 _NEW_S = 60.0
 """A directory younger than this may not be locked yet."""

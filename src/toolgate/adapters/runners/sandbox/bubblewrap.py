@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import layout, listener, proxy, seccomp
 from toolgate.adapters.runners.sandbox.backend import (
+    NOT_STARTED,
     STOP_GRACE_S,
     TEST_S,
     Files,
@@ -35,6 +38,9 @@ from toolgate.ports.confinement import Confined, Ending, Finished
 
 OLDEST = (0, 8)
 """The first version that can keep what runs inside from making user namespaces."""
+_NOT_STARTED = (b"prlimit: failed to execute ", listener.FAILED.encode())
+_NOT_STARTED_CODES = (126, 127)
+"""How what starts the program inside ends where it cannot, and what it says first."""
 
 
 @functools.cache
@@ -75,6 +81,7 @@ class Bubblewrap:
     def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:
         """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""
         began = time.monotonic()
+        _must_be_program(confined.argv[0])
         with Pipes() as pipes:
             return _Run(self, confined, pipes, began, stop, on_output).perform()
 
@@ -183,6 +190,17 @@ class Bubblewrap:
             if blocked is not None:
                 return f"user {self.user.uid}, as whom the sandbox runs, cannot enter {blocked} on the way to {path}"
         return said.strip() or "bubblewrap said nothing"
+
+
+def _must_be_program(path: str) -> None:
+    """Raise for what nobody could start: inside, that would look like the end of a program."""
+    try:
+        status = os.stat(path)
+        why = None if stat.S_ISREG(status.st_mode) and status.st_mode & 0o111 else os.strerror(errno.EACCES)
+    except OSError as error:
+        why = error.strerror
+    if why is not None:
+        raise SandboxError(f"The sandbox could not be set up, so nothing ran: {path}: {why}. {NOT_STARTED}")
 
 
 def _around(kept: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
@@ -306,6 +324,10 @@ class _Run:
 
     def _exit_code(self, status: _Status, said: bytes) -> int:
         code = status.value("exit-code")
+        if code in _NOT_STARTED_CODES and said.startswith(_NOT_STARTED):
+            # A program can say the same of itself: it may have run.
+            why = said.decode(errors="replace").splitlines()[0]
+            raise SandboxError(f"The program could not be started: {why}. {NOT_STARTED}", may_have_run=True)
         if code is not None:
             return code
         why = self._backend.explain(self._confined, said.decode(errors="replace"))

@@ -19,10 +19,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import layout, seccomp
-from toolgate.adapters.runners.sandbox.backend import STOP_GRACE_S, TEST_S, Files, OnOutput, User, limits_of, tried
+from toolgate.adapters.runners.sandbox.backend import (
+    NOT_STARTED,
+    STOP_GRACE_S,
+    TEST_S,
+    Files,
+    OnOutput,
+    User,
+    limits_of,
+    tried,
+)
 from toolgate.adapters.runners.sandbox.staging import Places
 from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
-from toolgate.adapters.runners.sandbox.supervisor import landlock_version
+from toolgate.adapters.runners.sandbox.supervisor import FAILED, landlock_version
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.ports.confinement import Confined, Finished
@@ -123,14 +132,15 @@ class Landlock:
         feed, stdin = pipes.to_write() if confined.stdin else (None, None)
         request = self._request(confined, temporary) | {"control": control.number, "status": told.number}
         places = self._places(confined, temporary)
+        asked = pipes.enter_context(_file(json.dumps(request)))
         process = subprocess.Popen(
-            places.command([sys.executable, "-I", "-S", SUPERVISOR, json.dumps(request)]),
+            places.command([sys.executable, "-I", "-S", SUPERVISOR, str(asked.number)]),
             env={},
             cwd="/",
             stdin=subprocess.DEVNULL if stdin is None else stdin.number,
             stdout=stdout.number,
             stderr=stderr.number,
-            pass_fds=(control.number, told.number),
+            pass_fds=(control.number, told.number, asked.number),
         )
         watch = Watch(
             stdin=feed,
@@ -203,7 +213,10 @@ class Landlock:
         """Return the exit code the supervisor tells; None where the deadline comes first."""
         if not is_readable(status, watch.deadline - time.monotonic()):
             return None
-        told = os.read(status.number, 16)
+        told = os.read(status.number, 4096).decode(errors="replace")
+        if told.startswith(FAILED):
+            why = told.removeprefix(FAILED).splitlines()[0]
+            raise SandboxError(f"The sandbox could not be set up, so nothing ran: {why}. {NOT_STARTED}")
         if not told:
             said = watch.errors.value().decode(errors="replace").strip()[-300:]
             if places.problem is not None:
@@ -239,8 +252,22 @@ class Unconfined(Landlock):
 def has_namespaces(user: User) -> bool:
     """Whether a run can have namespaces of its own, where its processes are counted and end together; tried once."""
     request = {"trial": True, "user": user if os.geteuid() == 0 else None}
-    line = [sys.executable, "-I", "-S", SUPERVISOR, json.dumps(request)]
-    return subprocess.run(line, env={}, cwd="/", capture_output=True, check=False).returncode == 0
+    line = [sys.executable, "-I", "-S", SUPERVISOR, "0"]
+    asked = json.dumps(request).encode()
+    return subprocess.run(line, env={}, cwd="/", input=asked, capture_output=True, check=False).returncode == 0
+
+
+def _file(text: str) -> Descriptor:
+    """Return a text, open to be read: an argument of a program cannot be as long."""
+    file = Descriptor(os.memfd_create("toolgate-request", os.MFD_CLOEXEC))
+    try:
+        with open(file.number, "w", encoding="utf-8", closefd=False) as out:
+            out.write(text)
+        os.lseek(file.number, 0, os.SEEK_SET)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _threads(pid: str, uid: int) -> int:

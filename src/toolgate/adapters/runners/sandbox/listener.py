@@ -12,6 +12,8 @@ import sys
 
 WAITING = 128
 """How many connections wait to be taken."""
+FAILED = "listener: failed to execute "
+"""What is said first where the command cannot be started."""
 
 
 def main(handing: int, port: int, argv: list[str]) -> None:
@@ -23,7 +25,7 @@ def main(handing: int, port: int, argv: list[str]) -> None:
     try:
         os.execv(argv[0], argv)
     except OSError as error:
-        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+        sys.stderr.write(f"{FAILED}{argv[0]}: {error.strerror}\n")
         sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
@@ -81,7 +82,7 @@ class Sandbox:
             return chosen.run(confined, stop=stop, on_output=on_output)
         except OSError as error:
             text = f"The sandbox could not be set up: {error.strerror or error}."
-            raise SandboxError(text, may_have_run=True) from error
+            raise SandboxError(text, may_have_run=error.errno != errno.E2BIG) from error
 
     def choose(self, name: str = "auto") -> Backend:
         """Return the backend of this name, tested; for `auto` the best that holds."""

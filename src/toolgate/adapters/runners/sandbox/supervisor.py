@@ -1,8 +1,9 @@
 """Keep one program and everything it starts: confine it, wait for it, and leave nothing of it alive.
 
-Run as a program: `supervisor.py {json}`. It becomes the parent of every orphan below it, so a grandchild that left
-its session is found and killed too. When the control pipe closes, it kills all and ends: also when whoever
-started it is gone. Standard library only: it starts with `-I -S`.
+Run as a program: `supervisor.py DESCRIPTOR`, from which it reads JSON. It becomes the parent of every orphan below it,
+so a grandchild that left its session is found and killed too. When the control pipe closes, it kills all and ends: also
+when whoever started it is gone. The status pipe tells the program's exit code, or why it was not started. Standard
+library only: it starts with `-I -S`.
 """
 
 from __future__ import annotations
@@ -22,10 +23,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DUMPABLE, _DIE_WITH_PARENT = 36, 38, 22, 2, 4, 1
 _NEW_USER, _NEW_PROCESSES, _NEW_SHARED = 0x10000000, 0x20000000, 0x08000000
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_CAPABILITIES = 0x20080522  # the version of what says which
 _PATH_BENEATH = 1
 _ALL_FILES = (1 << 16) - 1
 _ALL_TCP = 3
 _ALL_SCOPES = 3
+_WHOLE = 800
+"""As many letters as a pipe takes in one piece, whatever they are."""
+FAILED = "!"
+"""What comes before a reason instead of an exit code: the program was not started."""
 _FOR_FILES = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14) | (1 << 15)
 
 
@@ -80,6 +86,12 @@ def _separate() -> None:
             file.write(text.encode("ascii"))
 
 
+def _drop_capabilities() -> None:
+    """Give up what the first user of a namespace may do there: it opens what the user's own permissions do not."""
+    header, none = struct.pack("=Ii", _CAPABILITIES, 0), bytes(24)
+    _check(_libc.capset(header, none), "capabilities")
+
+
 def _stand_by() -> None:
     """Go on in a child; this process stays behind to end as that does, and to die with its own parent."""
     _check(_libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0), "die with parent")
@@ -107,6 +119,7 @@ def _become(asked: dict[str, Any]) -> None:
         _separate()
         _stand_by()
         _stand_by()  # the first of a namespace must collect the others' ends, and signals pass it by
+        _drop_capabilities()
     _check(_libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0), "die with parent")
     for name, value in asked["limits"].items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
@@ -117,6 +130,13 @@ def _become(asked: dict[str, Any]) -> None:
     if asked["seccomp"] is not None:
         _seccomp(bytes.fromhex(asked["seccomp"]))
     os.execve(asked["argv"][0], asked["argv"], asked["environment"])
+
+
+def _what(error: OSError | ValueError) -> str:
+    """Say in one line what went wrong."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _descendants() -> list[int]:
@@ -153,8 +173,9 @@ def _change_user(user: list[int] | None) -> None:
         os.setresuid(uid, uid, uid)
 
 
-def main(request: str) -> None:
-    asked = json.loads(request)
+def main(request: int) -> None:
+    with open(request, "rb") as file:
+        asked = json.loads(file.read())
     if "trial" in asked:
         _change_user(asked["user"])
         _separate()
@@ -167,9 +188,9 @@ def main(request: str) -> None:
     if child == 0:
         try:
             _become(asked)
-        except OSError as error:
-            sys.stderr.write(f"sandbox: {error}\n")
-            os._exit(126)
+        except (OSError, ValueError) as error:
+            os.write(asked["status"], f"{FAILED}{_what(error)[:_WHOLE]}\n".encode(errors="replace"))
+            os._exit(1)
     for stream in (0, 1, 2):  # the pipes end when the program's own ends do
         os.close(stream)
     watched = os.pidfd_open(child)
@@ -187,4 +208,4 @@ def main(request: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(int(sys.argv[1]))

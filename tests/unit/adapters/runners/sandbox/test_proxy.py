@@ -219,9 +219,14 @@ def test_where_only_landlock_works_such_a_command_is_refused(files: Files) -> No
         Landlock(sandbox_user(None, None), files).run(Confined(argv=("/bin/true",), reach=reach()))
 
 
-def test_a_program_that_is_not_there_is_told_as_such(sandbox: Bubblewrap) -> None:
-    finished = run(sandbox, "/usr/bin/no-such-program", to=reach())
-    assert (finished.exit_code, finished.stderr) == (127, b"/usr/bin/no-such-program: No such file or directory\n")
+def test_a_program_that_cannot_be_started_is_told_as_such(sandbox: Bubblewrap, workspace: Path) -> None:
+    with pytest.raises(SandboxError, match="/usr/bin/no-such-program: No such file or directory"):
+        run(sandbox, "/usr/bin/no-such-program", to=reach())
+    program = workspace / "file.txt"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    with pytest.raises(SandboxError, match=f"listener: failed to execute {program}: No such file or directory"):
+        run(sandbox, str(program), to=reach(), readable=(str(workspace),))
 
 
 def raw(said: str | bytes, to: HostReach, limits: ProxyLimits | None = None) -> bytes:
