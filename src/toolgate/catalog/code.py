@@ -149,7 +149,7 @@ class Confining:
             timeout_s=timeout_s,
             output_bytes=parsed.limits.output_bytes,
         )
-        return git.fitted(confined, parsed, kept.locked) if _is_git(parsed, roots) else confined
+        return git.fitted(confined, parsed, kept.locked) if is_git(parsed, roots) else confined
 
     def _judged(self, edges: Edges, parsed: Parsed, cwd: str) -> str:
         """Return the directory a command starts in, where the policy denies neither it nor any path in it."""
@@ -163,7 +163,7 @@ class Confining:
         return start.path
 
 
-def _is_git(parsed: Parsed, roots: Sequence[str]) -> bool:
+def is_git(parsed: Parsed, roots: Sequence[str]) -> bool:
     """Whether a command is Git itself, and no file of that name that an agent can write.
 
     Git is asked for its settings outside the sandbox, and sees protected files that it tracks.

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, result_of
+from toolgate.catalog import git, remotes
+from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
@@ -73,9 +74,15 @@ class ExecuteCommand(Confining):
         line = self._read(edges, given.payload)
         parts = [part for step in line.steps for part in step.parts]
         starts = [self._checked(edges, part) for part in parts]
-        shown = [preview(part, start) for part, start in zip(parts, starts, strict=True)]
+        urls = [self._urls(edges, part.command, start) for part, start in zip(parts, starts, strict=True)]
+        shown = [preview(*each) for each in zip(parts, starts, urls, strict=True)]
         whole: Any = shown[0] if len(shown) == 1 and not line.text else {"line": line.text, "commands": shown}
-        return Prepared(preview=whole, preconditions=_pinned(edges, line.judged))
+        return Prepared(preview=whole, preconditions=_pinned(edges, line.judged, urls))
+
+    def _urls(self, edges: Edges, parsed: Parsed, start: str) -> tuple[str, ...]:
+        """Return where a Git command would connect to."""
+        roots = [root.path for root in edges.workspace.roots]
+        return git.remote_urls(parsed, start, roots) if parsed.network and is_git(parsed, roots) else ()
 
     def plan(self, given: ToolInput) -> Confined | ConfinedLine:
         edges, asked = edges_of(self._edges), given.payload
@@ -141,7 +148,7 @@ class ExecuteCommand(Confining):
         return ToolOutput.fail(reason.get(finished.ending, "Command was stopped"), data=found)
 
 
-def preview(part: Part, start: str) -> dict[str, Any]:
+def preview(part: Part, start: str, urls: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a person sees of a command: the exact words, the program, the place and what it may touch."""
     parsed = part.command
     shown: dict[str, Any] = {
@@ -151,6 +158,8 @@ def preview(part: Part, start: str) -> dict[str, Any]:
         "workspace": "writable" if part.writes else "read-only",
         "network": "through the proxy, to hosts that the policy allows" if parsed.network else "none",
     }
+    if urls:
+        shown["connects to"] = [remotes.shown(url) for url in urls]
     if parsed.environment:
         shown["variables"] = dict(parsed.environment)
     if part.redirects:
@@ -162,10 +171,14 @@ def preview(part: Part, start: str) -> dict[str, Any]:
     return shown
 
 
-def _pinned(edges: Edges, judged: Sequence[Parsed]) -> dict[str, str | None]:
-    """Return what a yes rests on: the programs, and the content of those without grammar or that an agent can write."""
+def _pinned(edges: Edges, judged: Sequence[Parsed], urls: Sequence[Sequence[str]]) -> dict[str, str | None]:
+    """Return what a yes rests on: the programs, and the content of those without grammar or that an agent can write,
+    and where Git connects to."""
     roots = [root.path for root in edges.workspace.roots]
     found: dict[str, str | None] = {}
+    if any(urls):
+        text = "\0".join(url for each in urls for url in (*each, ""))
+        found["urls"] = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
     for parsed in judged:
         found.setdefault(parsed.executable, None)
         if parsed.unknown or (parsed.word is Word.ASK and lies_in(parsed.executable, roots)):

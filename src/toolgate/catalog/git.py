@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolgate.catalog.remotes import OWN_ALONE, urls_of
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed
 from toolgate.guards.repository import Repository, is_unchanged, repository_of, tracked
@@ -109,6 +110,7 @@ def fitted(confined: Confined, parsed: Parsed, locked: Sequence[str]) -> Confine
     configured = configuration(parsed.executable, repository)
     settings = neutralised(configured, parsed)
     if parsed.network:
+        settings |= OWN_ALONE
         _refuse_ssh(configured, parsed)
     identity = {} if not parsed.writes else identity_of(parsed, configured)
     own = locked_for(locked) if parsed.writes else confined.locked
@@ -268,19 +270,32 @@ def _stashes_untracked(argv: Sequence[str]) -> bool:
     return any(word == "--include-untracked" or re.match(r"-[a-z]*u", word) for word in argv)
 
 
+def remote_urls(parsed: Parsed, start: str, roots: Sequence[str]) -> tuple[str, ...]:
+    """Return where a Git command with a network connects to, by the command line and the repository."""
+    repository = repository_of(_start(start, parsed), roots)
+    found: dict[str, list[str]] = {}
+    for key, value in _configured(parsed.executable, repository):
+        found.setdefault(key, []).append(value)
+    return urls_of(parsed, found, repository)
+
+
 def configuration(executable: str, repository: Repository | None) -> dict[str, str]:
     """Return what the repository's own files set, keys in lower case. Nothing of it is run: Git only reads it out."""
+    return dict(_configured(executable, repository))
+
+
+def _configured(executable: str, repository: Repository | None) -> list[tuple[str, str]]:
     if repository is None:
-        return {}
-    found: dict[str, str] = {}
+        return []
+    found: list[tuple[str, str]] = []
     folders = dict.fromkeys((repository.common, repository.folder))
     for path in (os.path.join(folder, name) for folder in folders for name in ("config", "config.worktree")):
         if os.path.isfile(path):
-            found |= _read(executable, "--file", path, "--includes", "--list")
+            found += _read(executable, "--file", path, "--includes", "--list")
     return found
 
 
-def _read(executable: str, *arguments: str) -> dict[str, str]:
+def _read(executable: str, *arguments: str) -> list[tuple[str, str]]:
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
     given = {name: os.environ[name] for name in names if name in os.environ}
     line = [executable, "config", "--null", *arguments]
@@ -300,7 +315,7 @@ def _read(executable: str, *arguments: str) -> dict[str, str]:
         said = done.stderr.decode(errors="replace").strip()[:300]
         raise ToolExecutionError(f"Git's configuration cannot be read: {said}.")
     pairs = [item.partition("\n") for item in done.stdout.decode(errors="surrogateescape").split("\0") if item]
-    return {_key(key): value for key, _, value in pairs}
+    return [(_key(key), value) for key, _, value in pairs]
 
 
 def _key(name: str) -> str:
@@ -351,7 +366,7 @@ def identity_of(parsed: Parsed, configured: Mapping[str, str]) -> dict[str, str]
     """Return who commits, as this process or the user's configuration says; nothing else of that is handed on."""
     known: Mapping[str, str] = configured
     if not {"user.name", "user.email"} <= configured.keys():
-        known = _read(parsed.executable, "--get-regexp", r"^user\.(name|email)$") | dict(configured)
+        known = dict(_read(parsed.executable, "--get-regexp", r"^user\.(name|email)$")) | dict(configured)
     found: dict[str, str] = {}
     for role in ("AUTHOR", "COMMITTER"):
         for what in ("NAME", "EMAIL"):
