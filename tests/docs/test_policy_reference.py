@@ -36,6 +36,6 @@ def test_every_policy_in_the_documentation_is_valid(block: Block, tmp_path: Path
     assert read_policy(block.code, workspace=tmp_path).revision
 
 
-def test_there_are_twelve_policies_in_the_cookbook() -> None:
+def test_there_are_thirteen_policies_in_the_cookbook() -> None:
     found = blocks(ROOT / "docs/how-to/policy-cookbook.md")
-    assert len([block for block in found if block.language == "yaml"]) == 12
+    assert len([block for block in found if block.language == "yaml"]) == 13

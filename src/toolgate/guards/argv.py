@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from types import MappingProxyType
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from toolgate.guards import Refused
 from toolgate.guards.files import Access
@@ -24,6 +24,14 @@ _INTEGER = re.compile(r"[+-]?\d{1,18}\Z")
 # Refs, ranges, ancestry, reflogs and `rev:path`; never a leading dash, blank or control character.
 _REV = re.compile(r"(?!-)(?:@\{[^}\x00-\x1f]{0,80}\}|[^\s\x00-\x1f\x7f\\]){1,1024}\Z")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+PLAIN_VARIABLES = frozenset(
+    "CI COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LINES LOG_LEVEL NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE "
+    "PYTHONHASHSEED PYTHONUNBUFFERED RUST_BACKTRACE RUST_LOG TERM TZ".split()
+)
+"""Variables that any command may be given, with a plain value: they choose words and colours, never code or files."""
+_MAX_NESTED = 5
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:=+-]{0,200}\Z")
 
 
 class ArgvRefused(Refused):
@@ -44,7 +52,7 @@ class Parsed:
     """A command line. `argv` is what runs; `word` the strictest of all its parts.
 
     unknown: why no grammar knows it, where a person is asked about it as it stands.
-    has_input: something is piped or redirected into it.
+    has_input: something is piped or redirected into it. runs: the commands that it runs in its turn.
     """
 
     command: str
@@ -60,6 +68,7 @@ class Parsed:
     writes: bool
     unknown: str = ""
     has_input: bool = False
+    runs: tuple[str, ...] = ()
 
 
 def parse(
@@ -73,8 +82,53 @@ def parse(
 
     has_input: there is a standard input to read, so that no file need be named.
     """
-    words = _checked(argv)
-    name = words[0]
+    wrappers, words, variables = unwrap(commands, _checked(argv), environment)
+    name, command = words[0], _found(commands, words[0])
+    if command.executable is None:
+        raise _not_pinned(name)
+    reading = _Reading(commands, has_input=has_input)
+    for wrapper in wrappers:
+        reading.count(wrapper, wrapper.name)
+    reading.run(command, name, words[1:])
+    _check_size(command, words)
+    for at, inner in reading.inner:
+        if inner.executable is None:
+            raise _not_pinned(inner.name)
+        words[at] = inner.executable
+    return Parsed(
+        command=name,
+        subcommands=tuple(reading.subcommands),
+        executable=command.executable,
+        argv=(command.executable, *words[1:]),
+        word=max((each.word for each in reading.said), key=_RANK.__getitem__),
+        reasons=tuple(each.reason for each in reading.said if each.word is not Word.ALLOW),
+        paths=tuple(reading.paths),
+        environment=_environment(reading.last, variables),
+        limits=reading.last.limits,
+        network=any(each.network for each in reading.said),
+        writes=any(each.writes for each in reading.said),
+        has_input=has_input,
+        runs=tuple(reading.runs),
+    )
+
+
+def unwrap(
+    commands: Mapping[str, Command], words: Sequence[str], environment: Mapping[str, str]
+) -> tuple[list[Command], list[str], dict[str, str]]:
+    """Return what only stands in front of a line (`env CI=1`, `time`), the line itself, and all its variables."""
+    wrappers: list[Command] = []
+    inside, variables = list(words), dict(environment)
+    while True:
+        command = commands.get(inside[0])
+        count = next((at for at, word in enumerate(inside[1:], 1) if not _ASSIGNMENT.match(word)), 0)
+        if command is None or command.runs != "alone" or not count or inside[count].startswith("-"):
+            return wrappers, inside, variables
+        variables |= dict(word.split("=", 1) for word in inside[1:count])
+        wrappers.append(command)
+        inside = inside[count:]
+
+
+def _found(commands: Mapping[str, Command], name: str) -> Command:
     if "/" in name or name != name.strip() or any(char.isspace() for char in name):
         raise ArgvRefused(
             "not_bare",
@@ -83,27 +137,14 @@ def parse(
     command = commands.get(name)
     if command is None:
         raise ArgvRefused("unknown_command", f"Command {name!r} is not in the policy's table of commands.")
-    if command.executable is None:
-        raise ArgvRefused(
-            "not_pinned",
-            f"Command '{name}' is not installed in the system's directories, nor in the policy's `tool_directories`.",
-        )
-    reading = _Reading(commands, name, has_input=has_input)
-    reading.run(command, words[1:])
-    _check_size(command, words)
-    return Parsed(
-        command=name,
-        subcommands=tuple(reading.subcommands),
-        executable=command.executable,
-        argv=(command.executable, *words[1:]),
-        word=reading.word,
-        reasons=tuple(reading.reasons),
-        paths=tuple(reading.paths),
-        environment=_environment(reading.last, environment),
-        limits=reading.last.limits,
-        network=reading.network,
-        writes=reading.writes,
-        has_input=has_input,
+    return command
+
+
+def _not_pinned(name: str) -> ArgvRefused:
+    return ArgvRefused(
+        "not_pinned",
+        f"Command '{name}' is not installed in the system's directories, nor in the policy's `tool_directories`. "
+        f"Install it, or name its place in the policy: `commands: {{{name}: {{executable: /path}}}}`.",
     )
 
 
@@ -133,6 +174,8 @@ def _check_size(command: Command, words: Sequence[str]) -> None:
 
 def _environment(command: Command, given: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in given.items():
+        if name in PLAIN_VARIABLES and isinstance(value, str) and _PLAIN_VALUE.match(value):
+            continue
         if name not in command.environment or not _ENV_NAME.match(name):
             allowed = ", ".join(command.environment) or "none"
             raise ArgvRefused(
@@ -143,36 +186,48 @@ def _environment(command: Command, given: Mapping[str, str]) -> Mapping[str, str
     return MappingProxyType(dict(given))
 
 
+class _Said(NamedTuple):
+    """What one part of a line leads to. command: whose own it is; a flag's is nobody's."""
+
+    word: Word
+    reason: str
+    network: bool
+    writes: bool
+    command: Command | None
+
+
 @dataclass(slots=True)
 class _Reading:
     """One pass over a command line."""
 
     commands: Mapping[str, Command]
-    title: str
+    title: str = ""
     subcommands: list[str] = field(default_factory=list)
-    word: Word = Word.ALLOW
-    reasons: list[str] = field(default_factory=list)
+    said: list[_Said] = field(default_factory=list)
     paths: list[PathUse] = field(default_factory=list)
-    network: bool = False
-    writes: bool = False
     last: Command = field(init=False)
     words: list[str] = field(default_factory=list)
     filled: set[str] = field(default_factory=set)
     spared: set[str] = field(default_factory=set)
     has_input: bool = False
+    inner: list[tuple[int, Command]] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    length: int = 0
 
-    def run(self, command: Command, words: list[str]) -> None:
-        self.words = words
+    def run(self, command: Command, name: str, words: list[str]) -> None:
+        self.title, self.words, self.length = name, words, len(words) + 1
         self._level(command)
+
+    def count(self, command: Command, title: str) -> None:
+        reason = command.reason or f"'{title}' is set to {command.word}"
+        self.said.append(_Said(command.word, reason, command.network, command.writes, command))
 
     def _level(self, command: Command) -> None:
         """Read one command with its flags; a subcommand takes over what follows it."""
         self.last = command
         if command.only_lines:
             self._refuse("unknown_line", "is known only by the exact lines the policy lists")
-        self._speak(command.word, command.reason or f"'{self.title}' is set to {command.word}")
-        self.network |= command.network
-        self.writes |= command.writes
+        self.count(command, self.title)
         self.filled, self.spared = set(), set()
         loose: list[str] = []
         while self.words:
@@ -185,7 +240,7 @@ class _Reading:
                     return None
             elif command.subcommands and not loose:
                 if word in command.by_subcommand:
-                    return self._descend(command.by_subcommand[word])
+                    return self._subcommand(command, command.by_subcommand[word])
                 if not command.positionals:
                     self._refuse("unknown_subcommand", f"has no subcommand {word!r} in the policy")
                 loose.append(word)
@@ -195,6 +250,11 @@ class _Reading:
                 loose += self.words
                 self.words = []
         return self._finish(command, loose, [])
+
+    def _subcommand(self, above: Command, command: Command) -> None:
+        if command.calms:
+            self._calm(above)
+        self._descend(command)
 
     def _descend(self, command: Command) -> None:
         self.subcommands.append(command.name)
@@ -218,9 +278,30 @@ class _Reading:
             for item in command.positionals
             if item.name not in self.filled
         ]
+        if command.runs is not None:
+            return self._run_inner(command, wanted, loose)
         self._positionals(wanted, loose)
         if command.after_dashes is not None and rest:
             self._positionals([command.after_dashes], rest)
+        return None
+
+    def _run_inner(self, command: Command, wanted: list[Positional], loose: list[str]) -> None:
+        """Read what follows the positionals as a command of its own."""
+        count = sum(item.minimum for item in wanted)
+        self._positionals(wanted, loose[:count])
+        inside = loose[count:]
+        if not inside:
+            if command.runs == "alone":
+                return
+            self._refuse("missing_argument", "needs a command to run")
+        name = inside[0]
+        # Git is never run but with its configuration neutralised, which only the gate itself can see to.
+        if name == "git" or (command.run_only and name not in command.run_only):
+            self._refuse("bad_value", f"runs no {name!r} unasked")
+        at = self.length - len(inside)
+        inner = self._hand_over(name, inside[1:])
+        if command.runs != "project":
+            self.inner.append((at, inner))
 
     def _is_read_instead(self, item: Positional) -> bool:
         return self.has_input and item.value.kind == "path" and item.value.access == "read"
@@ -285,7 +366,10 @@ class _Reading:
     def _use(self, command: Command, flag: Flag, attached: str | None) -> bool:
         """Account for a flag; True where nothing after it is this command's."""
         name = flag.names[0]
-        self._speak(flag.word, flag.reason or f"'{self.title} {name}' is set to {flag.word}")
+        reason = flag.reason or f"'{self.title} {name}' is set to {flag.word}"
+        self.said.append(_Said(flag.word, reason, False, flag.writes, None))
+        if flag.calms:
+            self._calm(command)
         if flag.fills is not None:
             self.filled.add(flag.fills)
         if flag.spares is not None:
@@ -298,7 +382,7 @@ class _Reading:
                 value = self.words.pop(0)
             self._value(flag.value, value, name)
         if flag.runs:
-            self._hand_over(value or "")
+            self._hand_over(value or "", self.words)
             return True
         if flag.ends:
             rest, self.words = self.words, []
@@ -306,13 +390,20 @@ class _Reading:
             return True
         return False
 
-    def _hand_over(self, name: str) -> None:
+    def _hand_over(self, name: str, words: list[str]) -> Command:
         command = self.commands.get(name)
         if command is None:
             self._refuse("unknown_command", f"would run {name!r}, which is not in the policy's table of commands")
+        if len(self.runs) == _MAX_NESTED:
+            self._refuse("bad_value", f"runs a command in a command more than {_MAX_NESTED} times")
+        self.words = words
+        self.runs.append(name)
         self._descend(command)
+        return command
 
     def _value(self, value: Value, word: str, argument: str) -> None:
+        if value.excludes is not None and compiled(value.excludes).search(word) is not None:
+            self._refuse("bad_value", f"takes no {argument!r} such as {word[:200]!r} unasked")
         problem = _CHECKS[value.kind](self, value, word, argument)
         if problem is not None:
             self._refuse("bad_value", f"takes {problem} as {argument!r}, not {word[:200]!r}")
@@ -363,12 +454,8 @@ class _Reading:
     def _as_glob(self, value: Value, word: str, argument: str) -> str | None:
         return None if word else "a pattern"
 
-    def _speak(self, word: Word, reason: str) -> None:
-        if word is Word.ALLOW:
-            return
-        self.reasons.append(reason)
-        if _RANK[word] > _RANK[self.word]:
-            self.word = word
+    def _calm(self, command: Command) -> None:
+        self.said = [each for each in self.said if each.command is not command]
 
     def _refuse(self, kind: str, problem: str) -> NoReturn:
         raise ArgvRefused(kind, f"'{self.title}' {problem}.")

@@ -20,6 +20,7 @@ from toolgate.kernel.policy import Word
 
 T = TypeVar("T")
 ValueKind = Literal["str", "int", "path", "rev", "glob", "enum", "path_or_rev"]
+Runs = Literal["command", "project", "alone"]
 TRUSTED_DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where a command that names no executable is looked for; `PATH` is never asked."""
 
@@ -31,6 +32,7 @@ class Value:
     str: any text, or one that `matches` (RE2, the whole text). int: between `minimum` and `maximum`.
     path: a file name, reported for checking, with what is done to it. rev: a Git revision. glob: a pattern
     that the program compares names with. enum: one of `choices`. path_or_rev: what Git takes for either.
+    excludes: what must not be found anywhere in it (RE2), whatever kind it is.
     """
 
     kind: ValueKind = "str"
@@ -38,13 +40,15 @@ class Value:
     minimum: int | None = None
     maximum: int | None = None
     matches: str | None = None
+    excludes: str | None = None
     access: Access = "read"
 
     def __post_init__(self) -> None:
         if (self.kind == "enum") != bool(self.choices):
             raise DefinitionError("A value of kind `enum`, and no other, lists its choices.")
-        if self.matches is not None:
-            compiled(self.matches)
+        for pattern in (self.matches, self.excludes):
+            if pattern is not None:
+                compiled(pattern)
 
 
 @functools.cache
@@ -66,7 +70,8 @@ class Flag:
     word: what using it leads to. fills: the positional that it supplies (grep's `-e` fills the pattern).
     spares: the positional that need not be there with it (with `-r` grep needs no file).
     ends: what follows is the program's own, not flags. runs: its value names a command of the table, and
-    the rest is that command's (`python -m pytest`).
+    the rest is that command's (`python -m pytest`). writes: the workspace is writable with it. calms: what running
+    the command leads to does not count with it (`black --check`).
     """
 
     names: tuple[str, ...]
@@ -78,6 +83,8 @@ class Flag:
     spares: str | None = None
     ends: bool = False
     runs: bool = False
+    writes: bool = False
+    calms: bool = False
 
     def __post_init__(self) -> None:
         if not self.names or not all(isinstance(name, str) and name and name != "--" for name in self.names):
@@ -133,7 +140,10 @@ class Command:
     numbers: `-5` is a flag. interspersed: flags may follow positionals. environment: variables that a caller
     may set. network: it is run with one. writes: the workspace is writable for it. from_workspace: the project's own
     program of that name comes before the system's. lines: whole lines that are known though the rest does not know
-    them; only_lines: it is known by them alone.
+    them; only_lines: it is known by them alone. calms: what the command it is a subcommand of leads to does not count
+    (`npx tsc`). runs: what follows its positionals is another command of the table, judged by its own grammar:
+    `command` runs that one's program, `project` the project's own of that name, `alone` only it, with the variables in
+    front of it (`env CI=1 pytest`). run_only: which commands these may be; none: any.
     """
 
     name: str
@@ -156,6 +166,9 @@ class Command:
     from_workspace: bool = False
     lines: tuple[ExactLine, ...] = ()
     only_lines: bool = False
+    calms: bool = False
+    runs: Runs | None = None
+    run_only: tuple[str, ...] = ()
     by_flag: Mapping[str, Flag] = field(init=False, repr=False, compare=False)
     by_subcommand: Mapping[str, Command] = field(init=False, repr=False, compare=False)
 
@@ -166,6 +179,8 @@ class Command:
             raise DefinitionError(f"The executable of `{self.name}` must be an absolute path.")
         if self.subcommands and self.positionals and self.needs_subcommand:
             raise DefinitionError(f"`{self.name}` needs a subcommand, so its positionals can never come.")
+        if self.runs is not None and (self.interspersed or self.subcommands):
+            raise DefinitionError(f"`{self.name}` runs a command: its flags come first, and it has no subcommands.")
         if sum(positional.maximum is None for positional in self.positionals) > 1:
             raise DefinitionError(f"`{self.name}`: only one positional may take any number of arguments.")
         if any(each.lines for each in self.subcommands):

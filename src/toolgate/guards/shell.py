@@ -29,7 +29,7 @@ _COMPUTED = {
     ")": "a group or function (')')",
 }
 RESERVED = frozenset(
-    "! [[ ]] { } case coproc do done elif else esac fi for function if in select then time until while".split()
+    "! [[ ]] { } case coproc do done elif else esac fi for function if in select then until while".split()
 )
 BUILT_IN = frozenset(
     ". : alias bg bind break builtin caller command compgen complete continue declare dirs disown enable eval exec "
@@ -306,8 +306,9 @@ def _take(token: _Token, words: list[str], variables: list[tuple[str, str]]) -> 
     if not words and token.assigns:
         variables.append((token.assigns, token.text[len(token.assigns) + 1 :]))
         return
-    if not words and token.is_plain and token.text in RESERVED:
+    is_first = not words or words == ["time"]
+    if is_first and token.is_plain and token.text in RESERVED:
         raise Unsplittable(f"the word {token.text!r}")
-    if not words and token.text in BUILT_IN:
+    if is_first and (token.text in BUILT_IN or (words and token.text == "cd")):
         raise Unsplittable(f"the word {token.text!r}, which changes the shell itself")
     words.append(token.text)

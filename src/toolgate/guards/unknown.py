@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from toolgate.guards.argv import ArgvRefused, Parsed, PathUse, parse
+from toolgate.guards.argv import ArgvRefused, Parsed, PathUse, parse, unwrap
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES, Command, Flag, Limits
 from toolgate.guards.programs import CommandTable, find_program
 from toolgate.kernel.policy import Word
@@ -56,7 +56,11 @@ def read_argv(
     except ArgvRefused as error:
         if error.kind not in UNKNOWN_KINDS:
             raise
-        found = _unknown(commands, list(argv), dict(environment), home, str(error))
+        denied = denial(commands, argv)
+        if denied is not None:
+            raise ArgvRefused("denied", denied) from None
+        _, words, variables = unwrap(commands, argv, environment)
+        found = _unknown(commands, words, variables, home, str(error))
     found = replace(found, has_input=has_input)
     known = commands.get(argv[0])
     for line in () if known is None else known.lines:
@@ -75,19 +79,19 @@ def _bare(commands: Mapping[str, Command], argv: Sequence[str], home: str) -> Se
 
 def _asked(commands: Mapping[str, Command], parsed: Parsed) -> Parsed:
     """Return a line as one to ask about, where it would give a network to a program that an agent can write."""
-    is_own = isinstance(commands, CommandTable) and commands.is_own(parsed.executable)
-    if not is_own or not parsed.network or parsed.word is not Word.ALLOW:
+    if not parsed.network or parsed.word is not Word.ALLOW or not isinstance(commands, CommandTable):
         return parsed
-    why = f"'{parsed.command}' is a program of the workspace ({parsed.executable}) and would run with a network"
+    inner = (commands[name].executable for name in parsed.runs)
+    own = next((path for path in (parsed.executable, *inner) if path and commands.is_own(path)), None)
+    if own is None:
+        return parsed
+    why = f"'{os.path.basename(own)}' is a program of the workspace ({own}) and would run with a network"
     return replace(parsed, word=Word.ASK, reasons=(*parsed.reasons, why))
 
 
 def _unknown(
     commands: Mapping[str, Command], argv: list[str], environment: dict[str, str], home: str, why: str
 ) -> Parsed:
-    denied = denial(commands, argv)
-    if denied is not None:
-        raise ArgvRefused("denied", denied)
     check_variables(environment)
     name = argv[0]
     known = commands.get(name)

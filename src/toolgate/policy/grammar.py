@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import shlex
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -15,7 +16,7 @@ from pydantic import Field, model_validator
 from toolgate.errors import DefinitionError
 from toolgate.guards import Refused
 from toolgate.guards.argv import parse
-from toolgate.guards.grammar import Command, ExactLine, Flag, Limits, Positional, Value
+from toolgate.guards.grammar import Command, ExactLine, Flag, Limits, Positional, Runs, Value
 from toolgate.kernel.policy import Word
 from toolgate.policy.values import Duration, Name, Positive, Spec, Surroundings, WordName
 
@@ -28,6 +29,7 @@ class ValueSpec(Spec):
     minimum: int | None = Field(default=None, description="The least an `int` may be.")
     maximum: int | None = Field(default=None, description="The most an `int` may be.")
     matches: Name | None = Field(default=None, description="A pattern (RE2) that the whole of a `str` must match.")
+    excludes: Name | None = Field(default=None, description="A pattern (RE2) that must not be found in it.")
     access: Literal["read", "write", "list"] = Field(default="read", description="What is done to a `path`.")
 
     def value(self) -> Value:
@@ -37,6 +39,7 @@ class ValueSpec(Spec):
             minimum=self.minimum,
             maximum=self.maximum,
             matches=self.matches,
+            excludes=self.excludes,
             access=self.access,
         )
 
@@ -53,6 +56,12 @@ class FlagSpec(Spec):
     )
     ends: bool = Field(default=False, description="What follows it belongs to another program, as after `python -c`.")
     runs: bool = Field(default=False, description="Its value names a command of this table, which takes the rest.")
+    writes: bool = Field(default=False, description="The workspace is writable with it.")
+    calms: bool = Field(
+        default=False,
+        description="With it the command's own `decision`, `network` and `writes` do not count, as with "
+        "`black --check`.",
+    )
 
 
 class PositionalSpec(Spec):
@@ -103,7 +112,9 @@ class CommandSpec(Spec):
         default={}, description="By name; nothing for a switch, a type, or the settings of a flag."
     )
     positionals: list[PositionalSpec] = Field(default=[], description="What may follow that is no flag.")
-    subcommands: dict[Name, CommandSpec | None] = Field(default={}, description="By name; each a command of its own.")
+    subcommands: dict[Name, CommandSpec | None] = Field(
+        default={}, description="By name; each a command of its own. Names with blanks between share one."
+    )
     needs_subcommand: bool = Field(default=False, description="A subcommand must follow.")
     dashes: Literal["allowed", "refused"] = Field(default="allowed", description="Whether `--` may end the flags.")
     after_dashes: PositionalSpec | None = Field(default=None, description="What follows `--`, if not the positionals.")
@@ -123,6 +134,18 @@ class CommandSpec(Spec):
         "them. `toolgate policy learn` writes them.",
     )
     only_lines: bool = Field(default=False, description="It is known by its `lines` alone.")
+    calms: bool = Field(
+        default=False,
+        description="As a subcommand: the `decision`, `network` and `writes` of the command it belongs to do not "
+        "count.",
+    )
+    runs: Runs | None = Field(
+        default=None,
+        description="What follows the positionals is another command of this table, judged by its own grammar. "
+        "`command` runs its program, `project` the project's own of that name, `alone` only it, with variables "
+        "before it. `interspersed: false` must stand beside it.",
+    )
+    run_only: list[Name] = Field(default=[], description="Which commands `runs` may run; any by default.")
     limits: LimitsSpec = Field(default=LimitsSpec(), description="What a run may take.")
     examples: CommandExamples | None = Field(default=None, description="Checked whenever the file is loaded.")
 
@@ -151,7 +174,9 @@ class CommandSpec(Spec):
             ),
             positionals=tuple(map(_positional, self.positionals)),
             subcommands=tuple(
-                (spec or CommandSpec()).command(each, surroundings) for each, spec in self.subcommands.items()
+                (spec or CommandSpec()).command(each, surroundings)
+                for names, spec in self.subcommands.items()
+                for each in names.split()
             ),
             needs_subcommand=self.needs_subcommand,
             dashes=self.dashes,
@@ -171,6 +196,9 @@ class CommandSpec(Spec):
             from_workspace=self.from_workspace,
             lines=tuple(each.line() for each in self.lines),
             only_lines=self.only_lines,
+            calms=self.calms,
+            runs=self.runs,
+            run_only=tuple(self.run_only),
         )
 
 
@@ -191,6 +219,8 @@ def _flag(name: str, spec: FlagSpec | Kind | None) -> Flag:
         spares=spec.spares,
         ends=spec.ends,
         runs=spec.runs,
+        writes=spec.writes,
+        calms=spec.calms,
     )
 
 
@@ -236,8 +266,6 @@ def check_examples(name: str, spec: CommandSpec, commands: dict[str, Command]) -
 
 
 def _anywhere(command: Command) -> Command:
-    from dataclasses import replace
-
     return replace(command, executable=f"/usr/bin/{command.name}")
 
 

@@ -58,8 +58,9 @@ class CommandsRule:
         return said[0]._replace(reason="; ".join(dict.fromkeys(one.reason for one in said)))
 
     def _judge(self, parsed: Parsed) -> Verdict:
-        if self.allowed is not None and parsed.command not in self.allowed:
-            return Verdict(Word.DENY, f"command '{parsed.command}' is not listed", self.name, "command_not_allowed")
+        for name in (parsed.command, *parsed.runs):
+            if self.allowed is not None and name not in self.allowed:
+                return Verdict(Word.DENY, f"command '{name}' is not listed", self.name, "command_not_allowed")
         if parsed.unknown and self.unknown is Word.DENY:
             how = f"Add it under `commands:` in {self.site.file}, or write `commands: {{unknown: ask}}` for this tool"
             return Verdict(Word.DENY, f"{parsed.unknown} {how}", self.name, "command_unknown")

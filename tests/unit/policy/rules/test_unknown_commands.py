@@ -91,3 +91,40 @@ def test_asking_for_a_network_is_a_question_and_opens_no_denial(tmp_path: Path) 
     assert "no grammar knows this command" in both[1]
     assert "a network is asked for" in both[1]
     assert said("rm x", True)[0] == "deny"
+
+
+WRAPPED = """
+version: 1
+tools:
+  some: {commands: {allowed: [timeout, cat, python]}}
+  every: {commands: {}}
+commands:
+  cat: {positionals: [{name: path, value: str, at_least: 1}]}
+  ls: {}
+  env: {runs: alone, interspersed: false}
+  timeout: {runs: command, interspersed: false, positionals: [{name: duration, value: int, at_least: 1}]}
+  npm: {decision: ask, writes: true, subcommands: {"test t": {calms: true}, ci: }}
+  sed: {positionals: [{name: script, value: {excludes: "e"}}], switches: "-n"}
+  touch: {decision: ask, writes: true, flags: {--check: {calms: true}, --out: {writes: true}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "line", "expected"),
+    [
+        ("some", "timeout 5 cat x", "allow"),
+        ("some", "env CI=1 cat x", "allow"),
+        ("some", "timeout 5 ls", "deny"),
+        ("some", "env ls", "deny"),
+        ("every", "timeout 5 ls", "allow"),
+        ("every", "npm t", "allow"),
+        ("every", "npm test", "allow"),
+        ("every", "npm ci", "ask"),
+        ("every", "sed -n 1p", "allow"),
+        ("every", "sed -n 1e", "deny"),
+        ("every", "touch --out", "ask"),
+        ("every", "touch --out --check", "allow"),
+    ],
+)
+def test_a_command_inside_another_is_judged_as_well(tmp_path: Path, tool: str, line: str, expected: str) -> None:
+    assert word(WRAPPED, {"command": line.split()}, tool=tool, workspace=tmp_path) == expected
