@@ -4,6 +4,26 @@ from __future__ import annotations
 
 # Run without a question under `developer`.
 ALLOWED_COMMANDS = """
+env
+env ls
+env CI=1 NO_COLOR=1 pytest -q
+time ls
+time env CI=1 git status
+timeout 60 pytest -q
+timeout -k 5 1m make test
+nice -n 10 make test
+nice timeout 60 ls
+xargs wc -l README.md
+xargs -0 grep -l TODO README.md
+npx tsc --noEmit
+npx tsc -p src
+npx eslint src
+npx --no-install prettier --check .
+npx jest src
+npx vitest run
+uv run pytest -q
+uv run --frozen mypy src
+uv run python -m pytest
 ls
 ls -la
 ls -1 src
@@ -151,6 +171,15 @@ touch src/new.py
 
 # A person is asked.
 ASKED_COMMANDS = """
+env cp a.txt b.txt
+time rm a.txt
+timeout 5 cp a.txt b.txt
+nice timeout 5 rm a.txt
+npx eslint --fix src
+npx prettier --write src
+npx -p other tsc
+uv run python -c x
+uv run ruff check --fix src
 git push
 git push -u origin feature
 git pull --rebase
@@ -196,6 +225,80 @@ make -f other.mk
 
 # Never without somebody changing the policy first.
 REFUSED_COMMANDS = """
+env -i ls
+env -S 'rm a.txt'
+env -C / ls
+env --split-string=ls
+env FOO=1 ls
+env PATH=src ls
+env LD_PRELOAD=src/x.so ls
+env GIT_SSH_COMMAND=id git fetch
+env GIT_EXTERNAL_DIFF=id git diff
+env CI=/etc/passwd ls
+env ./script.py
+env bash -c id
+env env sh
+time -o a.txt ls
+time git clean -fd
+timeout 5 git log
+timeout 5 env git log
+timeout 5 sh -c id
+timeout 5 ./script.py
+timeout 5 cat .env
+timeout 5 cat ../secret
+timeout 5 find . -delete
+timeout 5 sed -i s/a/b/ a.txt
+timeout 5 python -i
+timeout --signal='KILL rm' 5 ls
+nice git status
+nice sudo ls
+nice -n x ls
+xargs
+xargs sh
+xargs sort
+xargs uniq
+xargs find
+xargs rg x
+xargs sed -n 1p
+xargs python
+xargs git log
+xargs env ls
+xargs timeout 5 rm
+xargs -I ls ls
+xargs -I / cat
+xargs -I cat cat
+xargs -I {} {} a.txt
+xargs -i cat
+xargs --replace=cat cat
+xargs -a .env echo
+xargs --arg-file=.env echo
+xargs --process-slot-var=LD_PRELOAD cat
+xargs -P 1000 cat
+xargs cat .env
+timeout 5 xargs rm
+npx -c id
+npx --call=id
+npx tsc --outDir ../x
+npx tsc -p ../x
+npx tsc @a.txt
+npx eslint -c other.js src
+npx eslint --resolve-plugins-relative-to x src
+npx eslint -f ./x.js src
+npx prettier --plugin=./x.js src
+npx prettier --check .env
+npx jest --config x.js
+npx jest --globalSetup ./x.js
+npx vitest --config x.js
+uv run --with x pytest
+uv run --env-file .env pytest
+uv run --python /tmp/python pytest
+uv run --script script.py
+uv run script.py
+uv run git status
+uv run bash
+uv run npm install
+uv run pytest -p evil
+uv run pytest -c ../x
 cat
 cat -
 grep x
@@ -213,10 +316,8 @@ sh -c 'eval id'
 zsh
 sudo ls
 su -
-env ls
 xargs rm
 nohup ls
-time ls
 eval ls
 ./ls
 /bin/ls
