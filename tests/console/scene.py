@@ -39,6 +39,11 @@ tools:
     approval: {escalate: {after: 5m, to: [lead, finance]}}
   publish:
     approval: {level: full}
+  run_line:
+    commands: {unknown: ask}
+    paths: {allowed: ["${WORKSPACE}/**"]}
+commands:
+  cat: {positionals: [{name: path, value: path, at_most: any}]}
 """
 PEOPLE = {"ann": "person", "bob": "person", "root": "admin", "bot": "agent", "runner": "runner"}
 

@@ -111,7 +111,21 @@ async def wire_money(to: str) -> str:
     raise toolgate.errors.ToolUnknownOutcomeError(f"no answer about {to}")
 
 
-TOOLS = [edit, note, notify, drop_table, migrate, publish, look_up, keep, wire_money]
+run_line = toolgate.ToolDefinition(
+    "run_line",
+    {
+        "type": "object",
+        "properties": {"command": {"type": "string", "format": "shell-line"}},
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+    _edit,
+    placement="client",
+    risk_level="medium",
+)
+"""Runs on the machine of who asks; the server prepares nothing of it."""
+
+TOOLS = [edit, note, notify, drop_table, migrate, publish, look_up, keep, wire_money, run_line]
 
 AFTER = BEFORE.replace("RETRIES = 3", "RETRIES = 5").replace(
     'with open(path, "w") as file:\n        json.dump(value, file)',

@@ -46,4 +46,4 @@ def _written(approval: Approval) -> list[object]:
     """What callers, tools and people wrote into a question."""
     said = [note.text for note in (*approval.votes, *approval.comments)]
     words = [approval.message, approval.claim, approval.reason, *approval.reasons, *approval.factors, *said]
-    return [approval.arguments, approval.preview, words]
+    return [approval.arguments, approval.preview, approval.facts, words]

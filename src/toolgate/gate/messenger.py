@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from toolgate.errors import DecisionConflictError, DeliveryError
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import SHOWN_JSON, Approval
 from toolgate.kernel.change import Change
 from toolgate.kernel.narration import tell_approval
 from toolgate.kernel.record import evolve
@@ -48,9 +48,7 @@ class Messenger:
         """Ask each channel in a task of its own; the first answer decides."""
         for channel in (*self._channels, *self._driver.realm(approval.project).channels):
             # A copy: a channel that changes what it was shown changes nothing anybody else sees.
-            shown = evolve(
-                approval, arguments=copy.deepcopy(approval.arguments), preview=copy.deepcopy(approval.preview)
-            )
+            shown = evolve(approval, **{name: copy.deepcopy(getattr(approval, name)) for name in SHOWN_JSON})
             task = asyncio.get_running_loop().create_task(self._ask(channel, shown), name="toolgate-ask")
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -56,9 +56,13 @@ class Note(NamedTuple):
         return frozenset(Principal.of(name).id for name in (self.by, self.on_behalf_of) if name is not None)
 
 
+SHOWN_JSON: Final = ("arguments", "preview", "facts")
+"""The fields of an approval that hold JSON somebody is shown, and which a reader therefore gets a copy of."""
+
+
 @record
 class Approval:
-    """One question. `arguments` and `preview` are masked; `digest` covers the real ones.
+    """One question. `arguments`, `preview` and `facts` are masked; `digest` covers the real ones.
 
     What is asked never changes. Who is asked, how long, and what has been said so far may. A `silent` one
     was not put to anybody by a channel: it waits for people who look. `mark` binds who may answer, what they are shown,
@@ -89,6 +93,7 @@ class Approval:
     claim: str | None = None
     arguments: Any = None
     preview: Any = None
+    facts: Any = None
     input_schema: Any = None
     undoable: bool = False
     undo_ttl_s: float | None = None
@@ -171,6 +176,8 @@ def plain_question(tool_name: str) -> str:
 def shown_digest_of(approval: Approval) -> str:
     """Return the SHA-256 over what people are shown of a question and decide by."""
     shown = dict(zip(_SHOWN, _shown_of(approval), strict=True))
+    if approval.facts is not None:  # questions of before have none, and their marks still hold
+        shown["facts"] = approval.facts
     return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -6,7 +6,7 @@ The artifact is data; `surfaces` draws it on a terminal, in HTML, Markdown or pl
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +18,7 @@ from toolgate.kernel.approval import Approval, plain_question
 from toolgate.kernel.text.rendering import BUDGET, brief, clip, cut_piece, few, lay_out, reveal
 
 OPTIONS: Final = ("approve", "deny")
+FOUND: Final = "What the policy found in the arguments"
 CLAIM: Final = "What the agent says (its claim, not checked)"
 
 
@@ -57,7 +58,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class ApprovalArtifact:
-    """One question, as it is put to a person. `arguments`, `preview` and all texts are masked already."""
+    """One question, as it is put to a person. `arguments`, `preview`, `facts` and all texts are masked already."""
 
     request_id: str
     tool_name: str
@@ -66,6 +67,7 @@ class ApprovalArtifact:
     action_summary: str = ""
     arguments: Any = None
     preview: Any = None
+    facts: Any = None
     claim: str | None = None
     requester: str = ""
     user: str | None = None
@@ -116,6 +118,8 @@ class ApprovalArtifact:
             _json("arguments", "Arguments", self.arguments),
             *_preview(self.preview),
         ]
+        if self.facts:
+            parts.append(_found(self.facts))
         if self.claim:
             parts.append(_texts("claim", CLAIM, [self.claim], Style.CLAIM))
         return tuple(parts)
@@ -177,6 +181,7 @@ def artifact_of(approval: Approval) -> ApprovalArtifact:
         action_summary=summary_of(approval.tool_name, approval.arguments),
         arguments=approval.arguments,
         preview=approval.preview,
+        facts=approval.facts,
         requester=approval.requester,
         user=approval.user,
         project=approval.project,
@@ -284,6 +289,36 @@ def _facts(facts: Iterable[tuple[str, str]]) -> Block:
 def _json(name: str, title: str, value: Any) -> Block:
     shown = lay_out(value)
     return Block(title, shown.text, Style.CODE, shown.warnings, name=name)
+
+
+def _found(facts: Mapping[str, Any]) -> Block:
+    """Lay out what was found, one finding to a line: its name, and exactly its value."""
+    lines: dict[str, None] = {}
+    warnings: list[str] = []
+    for name, finding in facts.items():
+        for label, value in _findings(name, finding):
+            shown = lay_out(value)  # no line of it breaks inside a text
+            lines[f"{label}: {' '.join(line.strip() for line in shown.text.split(chr(10)))}"] = None
+            warnings += shown.warnings
+    return Block(FOUND, "\n".join(lines), Style.CODE, few(warnings), name="found")
+
+
+def _findings(name: str, finding: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each finding of an inspector by itself; one that holds lists of others, such as paths, before these."""
+    if isinstance(finding, list):
+        yield from ((name, one) for one in finding)
+        return
+    if not isinstance(finding, dict):
+        yield name, finding
+        return
+    inner = {key: value for key, value in finding.items() if _holds_findings(value)}
+    yield name, {key: value for key, value in finding.items() if key not in inner}
+    for key, value in inner.items():
+        yield from ((f"{name} {key}", one) for one in value)
+
+
+def _holds_findings(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
 def preview_parts(preview: Any) -> tuple[str, ...]:

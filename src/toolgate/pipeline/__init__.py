@@ -344,7 +344,7 @@ class Pipeline:
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_rank)
         message = call.message or tool.approval_message
         asking = evolve(
-            assessed(call, assessment._replace(level=level), plan.mask),
+            assessed(call, assessment._replace(level=level), plan.masker.repeated),
             message=None if message is None else masker.text(message),
             claim=None if call.claim is None else masker.text(call.claim),
         )
@@ -393,6 +393,7 @@ class Pipeline:
             doubt_key=None if call.doubt_key is None else doubt_key(call.tool_name, arguments.canonical),
             doubt_seen=None,
             preview=None,
+            facts=None,
             preconditions=None,
         )
         revised, ruling = await plan.judge_aside(revised, arguments.value, now)
@@ -404,7 +405,7 @@ class Pipeline:
         if revised.repeat_of is not None:  # whoever edits it was told, and whoever else is asked must be
             _, assessment = await joining.retold(driver, revised, assessment)
         level = max(assessment.level, ApprovalLevel(call.level), key=_rank)
-        asking = assessed(revised, assessment._replace(level=level), plan.mask)
+        asking = assessed(revised, assessment._replace(level=level), plan.masker.repeated)
         terms = assessment.terms
         timeout = steps.timeout_s(call, plan.tool, plan.stance, level, terms)
         return Revised(asking, plan.tool, terms, timeout)

@@ -272,7 +272,7 @@ class Driver:
         key = name if len(modes) == 1 else (name, modes)  # whoever is not braked is not slowed down by others
         plan = realm.plans.get(key)
         if plan is None or plan.tool is not tool or plan.policy is not policy or plan.modes != modes:
-            plan = realm.plans[key] = compile_plan(tool, policy, modes, mask=self.masker.repeated)
+            plan = realm.plans[key] = compile_plan(tool, policy, modes, masker=self.masker)
         return plan
 
     def undo_ttl(self, tool: ToolDefinition, context: Context) -> float:

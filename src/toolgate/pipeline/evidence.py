@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolgate.errors import GrantChangedError
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import SHOWN_JSON, Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
@@ -30,7 +30,7 @@ PAGE = 1000
 
 def shows_much(approval: Approval) -> bool:
     """Whether what people are shown of a question is so much that its mark is made and checked off the event loop."""
-    return is_large(approval.arguments) or is_large(approval.preview)
+    return any(is_large(getattr(approval, name)) for name in SHOWN_JSON)
 
 
 async def refusal_of(store: Store, call: Call, approval: Approval | None) -> tuple[str, str] | None:

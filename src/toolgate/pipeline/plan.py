@@ -10,7 +10,7 @@ from asyncio import to_thread
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
@@ -25,6 +25,8 @@ from toolgate.kernel.record import evolve, slim
 from toolgate.kernel.ruling import Ruling, look, rule_under, rules_over, show_facts
 from toolgate.kernel.terms import SandboxBackend
 from toolgate.kernel.text.canonical import Limits
+from toolgate.kernel.text.masking import Masker
+from toolgate.kernel.text.masking.echo import CallMasker, mask_alike
 from toolgate.kernel.tool import Effects, Placement, RiskLevel, ToolDefinition
 from toolgate.pipeline.lane import aside
 from toolgate.pipeline.validate import Checked, validate
@@ -41,6 +43,7 @@ UNREMARKABLE = Assessment(ApprovalLevel.AUTO, RiskLevel.LOW, None, ())
 """The assessment every call is born with."""
 
 
+_PLAIN = Masker()
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -87,7 +90,7 @@ class Plan:
     inspects: bool
     rates: tuple[Reservation, ...]
     offer_s: float
-    mask: Callable[[str], str]
+    masker: Masker
     doubt: Doubt
     effect: EffectKey | None
     is_declared: bool
@@ -164,11 +167,16 @@ class Plan:
         facts = look(call, self.tool, self.stance, arguments, mode=self.modes[0], now=now)
         ruling = rule_under(self.modes, call, self.tool, self.stance, self.rules, facts)
         if facts.found:
-            call = evolve(call, facts=show_facts(self.stance, facts, self.mask))
+            call = evolve(call, facts=self._shown(call, facts))
         assessment = ruling.assessment
         if assessment is None or call.status is not Status.PENDING or assessment == UNREMARKABLE:
             return call, ruling
-        return assessed(call, assessment, self.mask), ruling
+        return assessed(call, assessment, self.masker.repeated), ruling
+
+    def _shown(self, call: Call, facts: Facts) -> dict[str, Any]:
+        """Return what was found, masked as a whole: what is secret of a word is told by those beside it."""
+        mask = CallMasker(self.masker, call) if call.hides else self.masker
+        return cast(dict[str, Any], mask_alike(mask, show_facts(self.stance, facts)))
 
     async def judge_aside(self, call: Call, arguments: Mapping[str, Any], now: datetime) -> tuple[Call, Ruling]:
         """Judge off the loop where an inspector opens files, or rules look at much: neither holds up anybody else."""
@@ -198,9 +206,7 @@ def assessed(call: Call, assessment: Assessment, mask: Callable[[str], str]) -> 
     )
 
 
-def compile_plan(
-    tool: ToolDefinition, policy: Policy, modes: tuple[Mode, ...], *, mask: Callable[[str], str] = str
-) -> Plan:
+def compile_plan(tool: ToolDefinition, policy: Policy, modes: tuple[Mode, ...], *, masker: Masker = _PLAIN) -> Plan:
     """Work out everything about a tool under a policy and these modes that no call can change."""
     stance = policy.stance(tool)
     rules = rules_over(tool, stance)
@@ -210,7 +216,7 @@ def compile_plan(
     template = _template(tool, stance, policy, placement)
     fixed = _fixed(tool, stance, rules, modes)
     if fixed is not None and fixed.assessment is not None and fixed.assessment != UNREMARKABLE:
-        template = slim(assessed(template, fixed.assessment, mask))
+        template = slim(assessed(template, fixed.assessment, masker.repeated))
     return Plan(
         tool=tool,
         policy=policy,
@@ -225,7 +231,7 @@ def compile_plan(
         inspects=bool(stance.inspectors),
         rates=rates,
         offer_s=OFFER_AGAIN_S if placement is Placement.WORKER else tool.timeout_seconds,
-        mask=mask,
+        masker=masker,
         doubt=doubt_of(tool, stance),
         effect=stance.effect or tool.effect,
         is_declared=tool.effects in (Effects.REVERSIBLE, Effects.IRREVERSIBLE),

@@ -346,6 +346,7 @@ class ApprovalRecord(Answer):
     description: str
     arguments: Any = None
     preview: Any = None
+    facts: Any = Field(default=None, description="What the policy found: commands, paths and hosts, masked.")
     digest: str
     reasons: list[str]
     claim: str | None = None

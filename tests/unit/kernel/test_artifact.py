@@ -279,3 +279,12 @@ def test_an_approver_sees_how_many_must_approve_and_who_is_still_missing() -> No
         "nobody with role cfo or lead has approved yet",
     )
     assert artifact_of(an_approval()).must_approve == ""
+
+
+def test_each_finding_stands_on_a_line_of_its_own_whatever_its_shape() -> None:
+    facts = {"theirs": "a word\n\u202e", "hosts": [{"host": "a"}, {"host": "a"}], "own": {"x": [], "in": [{"y": 1}]}}
+    [block] = [one for one in an_artifact(facts=facts).blocks() if one.name == "found"]
+    assert block.text.split("\n") == [
+        'theirs: "a word\\n\\u202e"', 'hosts: { "host": "a" }', 'own: { "x": [] }', 'own in: { "y": 1 }',
+    ]  # fmt: skip
+    assert any("bidirectional" in warning for warning in block.warnings)

@@ -23,7 +23,7 @@ import orjson
 from toolgate.adapters.held import check_stands
 from toolgate.adapters.memory.keys import Keys
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError, StoreError
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import SHOWN_JSON, Approval
 from toolgate.kernel.brake import Brakes
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import HELD, Change, Reservation
@@ -453,7 +453,7 @@ def _delegation_fits(one: Delegation, query: DelegationQuery) -> bool:
 
 def _own(approval: Approval) -> Approval:
     """Return the approval with a copy of what is shown: a reader who changes it changes nothing for the next."""
-    return evolve(approval, arguments=_json_copy(approval.arguments), preview=_json_copy(approval.preview))
+    return evolve(approval, **{name: _json_copy(getattr(approval, name)) for name in SHOWN_JSON})
 
 
 def _approval_fits(approval: Approval, query: ApprovalQuery) -> bool:

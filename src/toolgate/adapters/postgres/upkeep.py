@@ -206,7 +206,7 @@ async def _forget(link: Link, cut: datetime, by: str) -> int:
     """
     old = "completed_at<$1 AND sealed_params IS NOT NULL AND status = ANY ($2::text[])"
     gone = '{"arguments": null, "preview": null, "difference": null, "nonce": ""}'
-    bare = f"({_CLEAN}::jsonb || '{gone}'::jsonb)::json"
+    bare = f"({_CLEAN}::jsonb - 'facts' || '{gone}'::jsonb)::json"
     async with link.transaction(EVERYTHING, writing=True) as connection:
         await connection.execute("SET LOCAL statement_timeout=0")
         await connection.execute(

@@ -278,7 +278,7 @@ _APPROVAL_DETAIL = (
 )  # fmt: skip
 _APPROVAL_RARE = (
     "claim", "input_schema", "undo_ttl_s", "approve_label", "reject_label", "escalated", "edited_from", "difference",
-    "silent", "mark",
+    "silent", "mark", "facts",
 )  # fmt: skip
 
 

@@ -8,10 +8,11 @@ those without a new version.
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import orjson
 
-from toolgate.kernel.approval import Approval
+from toolgate.kernel.approval import SHOWN_JSON, Approval
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.record import evolve
@@ -71,8 +72,9 @@ class Recent:
         call, approval = self._calls.get(self._asked.get(approval_id, ("", "")), (None, None))
         if call is None or approval is None:
             return None
-        return evolve(approval, arguments=_copy(approval.arguments), preview=_copy(approval.preview)), call.version
+        copied = {name: _copy(getattr(approval, name)) for name in SHOWN_JSON}
+        return evolve(approval, **copied), call.version
 
 
-def _copy(value: object) -> object:
+def _copy(value: Any) -> Any:
     return None if value is None else orjson.loads(orjson.dumps(value))

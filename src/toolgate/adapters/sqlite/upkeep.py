@@ -207,8 +207,8 @@ def _forget(connection: sqlite3.Connection, cut: datetime) -> int:
     old = f"completed_at<? AND sealed_params IS NOT NULL AND status IN ({marks})"
     values = (moment(cut), *FORGETTABLE)
     connection.execute(
-        "UPDATE approval_requests SET detail=json_set(detail, '$.arguments', NULL, '$.preview', NULL, "
-        "'$.difference', NULL, '$.nonce', '') WHERE "
+        "UPDATE approval_requests SET detail=json_set(json_remove(detail, '$.facts'), '$.arguments', NULL, "
+        "'$.preview', NULL, '$.difference', NULL, '$.nonce', '') WHERE "
         f"(project_id, action_id) IN (SELECT project_id, id FROM tool_executions WHERE {old})",
         values,
     )

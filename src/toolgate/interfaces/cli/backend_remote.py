@@ -205,6 +205,7 @@ class RemoteBackend:
             claim=told.claim,
             arguments=told.arguments,
             preview=told.preview,
+            facts=told.facts,
             undoable=told.undoable,
             undo_ttl_s=told.undo_ttl_s,
             requires_reason=told.requires_reason,

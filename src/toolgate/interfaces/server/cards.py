@@ -121,6 +121,7 @@ def _group(approval: Approval) -> str:
     alike = (
         approval.tool_name, approval.definition_hash, approval.requester, approval.user, approval.risk,
         approval.level, approval.message, approval.claim, approval.arguments, approval.preview,
+        approval.facts,
     )  # fmt: skip
     try:
         told = orjson.dumps(alike, default=str, option=orjson.OPT_SORT_KEYS)

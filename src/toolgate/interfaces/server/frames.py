@@ -63,6 +63,7 @@ def request_data(approval: Approval) -> dict[str, Any]:
         "digest": approval.digest,
         "arguments": approval.arguments,
         "preview": approval.preview,
+        "facts": approval.facts,
         "session_id": approval.session_id,
         "requires_reason": approval.requires_reason,
     }

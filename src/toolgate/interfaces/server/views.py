@@ -160,6 +160,7 @@ def approval(one: Approval) -> ApprovalRecord:
         description=deed_of(one),
         arguments=one.arguments,
         preview=one.preview,
+        facts=one.facts,
         digest=one.digest,
         reasons=list(one.reasons),
         claim=one.claim,

@@ -66,5 +66,5 @@ async def riskiest(gate: Gate, *, project: str, after: Approval | None = None, l
         if len(page) < size:
             return Waiting(approvals=best, total=total, next=best[-1] if best and beyond > len(best) else None)
         last = page[-1]
-        size = next_size(size, PAGE, were_large=any(is_large([one.arguments, one.preview]) for one in page))
+        size = next_size(size, PAGE, were_large=any(is_large([one.arguments, one.preview, one.facts]) for one in page))
         await asyncio.sleep(0)

@@ -355,6 +355,7 @@ class Deciding:
             hides=shown != checked.value,
             first_asked=call.first_asked or name_of(call),
             preview=None,
+            facts=None,
         )
         fresh = steps.question(other, None, id=id, nonce=nonce, now=now, timeout=left_s, terms=approval.terms)
         kept = ("message", "input_schema", "undoable", "undo_ttl_s", "approve_label", "reject_label", "requires_reason")

@@ -119,6 +119,7 @@ def question(
         claim=call.claim,
         arguments=call.shown,
         preview=call.preview,
+        facts=call.facts,
         terms=terms,
         **{"message": call.message or _question(call), **told},
     )

@@ -271,14 +271,16 @@ class StoreConformance(CursorLaws, DelegationLaws, EffectLaws, EventLaws, GrantL
         assert await _ids(store, status=ApprovalStatus.DENIED) == ["a1"]
 
     async def test_whoever_changes_an_approval_they_read_changes_only_their_copy(self, store: Store) -> None:
-        approval = an_approval(arguments={"path": "/a"}, preview={"lines": [1]})
+        approval = an_approval(arguments={"path": "/a"}, preview={"lines": [1]}, facts={"paths": [1]})
         await commit(store, insert(a_call(), approvals=(approval,)))
         for query in (ApprovalQuery(id="a1"), ApprovalQuery(status=ApprovalStatus.PENDING)):
             read = (await store.approvals(query))[0]
             read.arguments["path"] = "/b"
             read.preview["lines"].append(2)
+            read.facts["paths"].append(2)
             again = (await store.approvals(query))[0]
-            assert (again.arguments, again.preview) == ({"path": "/a"}, {"lines": [1]})
+            shown = (again.arguments, again.preview, again.facts)
+            assert shown == ({"path": "/a"}, {"lines": [1]}, {"paths": [1]})
 
     async def test_calls_are_found_by_project_status_and_run(self, store: Store) -> None:
         await commit(store, insert(a_call("c1", context=Context(run_id="r1"))))

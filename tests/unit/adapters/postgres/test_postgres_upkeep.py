@@ -243,7 +243,7 @@ def test_a_character_postgresql_has_no_room_for_keeps_nothing_from_being_forgott
     async def work() -> None:
         store = PostgresStore(postgres_url, owner="test")
         odd = {"text": "nul\x00 and a \\u0000 that was typed"}
-        asked = an_approval("a1", preview=odd, arguments=odd, difference=odd, nonce="canary")
+        asked = an_approval("a1", preview=odd, arguments=odd, facts=odd, difference=odd, nonce="canary")
         await commit(store, insert(ended("c1", preview=odd, first_asked="canary", facts=odd), approvals=(asked,)))
         await store.close()
 
@@ -253,7 +253,7 @@ def test_a_character_postgresql_has_no_room_for_keeps_nothing_from_being_forgott
     [call], asked = gate.sync.calls.list(CallQuery()), gate.sync.approvals.get("a1")
     gate.close()
     assert (call.arguments, call.preview, call.first_asked, call.facts) == (b"{}", None, None, None)
-    assert (asked.arguments, asked.difference, asked.nonce) == (None, None, "")
+    assert (asked.arguments, asked.facts, asked.difference, asked.nonce) == (None, None, None, "")
 
 
 def test_a_key_is_not_forgotten_while_somebody_is_about_to_seal_with_it(

@@ -245,7 +245,7 @@ def test_forgetting_takes_what_was_shown_of_arguments_too(database: Path) -> Non
     async def use() -> None:
         store = SqliteStore(database, owner="me")
         ended = {"status": Status.COMPLETED, "completed_at": NOON, "preview": {"diff": "canary"}, "confidence": 7}
-        asked = an_approval(arguments={"path": "canary"}, preview={"diff": "canary"}, confidence=7)
+        asked = an_approval(arguments={"path": "canary"}, preview={"diff": "canary"}, facts=["canary"], confidence=7)
         await commit(store, insert(a_call("c1", shown={"path": "canary"}, **ended), approvals=(asked,)))
         young = an_approval("a2", call_id="c2", arguments={"path": "kept"})
         await commit(store, insert(a_call("c2"), approvals=(young,)))
@@ -253,7 +253,7 @@ def test_forgetting_takes_what_was_shown_of_arguments_too(database: Path) -> Non
         prune(database, NOON + timedelta(seconds=1))
         store = SqliteStore(database, owner="me")
         old, new = await store.approvals(ApprovalQuery())
-        assert (old.arguments, old.preview, old.confidence) == (None, None, 7)
+        assert (old.arguments, old.preview, old.facts, old.confidence) == (None, None, None, 7)
         assert new.arguments == {"path": "kept"}
         call = await store.call("default", "c1")
         assert call is not None

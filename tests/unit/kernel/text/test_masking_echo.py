@@ -9,7 +9,7 @@ import pytest
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT
 from toolgate.kernel.text.masking import Masker
-from toolgate.kernel.text.masking.echo import CallMasker, hidden
+from toolgate.kernel.text.masking.echo import CallMasker, hidden, mask_alike
 
 
 def masker_of(arguments: dict[str, Any], *secrets: str) -> CallMasker:
@@ -58,3 +58,23 @@ def test_registered_secrets_are_hidden_as_ever() -> None:
 )
 def test_what_a_view_does_not_show_is_found(value: Any, shown: Any, found: list[str]) -> None:
     assert list(hidden(value, shown)) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"argv": ["--password", "sw0rdfish"], "path": "/sw0rdfish"}, {"argv": ["--password", "***"], "path": "/***"}),
+        ({"argv": ["mysql", "-psw0rdfish"], "path": "/w/sw0rdfish"}, {"argv": ["mysql", "-p***"], "path": "/w/***"}),
+        ({"argv": ["--password", "w0rd"], "path": "/w0rd"}, {"argv": ["--password", "***"], "path": "/w0rd"}),
+        ({"token": ["sw0rdfish"], "path": "/w/sw0rdfish"}, {"token": "***", "path": "/w/***"}),
+        ({"argv": ["x", 1], "path": "/w"}, {"argv": ["x", 1], "path": "/w"}),
+    ],
+)  # fmt: skip
+def test_what_is_hidden_at_one_place_is_hidden_at_every_other(value: Any, shown: Any) -> None:
+    assert mask_alike(Masker(), value) == shown
+
+
+def test_what_is_left_of_a_text_says_nothing_where_it_is_another_text() -> None:
+    views = {"a-sw0rdfish": "b-***", "x": "x"}
+    value = {"one": "a-sw0rdfish", "two": "sw0rdfish"}
+    assert mask_alike(lambda given: {"one": views[given["one"]], "two": "sw0rdfish"}, value)["two"] == "sw0rdfish"  # type: ignore[index]  # it is given that value

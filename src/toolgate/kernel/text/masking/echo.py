@@ -6,7 +6,7 @@ what was hidden in the arguments is remembered while that call's words are maske
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
@@ -52,3 +52,26 @@ def hidden(value: Any, shown: Any) -> Iterator[str]:
         text = str(value)
         if len(text) >= SHORTEST:
             yield text
+
+
+def mask_alike(mask: Callable[[object], Any], value: Any) -> Any:
+    """Mask a value, and what was hidden at one place of it, by what stands beside it there, at every other, too."""
+    shown = mask(value)
+    if shown == value:
+        return shown
+    return Masker({*hidden(value, shown), *_cut_out(value, shown)})(shown)
+
+
+def _cut_out(value: Any, shown: Any) -> Iterator[str]:
+    """Yield what of a text in a value its masked view leaves out, where it shows the rest: `-p***`."""
+    if isinstance(value, dict) and isinstance(shown, dict):
+        for key, item in value.items():
+            yield from _cut_out(item, shown.get(key))
+    elif isinstance(value, list) and isinstance(shown, list):
+        for item, view in zip(value, shown, strict=True):
+            yield from _cut_out(item, view)
+    elif isinstance(value, str) and isinstance(shown, str) and shown.count(MASK) == 1:
+        before, _, after = shown.partition(MASK)
+        part = value[len(before) : len(value) - len(after)]
+        if len(part) >= SHORTEST and f"{before}{part}{after}" == value:
+            yield part

@@ -78,11 +78,12 @@ function effects(card, review) {
   const change = artifact.blocks.filter((one) => one.title === EFFECT);
   const about = artifact.blocks.filter((one) => one.title === "About the change");
   const given = artifact.blocks.filter((one) => one.title === "Arguments");
+  const found = artifact.blocks.filter((one) => one.name === "found");
   const claim = artifact.blocks.filter((one) => one.style === "claim");
   const others = artifact.blocks.filter((one) => (one.name === "question" || one.name === "facts") && (one.hidden || review.pieces.has(one.name)));
   const hidden = artifact.blocks.reduce((sum, one) => sum + one.hidden, 0);
   const main = change.length ? change : given;
-  const rest = change.length ? [...given, ...about] : about;
+  const rest = change.length ? [...given, ...about, ...found] : [...about, ...found];
   return [
     main.map((block) => opened(block, card, review)),
     rest.map((block) => section(block.title, drawn(block))),
