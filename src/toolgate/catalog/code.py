@@ -15,7 +15,7 @@ from typing import Any
 
 from toolgate.catalog import git
 from toolgate.errors import ToolExecutionError, ToolTimeoutError
-from toolgate.guards.argv import ArgvRefused, Parsed, parse
+from toolgate.guards.argv import Parsed, denied, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.hidden import kept_in
@@ -154,7 +154,7 @@ class Confining:
     def _judged(self, edges: Edges, parsed: Parsed, cwd: str) -> str:
         """Return the directory a command starts in, where the policy denies neither it nor any path in it."""
         if parsed.word is Word.DENY:
-            raise ArgvRefused("denied", f"The policy denies this command: {'; '.join(parsed.reasons)}.")
+            raise denied(parsed)
         start = edges.look(self.name, cwd, "list")
         if start.kind != "directory":
             raise ToolExecutionError(f"{cwd!r} is not a directory.")

@@ -9,7 +9,7 @@ from typing import Any
 from toolgate.catalog import git, remotes
 from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of
 from toolgate.errors import ToolExecutionError
-from toolgate.guards.argv import ArgvRefused, Parsed
+from toolgate.guards.argv import ArgvRefused, Parsed, denied
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.line import NETWORK_ASKED, Line, LineStep, Part, read_command, with_network
 from toolgate.guards.programs import lies_in
@@ -104,9 +104,15 @@ class ExecuteCommand(Confining):
         line = read_command(edges.commands, asked["command"], args, environment, start.path)
         unknown = next((parsed.unknown for parsed in line.judged if parsed.unknown), None)
         if unknown is not None and not edges.asks_unknown(self.name):
-            raise ArgvRefused("unknown", unknown)
+            raise ArgvRefused(
+                "unknown",
+                f"{unknown} Add it under `commands:` in the policy, or write `commands: {{unknown: ask}}` there.",
+            )
         if not line.judged:
-            raise ArgvRefused("empty", "The line goes to a directory and runs nothing there.")
+            raise ArgvRefused(
+                "empty",
+                f"The line {line.text[:80]!r} goes to a directory and runs nothing. Add the command: `cd x && make`.",
+            )
         return self._with_network(edges, line) if asked.get("network") is True else line
 
     def _with_network(self, edges: Edges, line: Line) -> Line:
@@ -122,7 +128,7 @@ class ExecuteCommand(Confining):
         """Return the directory a command starts in, with every path of it and of its redirections judged."""
         for parsed in part.judged:
             if parsed.word is Word.DENY:
-                raise ArgvRefused("denied", f"The policy denies this command: {'; '.join(parsed.reasons)}.")
+                raise denied(parsed)
             for use in parsed.paths:
                 edges.look(self.name, use.path, use.access, base=part.start)
         return edges.look(self.name, part.start, "list").path

@@ -148,19 +148,37 @@ def _not_pinned(name: str) -> ArgvRefused:
     )
 
 
+def denied(parsed: Parsed) -> ArgvRefused:
+    """Return the refusal of a command that the policy's grammar denies."""
+    said = "; ".join(parsed.reasons) or "it gives no reason"
+    line = " ".join((parsed.command, *parsed.subcommands))
+    return ArgvRefused(
+        "denied",
+        f"The policy denies this command, '{line}': {said}. With `decision: ask` under `commands:` a person is asked.",
+    )
+
+
 def _checked(argv: Sequence[str]) -> list[str]:
     if not isinstance(argv, list | tuple) or not argv:
-        raise ArgvRefused("empty", "A command line is a list: the command's name, then its arguments.")
-    for word in argv:
+        raise ArgvRefused(
+            "empty",
+            f"{str(argv)[:80]!r} is no command line: that is a list of the command's name, then its arguments.",
+        )
+    for number, word in enumerate(argv):
         if not isinstance(word, str):
-            raise ArgvRefused("encoding", "Every argument must be a string.")
+            raise ArgvRefused("encoding", f"{_place(number, word)} must be a string. Put it in quotes.")
         if "\0" in word:
-            raise ArgvRefused("nul", "An argument cannot hold a NUL character.")
+            raise ArgvRefused("nul", f"{_place(number, word)} holds a NUL character, which none can. Leave it out.")
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise ArgvRefused("encoding", "Every argument must be valid UTF-8 text.") from None
+            said = f"{_place(number, word)} must be valid UTF-8 text. Name it in another way."
+            raise ArgvRefused("encoding", said) from None
     return list(argv)
+
+
+def _place(number: int, word: object) -> str:
+    return f"Word {number} of the command line ({str(word)[:80]!r})"
 
 
 def _check_size(command: Command, words: Sequence[str]) -> None:
@@ -168,7 +186,8 @@ def _check_size(command: Command, words: Sequence[str]) -> None:
     if len(words) > limits.max_args or sum(len(word.encode()) + 1 for word in words) > limits.max_bytes:
         raise ArgvRefused(
             "too_long",
-            f"'{command.name}' takes at most {limits.max_args} arguments and {limits.max_bytes} bytes of them.",
+            f"'{command.name}' takes at most {limits.max_args} arguments and {limits.max_bytes} bytes of them; it was "
+            f"given {len(words)} with {sum(len(word.encode()) + 1 for word in words)} bytes.",
         )
 
 

@@ -199,7 +199,7 @@ class Workspace:
         """Return a descriptor of the directory that holds the object, and the object's name in it."""
         root = self._held(fact)
         if fact.path == root.path:
-            raise PathRefused("is_root", f"{fact.given!r} is the root itself.")
+            raise PathRefused("is_root", f"{fact.given!r} is the root itself. Name something inside it.")
         parent, name = os.path.split(fact.path)
         inner = parent[len(root.prefix) :].encode() or b"."
         try:
@@ -211,7 +211,10 @@ class Workspace:
         for root in self.roots:
             if root.path == fact.root:
                 return root
-        raise PathRefused("outside", f"{fact.given!r} leads outside the workspace ({fact.path}).")
+        raise PathRefused(
+            "outside",
+            f"{fact.given!r} leads outside the workspace ({fact.path}). Choose one inside, or allow it with `paths:`.",
+        )
 
     def close(self) -> None:
         for root in self.roots:
@@ -229,17 +232,21 @@ class Workspace:
 def check_text(path: object) -> None:
     """Raise PathRefused for what cannot be a path; any other text is a literal name, `~` and `$HOME` too."""
     if not isinstance(path, str) or not path:
-        raise PathRefused("empty", "A path must be a string that is not empty.")
+        raise PathRefused("empty", f"{str(path)[:80]!r} is no path: that is a text that is not empty.")
     if "\0" in path:
-        raise PathRefused("nul", "A path cannot hold a NUL character.")
+        raise PathRefused("nul", f"{path[:80]!r} holds a NUL character, which no path can. Leave it out.")
     if len(path) <= MAX_NAME_BYTES and path.isascii():
         return
     try:
         encoded = path.encode()
     except UnicodeEncodeError:
-        raise PathRefused("encoding", "A path must be valid UTF-8 text.") from None
+        raise PathRefused("encoding", f"{path[:80]!r} is not valid UTF-8 text, which a path must be.") from None
     if len(encoded) >= MAX_PATH_BYTES or any(len(name) > MAX_NAME_BYTES for name in encoded.split(b"/")):
-        raise PathRefused("too_long", "The path, or a name in it, is longer than the system allows.")
+        raise PathRefused(
+            "too_long",
+            f"{path[:80]!r}, or a name in it, is longer than the system allows ({MAX_NAME_BYTES} bytes for a name, "
+            f"{MAX_PATH_BYTES - 1} in all). Choose a shorter one.",
+        )
 
 
 def kind_of(status: os.stat_result) -> Kind:

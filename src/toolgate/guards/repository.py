@@ -57,7 +57,11 @@ def repository_of(path: str, roots: Sequence[str]) -> Repository | None:
 def _at(top: str, roots: Sequence[str]) -> Repository | None:
     marker = os.path.join(top, ".git")
     if os.path.islink(marker):
-        raise RepositoryRefused("repository", f"'{marker}' is a link; Git runs only where it is a folder or a file.")
+        raise RepositoryRefused(
+            "repository",
+            f"'{marker}' is a link; Git runs only where it is a folder or a file. Put the folder there, or run the "
+            "command where the repository is.",
+        )
     if os.path.isdir(marker):
         return Repository(top, marker, marker)
     said = _first_line(marker)

@@ -119,7 +119,11 @@ def _unknown(
 def shell_text(commands: Mapping[str, Command], text: str, why: str) -> Parsed:
     """Return a line that only a shell could run, as one that a person must be asked about, to the letter."""
     if "\0" in text or len(text) > _MAX_TEXT:
-        raise ArgvRefused("too_long", f"A line for a shell has at most {_MAX_TEXT} characters, none of them NUL.")
+        raise ArgvRefused(
+            "too_long",
+            f"The line {text[:40]!r} is refused: one for a shell has at most {_MAX_TEXT} characters, none of them NUL. "
+            "Write it to a file, and run that.",
+        )
     words = [word for word in re.split(r"[\s'\"`(){}<>|&;$=]+", text) if word]
     denied = denial(commands, ["sh", *words])
     if denied is not None:
@@ -145,10 +149,15 @@ def check_variables(environment: Mapping[str, object]) -> None:
     """Refuse variables that choose which code runs; nobody sets those from outside."""
     for name, value in environment.items():
         if not isinstance(value, str) or "\0" in value or not _VARIABLE.match(name):
-            raise ArgvRefused("environment_fixed", f"The variable {name!r} must be a name with a text without NUL.")
+            raise ArgvRefused(
+                "environment_fixed",
+                f"The variable {name[:80]!r} must be letters, digits and `_`, with a text without NUL. Rename it.",
+            )
         if name in FIXED_VARIABLES or name.startswith(FIXED_PREFIXES):
             raise ArgvRefused(
-                "environment_fixed", f"The variable {name!r} decides which code runs; a command line cannot set it."
+                "environment_fixed",
+                f"The variable {name!r} decides which code runs; a command line cannot set it, and no policy lets it. "
+                "Leave it out.",
             )
 
 
@@ -157,9 +166,15 @@ def _executable(commands: Mapping[str, Command], name: str, home: str) -> str:
         found = os.path.normpath(os.path.join(home, name))
         if os.path.isfile(found) and os.access(found, os.X_OK):
             return found
-        raise ArgvRefused("not_installed", f"There is no program {name!r} that could be run.")
+        raise ArgvRefused(
+            "not_installed",
+            f"There is no program {name!r} that could be run from {home}. Name a file that is there and is executable.",
+        )
     if not name or name.startswith("-") or any(char.isspace() for char in name):
-        raise ArgvRefused("not_bare", f"{name!r} is not the name of a program.")
+        raise ArgvRefused(
+            "not_bare",
+            f"{name[:80]!r} is not the name of a program. Give a name such as 'git', and its arguments one by one.",
+        )
     known = commands.get(name)
     executable = find_program(commands, name) if known is None else known.executable
     if executable is None:
@@ -174,6 +189,9 @@ def _executable(commands: Mapping[str, Command], name: str, home: str) -> str:
 
 def _is_trusted(executable: str) -> bool:
     return os.path.dirname(executable) in TRUSTED_DIRECTORIES
+
+
+_ASKS = "With `decision: ask` there, under `commands:`, a person is asked."
 
 
 def denial(commands: Mapping[str, Command], argv: Sequence[str]) -> str | None:
@@ -191,11 +209,11 @@ def denial(commands: Mapping[str, Command], argv: Sequence[str]) -> str | None:
 
 def _denied_in(command: Command, title: str, words: list[str]) -> str | None:
     if command.word is Word.DENY:
-        return f"'{title}' is denied by the policy" + (f": {command.reason}." if command.reason else ".")
+        return f"'{title}' is denied by the policy" + (f": {command.reason}. " if command.reason else ". ") + _ASKS
     for flag in command.flags:
         if flag.word is Word.DENY and any(_uses(flag, word) for word in words):
             reason = f": {flag.reason}." if flag.reason else "."
-            return f"'{title} {flag.names[0]}' is denied by the policy{reason}"
+            return f"'{title} {flag.names[0]}' is denied by the policy{reason} {_ASKS}"
     for number, word in enumerate(words):
         inner = command.by_subcommand.get(word)
         if inner is not None:
@@ -234,7 +252,11 @@ def names_in(words: Iterable[str]) -> list[str]:
     """Return every text in the words that could name a file outside of what each sandbox shows anyway."""
     found = list(dict.fromkeys(name for word in words for name in _names(word) if _could_be_path(name)))
     if len(found) > _MAX_NAMES:
-        raise ArgvRefused("too_long", f"A line without grammar may name at most {_MAX_NAMES} things.")
+        raise ArgvRefused(
+            "too_long",
+            f"A line without grammar may name at most {_MAX_NAMES} things, this one also {found[_MAX_NAMES][:40]!r}. "
+            "Run it in parts, or add a grammar for it under `commands:` in the policy.",
+        )
     return found
 
 

@@ -60,7 +60,9 @@ class CommandsRule:
     def _judge(self, parsed: Parsed) -> Verdict:
         for name in (parsed.command, *parsed.runs):
             if self.allowed is not None and name not in self.allowed:
-                return Verdict(Word.DENY, f"command '{name}' is not listed", self.name, "command_not_allowed")
+                how = f"Add it to `commands: {{allowed: [...]}}` of this tool in {self.site.file}"
+                said = f"command '{name}' is not listed. {how}"
+                return Verdict(Word.DENY, said, self.name, "command_not_allowed")
         if parsed.unknown and self.unknown is Word.DENY:
             how = f"Add it under `commands:` in {self.site.file}, or write `commands: {{unknown: ask}}` for this tool"
             return Verdict(Word.DENY, f"{parsed.unknown} {how}", self.name, "command_unknown")
@@ -68,6 +70,8 @@ class CommandsRule:
             said = "; ".join((f"no grammar knows this command: {parsed.unknown}", *parsed.reasons[1:]))
             return Verdict(Word.ASK, said, self.name, "command_unknown")
         said = "; ".join(parsed.reasons) or " ".join((parsed.command, *parsed.subcommands))
+        if parsed.word is Word.DENY:
+            said += f". Its `decision` under `commands:` says so; `ask` there has a person asked ({self.site.file})"
         return Verdict(parsed.word, f"command: {said}", self.name, f"command_{parsed.word}")
 
 

@@ -52,6 +52,23 @@ def test_a_denial_says_what_would_help(tmp_path: Path) -> None:
     assert "p.yaml" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("tool", "command", "named", "way"),
+    [
+        ("listed", ["ls"], "'ls'", "`commands: {allowed: [...]}`"),
+        ("strict", ["rm"], "rm", "`ask` there has a person asked"),
+        ("strict", ["ls"], "'ls'", "under `commands:`"),
+        ("strict", ["cat", "--odd", "x"], "'--odd'", "`commands: {unknown: ask}`"),
+    ],
+)
+def test_every_denial_names_the_word_the_file_and_the_way_out(
+    tmp_path: Path, tool: str, command: list[str], named: str, way: str
+) -> None:
+    found = ask(TEXT, {"command": command}, tool=tool, workspace=tmp_path)
+    assert found.word.value == "deny"
+    assert all(one in str(found) for one in (named, way, "p.yaml"))
+
+
 def test_a_list_of_names_keeps_the_unknown_out(tmp_path: Path) -> None:
     assert word(TEXT, {"command": ["ls"]}, tool="listed", workspace=tmp_path) == "deny"
     assert word(TEXT, {"command": ["cat", "--unheard-of"]}, tool="listed", workspace=tmp_path) == "ask"
