@@ -61,6 +61,8 @@ NEUTRAL = (
     (re.compile(r"submodule\..+\.update\Z", re.DOTALL), "checkout"),
 )
 """Settings that a repository may have, and the value that takes their program's place."""
+REFUSED_UNSEEN = re.compile(r"includeif\..+\.path\Z", re.DOTALL)
+"""Settings that bring others under conditions which hold for the command alone, not for whoever reads them before."""
 REFUSED_DIFF = re.compile(r"diff\.(external|.+\.command)\Z", re.DOTALL)
 REFUSED_WRITING = re.compile(r"filter\..+\.(clean|smudge|process)\Z", re.DOTALL)
 REFUSED_NETWORK = re.compile(
@@ -333,6 +335,7 @@ def neutralised(configured: Mapping[str, str], parsed: Parsed) -> dict[str, str]
     refused = [REFUSED_DIFF] if is_unknown or parsed.subcommands[:1] in (("diff",), ("stash",)) else []
     refused += [REFUSED_WRITING] if fills_files else []
     refused += [REFUSED_NETWORK] if parsed.network else []
+    refused += [REFUSED_UNSEEN] if refused else []
     for key in configured:
         if any(pattern.match(key) for pattern in refused):
             raise ArgvRefused(
