@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from toolgate.catalog import git, remotes
+from toolgate.catalog import credentials, git, remotes
 from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed, denied
@@ -76,6 +76,9 @@ class ExecuteCommand(Confining):
         starts = [self._checked(edges, part) for part in parts]
         urls = [self._urls(edges, part.command, start) for part, start in zip(parts, starts, strict=True)]
         shown = [preview(*each) for each in zip(parts, starts, urls, strict=True)]
+        place = credentials.place_of(parts[0].command, urls[0])
+        if len(parts) == len(line.steps) == 1 and not parts[0].redirects and place is not None:
+            shown[0]["acts as"] = f"you at {place}, with what your Git has for it, in this call alone"
         whole: Any = shown[0] if len(shown) == 1 and not line.text else {"line": line.text, "commands": shown}
         return Prepared(preview=whole, preconditions=_pinned(edges, line.judged, urls))
 
@@ -92,9 +95,17 @@ class ExecuteCommand(Confining):
         timeout_s = min(float(asked["timeout"]), max(limit_s, 1.0)) if "timeout" in asked else limit_s
         steps = tuple(self._step(edges, step, timeout_s) for step in line.steps)
         if len(parts) == len(steps) == 1 and not parts[0].redirects:
-            return steps[0].piped[0].confined
+            return self._with_login(edges, given, parts[0], steps[0].piped[0].confined)
         room = max(part.command.limits.output_bytes for part in parts)
         return ConfinedLine(steps=steps, timeout_s=timeout_s, output_bytes=room)
+
+    def _with_login(self, edges: Edges, given: ToolInput, part: Part, confined: Confined) -> Confined:
+        """Return a Git command with the user's login for the URL that a person said yes to; others as they are."""
+        urls = self._urls(edges, part.command, confined.cwd)
+        place = credentials.place_of(part.command, urls)
+        if place is None or given.approver is None:
+            return confined
+        return credentials.given_to(confined, part.command.executable, urls[0], place)
 
     def _read(self, edges: Edges, asked: dict[str, Any]) -> Line:
         start = edges.look(self.name, asked.get("cwd", "."), "list")

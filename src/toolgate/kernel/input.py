@@ -39,7 +39,8 @@ class ToolInput:
 
     `context` is the gate's Context; `ctx` is the host's own object where it gave one, else the same. `behavior`,
     `pipeline_run_id` and `request_id` are the context's, or, outside a gate, the host's. `effect_key` is the call's: an
-    idempotency token for whoever has the effect.
+    idempotency token for whoever has the effect. `approver` names the people who said yes to this very call; None where
+    nobody was asked, or a grant or the policy answered.
 
     Built from fields, from an action object, or from a plain mapping of arguments; `.action` always
     has a `.payload`.
@@ -51,6 +52,7 @@ class ToolInput:
         "_cancelled",
         "_report",
         "action_id",
+        "approver",
         "context",
         "ctx",
         "effect_key",
@@ -71,6 +73,7 @@ class ToolInput:
         pipeline_run_id: UUID | str | None = None,
         request_id: UUID | str | None = None,
         effect_key: str | None = None,
+        approver: str | None = None,
     ) -> None:
         if action is not None:
             action = _as_action(action)
@@ -90,6 +93,7 @@ class ToolInput:
             )
         self.context = context
         self.effect_key = effect_key
+        self.approver = approver
         self._action = action
         self._report: Callable[..., Any] = _no_progress
         self._cancelled: Callable[[], bool] = _never

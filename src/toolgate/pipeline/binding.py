@@ -13,6 +13,9 @@ from toolgate.kernel.undo import UndoMetadata, UndoRecord
 from toolgate.pipeline.lane import insist
 from toolgate.pipeline.outcome import decode
 
+_NOBODY = ("policy:", "grant:")
+"""What stands before the name of what is no person, where it allowed a call."""
+
 
 def input_of(call: Call, arguments: dict[str, Any] | None = None) -> ToolInput:
     """Return a handler's input with its own copy of the arguments and the caller's own context object.
@@ -21,13 +24,15 @@ def input_of(call: Call, arguments: dict[str, Any] | None = None) -> ToolInput:
     """
     context, payload = call.context, decode(call.arguments) if arguments is None else arguments
     key = call.effect_key or call.held_key or None
-    host = context.host
+    host, by = context.host, call.approved_by
+    people = None if by is None or by.startswith(_NOBODY) else by
     if type(host) is Caller:
-        action = Action(id=host.action.id, type=host.action.type, payload=payload)
-        return ToolInput(action.id, call.tool_name, payload, host.ctx, action=action, context=context, effect_key=key)
-    return ToolInput(
-        call.id, call.tool_name, payload, context if host is None else host, context=context, effect_key=key
-    )
+        own = Action(id=host.action.id, type=host.action.type, payload=payload)
+        return ToolInput(
+            own.id, call.tool_name, payload, host.ctx, action=own, context=context, effect_key=key, approver=people
+        )
+    ctx = context if host is None else host
+    return ToolInput(call.id, call.tool_name, payload, ctx, context=context, effect_key=key, approver=people)
 
 
 def copy_flat(values: dict[str, Any] | None) -> dict[str, Any] | None:

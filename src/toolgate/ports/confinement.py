@@ -44,6 +44,18 @@ class Reach(Protocol):
         ...
 
 
+SECRET_FILE = "/tmp/.toolgate-secret"
+"""Where a program finds its secret, in the `/tmp` of its own sandbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """What one program is given to read and nobody else sees. words: what of it is masked in its output."""
+
+    content: bytes = field(repr=False)
+    words: tuple[bytes, ...] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confined:
     """A program to run in a sandbox.
@@ -53,7 +65,8 @@ class Confined:
     it lies within those; locked: what it cannot change. tools: directories with programs that it may start by name,
     first on its `PATH`. environment: all the variables it gets besides. network: whether it has this machine's.
     reach: what it may connect to, from a network of its own and through a proxy.
-    makes_repositories: it is Git itself, asked to make one; no other program may.
+    makes_repositories: it is Git itself, asked to make one; no other program may. secret: what it finds in
+    SECRET_FILE, for a program that runs alone and has a reach.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
     """
@@ -69,6 +82,7 @@ class Confined:
     network: bool = False
     reach: Reach | None = None
     makes_repositories: bool = False
+    secret: Secret | None = None
     stdin: bytes = b""
     timeout_s: float = 30.0
     output_bytes: int = 1_000_000

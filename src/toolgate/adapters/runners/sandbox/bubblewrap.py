@@ -34,7 +34,7 @@ from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of,
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES
-from toolgate.ports.confinement import Confined, Ending, Finished
+from toolgate.ports.confinement import SECRET_FILE, Confined, Ending, Finished, Secret
 
 OLDEST = (0, 8)
 """The first version that can keep what runs inside from making user namespaces."""
@@ -99,6 +99,7 @@ class Bubblewrap:
         size = str(confined.temporary_bytes)
         line += ["--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
         line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
+        line += ["--perms", "0600", "--file", str(descriptors[3]), SECRET_FILE] if confined.secret else []
         for option, path in self.mounts(confined):
             line += [option, path, path]
         line += self._kept(confined)
@@ -270,6 +271,9 @@ class _Run:
             ours, theirs = pipes.to_talk()
             serving = pipes.enter_context(Proxy(confined.reach, ours))
             handing = (theirs.number,)
+            if confined.secret is not None:
+                kept = pipes.enter_context(memory_file("toolgate-secret", confined.secret.content))
+                handing = (theirs.number, kept.number)
         process = self._backend.start(
             confined,
             (told.number, rules.number, *handing),
@@ -285,12 +289,12 @@ class _Run:
             deadline=self._began + confined.timeout_s,
             limit=confined.output_bytes,
             stop=self._stop,
-            on_output=self._on_output,
+            on_output=self._on_output if confined.secret is None else None,
         )
         with process:
             try:
                 pipes.hand_over()
-                finished = self._attend(process, watch, _Status(status))
+                finished = _masked(self._attend(process, watch, _Status(status)), confined.secret)
                 return finished if serving is None else replace(finished, network=serving.reached())
             finally:
                 _kill(process)
@@ -383,14 +387,27 @@ def seccomp_file() -> Descriptor:
     target = seccomp.machine()
     if target is None:
         raise SandboxError("There is no seccomp table for this processor.")
-    file = Descriptor(os.memfd_create("toolgate-seccomp", os.MFD_CLOEXEC))
+    return memory_file("toolgate-seccomp", seccomp.program(target))
+
+
+def memory_file(name: str, content: bytes) -> Descriptor:
+    """Return an open file that is on no disk, at its beginning."""
+    file = Descriptor(os.memfd_create(name, os.MFD_CLOEXEC))
     try:
-        os.write(file.number, seccomp.program(target))
+        os.write(file.number, content)
         os.lseek(file.number, 0, os.SEEK_SET)
     except OSError:
         file.close()
         raise
     return file
+
+
+def _masked(finished: Finished, secret: Secret | None) -> Finished:
+    """Return an end without the secret in what the program wrote."""
+    for word in () if secret is None else secret.words:
+        stdout, stderr = finished.stdout.replace(word, b"***"), finished.stderr.replace(word, b"***")
+        finished = replace(finished, stdout=stdout, stderr=stderr)
+    return finished
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

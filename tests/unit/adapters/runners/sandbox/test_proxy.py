@@ -18,7 +18,7 @@ from toolgate.adapters.runners.sandbox.proxy import Proxy, ProxyLimits
 from toolgate.errors import SandboxError
 from toolgate.guards.net import HostRules
 from toolgate.guards.reach import HostReach
-from toolgate.ports.confinement import Confined, Finished, Reached
+from toolgate.ports.confinement import SECRET_FILE, Confined, Finished, Reached, Secret
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
@@ -343,3 +343,17 @@ def test_a_sandbox_that_never_came_to_be_leaves_nothing() -> None:
         theirs.close()
     assert proxy.reached() == ()
     assert ours.fileno() == -1
+
+
+def test_a_secret_is_in_a_file_of_the_sandbox_alone_and_masked_in_what_is_said(sandbox: Bubblewrap) -> None:
+    secret = Secret(content=b"login canary-secret\n", words=(b"canary-secret",))
+    line = f"cat {SECRET_FILE}; stat -c %a {SECRET_FILE}; cat {SECRET_FILE} >&2; env"
+    heard: list[bytes] = []
+    confined = Confined(argv=("/bin/sh", "-c", line), reach=HostReach(HostRules()), secret=secret)
+    assert "canary" not in str(sandbox.command(confined, (3, 4, 5, 6)))
+    finished = sandbox.run(confined, on_output=lambda *said: heard.append(repr(said).encode()))
+    assert finished.stdout.startswith(b"login ***\n600\n")
+    assert finished.stderr == b"login ***\n"
+    assert b"canary" not in finished.stdout
+    assert heard == []
+    assert not Path(SECRET_FILE).exists()
