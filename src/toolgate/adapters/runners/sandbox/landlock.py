@@ -59,6 +59,10 @@ def grants_of(confined: Confined, temporary: str) -> list[tuple[str, int]]:
     return [*found, (temporary, _WRITING)]
 
 
+def _is_in(path: str, roots: Iterable[str]) -> bool:
+    return any(layout.within(path, root) for root in roots)
+
+
 def _spread(path: str, hidden: Iterable[str], access: int) -> list[tuple[str, int]]:
     """Grant a tree; where something in it is hidden, grant what is beside it, piece by piece."""
     if path in hidden:
@@ -102,7 +106,10 @@ class Landlock:
         if target is None:
             raise SandboxError("There is no seccomp table for this processor.")
         program = seccomp.program(target, internet=confined.network, local=False, shared=self._is_apart())
-        return {"grants": grants_of(confined, temporary), "seccomp": program.hex()}
+        writable = [path for path in confined.writable if not _is_in(path, {*confined.writable} - {path})]
+        kept = [path for path in (*confined.hidden, *confined.locked) if _is_in(path, writable)]
+        rules = {"writable": [*writable, temporary], "kept": sorted(kept, key=len)}
+        return rules | {"grants": grants_of(confined, temporary), "seccomp": program.hex()}
 
     def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:
         """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, User, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
-from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
+from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined, has_namespaces
+from toolgate.adapters.runners.sandbox.layout import within
 from toolgate.adapters.runners.sandbox.planted import Planted
 from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe
 from toolgate.errors import SandboxError
@@ -78,11 +80,26 @@ class Sandbox:
     ) -> Finished:
         """Run a program; SandboxError where no backend that holds can be used, or the system lets none be made."""
         chosen = self.choose(backend)
+        self._must_keep_steering(chosen, confined)
         try:
             return chosen.run(confined, stop=stop, on_output=on_output)
         except OSError as error:
             text = f"The sandbox could not be set up: {error.strerror or error}."
             raise SandboxError(text, may_have_run=error.errno != errno.E2BIG) from error
+
+    def _must_keep_steering(self, backend: Backend, confined: Confined) -> None:
+        """Refuse to let a run write where this gate's own files lie, if nothing keeps their modes and times."""
+        if self._edges is None or backend.name != "landlock" or has_namespaces(backend.user):
+            return
+        edges = self._edges()
+        names = {os.path.realpath(name) for name in (*edges.policy_files, *edges.private_files)}
+        found = sorted(n for n in names if os.path.exists(n) and any(within(n, root) for root in confined.writable))
+        if found:
+            raise SandboxError(
+                f"Nothing ran: the command may write where this gate's own files lie ({', '.join(found)}), and without "
+                "user namespaces landlock cannot keep their modes and times. Stop the gate, move each away with "
+                f"`mv {found[0]} PLACE`, and name the new place with `--policy` or `--database`; or install bubblewrap."
+            )
 
     def choose(self, name: str = "auto") -> Backend:
         """Return the backend of this name, tested; for `auto` the best that holds."""

@@ -21,7 +21,9 @@ from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _SUBREAPER, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DUMPABLE, _DIE_WITH_PARENT = 36, 38, 22, 2, 4, 1
-_NEW_USER, _NEW_PROCESSES, _NEW_SHARED = 0x10000000, 0x20000000, 0x08000000
+_NEW_USER, _NEW_PROCESSES, _NEW_SHARED, _NEW_MOUNTS = 0x10000000, 0x20000000, 0x08000000, 0x00020000
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_HERE, _CLONE, _WHOLE_TREE, _FROM_DESCRIPTOR, _READ_ONLY = -100, 1, 0x8000, 0x14, 1
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _CAPABILITIES = 0x20080522  # the version of what says which
 _PATH_BENEATH = 1
@@ -80,10 +82,42 @@ def _separate() -> None:
     """
     uid, gid = os.getuid(), os.getgid()
     _check(_libc.prctl(_DUMPABLE, 1, 0, 0, 0), "own its process's files")  # not so since the user was changed
-    _check(_libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_SHARED), "namespaces")
+    _check(_libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_SHARED | _NEW_MOUNTS), "namespaces")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:
             file.write(text.encode("ascii"))
+
+
+def _protect(writable: list[str], kept: list[str]) -> None:
+    """Make all mounts read-only but for what may be written, and what is kept in there read-only, too.
+
+    Landlock judges neither modes nor times, owners and attributes: they could be changed of every file of the user's.
+    """
+    trees = [(path, _tree(path)) for path in writable if os.path.exists(path)]
+    _make_read_only("/")
+    for path, tree in trees:
+        _place(tree, path)
+    for path in kept:
+        if os.path.exists(path):  # what went away is granted to nobody
+            _place(_tree(path), path)
+            _make_read_only(path)
+
+
+def _tree(path: str) -> int:
+    flags = _CLONE | _WHOLE_TREE | os.O_CLOEXEC
+    return _check(_libc.syscall(_OPEN_TREE, _HERE, os.fsencode(path), flags), f"open {path}")
+
+
+def _place(tree: int, path: str) -> None:
+    done = _libc.syscall(_MOVE_MOUNT, tree, b"", _HERE, os.fsencode(path), _FROM_DESCRIPTOR)
+    _check(done, f"mount {path}")
+    os.close(tree)
+
+
+def _make_read_only(path: str) -> None:
+    asked = struct.pack("=QQQQ", _READ_ONLY, 0, 0, 0)
+    done = _libc.syscall(_MOUNT_SETATTR, _HERE, os.fsencode(path), _WHOLE_TREE, asked, len(asked))
+    _check(done, f"protect {path}")
 
 
 def _drop_capabilities() -> None:
@@ -117,6 +151,7 @@ def _become(asked: dict[str, Any]) -> None:
     os.setsid()
     if asked["apart"]:
         _separate()
+        _protect(asked["writable"], asked["kept"])
         _stand_by()
         _stand_by()  # the first of a namespace must collect the others' ends, and signals pass it by
         _drop_capabilities()
@@ -179,6 +214,7 @@ def main(request: int) -> None:
     if "trial" in asked:
         _change_user(asked["user"])
         _separate()
+        _protect([], [])
         return
     for number in (asked["control"], asked["status"]):
         os.set_inheritable(number, False)  # the program has neither
