@@ -175,6 +175,12 @@ def check_human(verb: Verb, by: Principal) -> None:
         raise NotAllowedError(f"{by.name} is an {by.kind}; only people {verb}.")
 
 
+def check_accepting(by: Principal) -> None:
+    """Raise NotAllowedError for who is no person: what a run may have written takes effect by a person's word."""
+    if not by.can_decide:
+        raise NotAllowedError(f"{by.name} is an {by.kind}; only people {Verb.CHANGE_POLICY}.")
+
+
 def check_maker(by: Principal, call: Call) -> None:
     """Raise NotAllowedError for who did not make a call that its caller runs."""
     if call.context.principal != by.name:

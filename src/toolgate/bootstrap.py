@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module, invalidate_caches
 from importlib.abc import MetaPathFinder
@@ -21,6 +24,7 @@ import uuid_utils
 from toolgate.confines import LazySandbox, PolicyEdges
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
+from toolgate.gate.windows import PolicyWindows
 from toolgate.kernel.call import Call
 from toolgate.kernel.comparing import Difference
 from toolgate.kernel.extras import how_to_install
@@ -30,12 +34,13 @@ from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
+from toolgate.pipeline.driver import utc_now
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
-from toolgate.ports.directory import Directory
+from toolgate.ports.directory import HOST, Directory
 from toolgate.ports.dispatcher import Dispatcher
 from toolgate.ports.runner import Job, Runner
-from toolgate.ports.store import Store, UndoRecords
+from toolgate.ports.store import Clocked, Store, UndoRecords
 from toolgate.ports.threads import Threads
 
 REDIS = ("redis://", "rediss://")
@@ -74,6 +79,7 @@ def open(  # `toolgate.open` is the name users type
     sandbox_uid: int | None = None,
     redis: str | None = None,
     workers: bool | None = None,
+    accept_policy: str | None = None,
 ) -> Gate:
     """Open a gate on a store, named by its URL or by the path of a SQLite file: `path/to/file.db`, which is the same as
     `sqlite:///path/to/file.db`, is durable, `postgresql://user@host/database` is shared by many machines, `memory://`
@@ -87,10 +93,11 @@ def open(  # `toolgate.open` is the name users type
     catalog. `sandbox_uid` is who sandboxed programs run as where this process is root. `runners` are further places
     where handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between
     processes. `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on
-    PostgreSQL.
+    PostgreSQL. `accept_policy` is the revision of the policy that may be followed although its files changed during a
+    sandboxed run that could write them; without it PolicyHeldError is raised then.
     """
     url = store_url(url)
-    hidden = _secrets(secrets)
+    masker = Masker(_secrets(secrets))
     channels = [_channel(one) for one in _approvers(approver)]
     inline = _load("toolgate.adapters.runners.inline", "InlineRunner")()
     source = None
@@ -110,6 +117,11 @@ def open(  # `toolgate.open` is the name users type
             raise UsageError("The built-in tools go by one policy for all projects; leave them or the others out.")
         offered += _load("toolgate.catalog", "built_in_tools")(edges)
     store, bus = connect(url, redis=redis)
+    windows = None
+    if source is not None and followed is not None:
+        windows = policy_windows(url, store, source, mask=masker.text)
+        if store.is_shared:
+            _admit(windows, followed, accept_policy, store, bus)
     worker = _WorkerRunner(url, store, bus)
     away: dict[str, Runner] = {Placement.WORKER.value: worker} if _has_workers(url, workers) else {}
     gate = Gate(
@@ -119,8 +131,9 @@ def open(  # `toolgate.open` is the name users type
         tools=offered,
         policy=followed,
         policy_source=source,
+        policy_windows=windows,
         channels=channels,
-        masker=Masker(hidden),
+        masker=masker,
         limits=limits,
         undo_ttl_s=undo_ttl_seconds,
         tally=metrics.count,
@@ -128,6 +141,28 @@ def open(  # `toolgate.open` is the name users type
     )
     edges.gate = sandbox.gate = worker.gate = gate
     return gate
+
+
+def policy_windows(url: str | PathLike[str], store: Store, source: Any, *, mask: Callable[[str], str]) -> PolicyWindows:
+    """Return what knows which of a policy's files sandboxed runs could have written."""
+    now = store.now if isinstance(store, Clocked) else utc_now
+    place = socket.gethostname() if _is_postgres(store_url(url)) else ""
+    return PolicyWindows(store, source.named, now=now, place=place, mask=mask)
+
+
+def _admit(windows: PolicyWindows, policy: Policy, accepted: str | None, store: Store, bus: Bus) -> None:
+    """Let nothing begin under a policy that a person must look at first; everything is closed again then."""
+
+    async def admit() -> None:
+        try:
+            await windows.admit(policy, accepted, by=HOST)
+        except BaseException:
+            bus.close()
+            await store.close()
+            raise
+
+    with ThreadPoolExecutor(1) as aside:  # this may be called where an event loop runs
+        aside.submit(asyncio.run, admit()).result()
 
 
 class _WorkerRunner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Awaitable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from os import PathLike
@@ -12,6 +13,7 @@ from typing import Any
 
 from toolgate.gate import Gate
 from toolgate.kernel.policy import Policy
+from toolgate.ports.confinement import Confined
 from toolgate.ports.runner import Job
 
 
@@ -66,7 +68,15 @@ class LazySandbox:
     def _make(self) -> Any:
         sandbox = import_module("toolgate.adapters.runners.sandbox").Sandbox
         runner = import_module("toolgate.adapters.runners.sandbox").SandboxRunner
-        return runner(sandbox(self._edges, uid=self._uid, on_tested=self._note))
+        return runner(sandbox(self._edges, uid=self._uid, on_tested=self._note), around=self._around)
+
+    def _around(self, job: Job, confined: Confined, backend: str) -> AbstractContextManager[None]:
+        """Have it on record which policy files a run could write, before it begins and when it ended."""
+        if self.gate is None:
+            return nullcontext()
+        writable = ("/",) if backend == "none" else confined.writable
+        kept = (*confined.hidden, *confined.locked) if backend == "bubblewrap" else ()
+        return self.gate.host.policy_window(job.call, writable, kept)
 
     def _note(self, report: Any) -> None:
         if self.gate is not None:

@@ -35,7 +35,7 @@ HOSTS = {
     Verb.MAKE_TOKENS,
 }
 """What a program does with its own gate; a server asks the table before it does."""
-OF_HOSTS = {"set_mode", "set_policy", "reload_policy", "work"}
+OF_HOSTS = {"set_mode", "set_policy", "reload_policy", "accept_policy", "work"}
 """The methods of those that say who acts, for the record."""
 LEAD, DEMOTED = frozenset({"lead"}), frozenset[str]()
 HERE, AWAY = "demo", "elsewhere"

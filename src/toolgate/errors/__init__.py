@@ -18,6 +18,7 @@
     |-- DefinitionError                  a tool, schema or registration is wrong
     |   `-- NotAsyncError                a plain function where only an async one will do
     |-- PolicyError                      a policy file is wrong, or there is none
+    |-- PolicyHeldError                  policy files changed during a run that could write them
     |-- NotFoundError                    no such call, approval or run
     |-- ConflictError                    somebody else got there first
     |   |-- DecisionConflictError        the approval is decided, expired or frozen
@@ -78,6 +79,7 @@ from toolgate.errors.gate import (
     NotAsyncError,
     NotFoundError,
     PolicyError,
+    PolicyHeldError,
     PolicyProblem,
     RateLimitError,
     SandboxError,
@@ -114,6 +116,7 @@ __all__ = [
     "NotFoundError",
     "NotSignedInError",
     "PolicyError",
+    "PolicyHeldError",
     "PolicyProblem",
     "RateLimitError",
     "SandboxError",

@@ -44,6 +44,24 @@ class PolicyError(ToolgateError):
         super().__init__(problems if isinstance(problems, str) else "\n".join(map(str, self.problems)))
 
 
+class PolicyHeldError(ToolgateError):
+    """The policy files changed during a sandboxed run that could write them; they count once a person accepts them.
+
+    `revision` is what they say now, `files` are those that changed.
+    """
+
+    code = "policy_held"
+
+    def __init__(self, revision: str, files: Iterable[str]) -> None:
+        self.revision = revision
+        self.files = tuple(files)
+        super().__init__(
+            f"The policy is held: {', '.join(self.files)} changed while a sandboxed command ran that could write it, "
+            "so nobody knows whose change it is. Look at it and accept it with `toolgate policy accept "
+            f"{revision[:12]}`, or put the file back; a start that nobody attends names it with `--accept-policy`."
+        )
+
+
 class NotFoundError(ToolgateError):
     """No such call, approval or run in this project."""
 

@@ -19,6 +19,7 @@ from toolgate.gate.parked import Parked
 from toolgate.gate.policies import Policies, PolicySource
 from toolgate.gate.remote import Remote
 from toolgate.gate.rows import Calls
+from toolgate.gate.windows import PolicyWindows
 from toolgate.kernel.approval import Approval, ApprovalStatus
 from toolgate.kernel.brake import Brakes, scope_of
 from toolgate.kernel.change import Change
@@ -80,6 +81,7 @@ class Gate:
         tools: Iterable[ToolDefinition] = (),
         policy: Policy | None = None,
         policy_source: PolicySource | None = None,
+        policy_windows: PolicyWindows | None = None,
         channels: Iterable[Channel] = (),
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -105,7 +107,7 @@ class Gate:
             tally=tally,
             sink_tally=sink_tally,
         )
-        self._policies = Policies(self._driver, policy_source, self._background.submit)
+        self._policies = Policies(self._driver, policy_source, self._background.submit, policy_windows)
         recorder = Recorder(self._driver)
         self._flights = Flights(self._driver, recorder)
         self._pipeline = Pipeline(self._driver, self._flights)

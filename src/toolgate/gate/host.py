@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
+from toolgate.authority import check_accepting
 from toolgate.gate.approvals import somebody
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.policies import Policies
+from toolgate.gate.windows import Held
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
@@ -125,6 +128,26 @@ class Host:
         """Read the policy files again now and follow what they say; PolicyError where they cannot be used."""
         self._check_open()
         return await self._policies.reload(by=somebody(by).name)
+
+    async def held_policy(self) -> Held | None:
+        """Return what a person must look at before the policy files take effect; None where nothing waits."""
+        self._check_open()
+        return await self._policies.held()
+
+    async def accept_policy(self, revision: str, *, by: str | Principal) -> Policy:
+        """Follow what the policy files say although a run may have written it, because a person looked at it.
+
+        `revision` names what they looked at; ConflictError where the files say another thing by now, NotAllowedError
+        for an agent.
+        """
+        self._check_open()
+        who = somebody(by)
+        check_accepting(who)
+        return await self._policies.accept(revision, by=who.name)
+
+    def policy_window(self, call: Call, writable: Sequence[str], kept: Sequence[str]) -> AbstractContextManager[None]:
+        """Be around a sandboxed run of a call; the runner's own doing, off the event loop."""
+        return self._policies.window(call, writable, kept)
 
     def note_sandbox(self, report: Mapping[str, Any]) -> None:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""

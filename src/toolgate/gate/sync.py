@@ -72,6 +72,8 @@ class SyncHost(Blocking):
     undo_data = waited(Host.undo_data)
     adopt = waited(Host.adopt)
     reload_policy = waited(Host.reload_policy)
+    held_policy = waited(Host.held_policy)
+    accept_policy = waited(Host.accept_policy)
     sink_heard = waited(Host.sink_heard)
 
 

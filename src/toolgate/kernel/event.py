@@ -63,6 +63,11 @@ EVENTS: dict[str, str] = {
     "mode.enforced": "What entering LOCKDOWN did: how much is frozen, which running calls were stopped or not.",
     "policy.changed": "The gate follows another policy revision.",
     "sandbox.tested": "A sandbox was tried with escape probes before its first use.",
+    "policy.window_opened": "A sandboxed run is about to start that could write policy files; what is trusted in them.",
+    "policy.window_closed": "That run ended, or died, and left the policy files as they were.",
+    "policy.held": "Policy files changed during a run that could write them; the gate keeps the policy it had.",
+    "policy.released": "Policy files that were held say again what is trusted; nothing waits any more.",
+    "policy.accepted": "A person accepted what held policy files say; `revision` is what they said.",
     "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",
 }
 """Every event name with its meaning. A name that is not here cannot be drafted."""

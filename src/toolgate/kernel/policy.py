@@ -187,6 +187,10 @@ class Policy(Stance):
         """Return what this policy says about a tool; asked once per tool, not once per call."""
         return self
 
+    def texts(self) -> Mapping[str, str]:
+        """Return what its files say, by their absolute paths, those of projects too; nothing where it has none."""
+        return {}
+
     def in_project(self, project: str) -> Policy:
         """Return the policy that calls of a project answer to."""
         return self.projects.get(project, self)

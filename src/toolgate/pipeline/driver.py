@@ -81,6 +81,8 @@ class Driver:
     submit: Callable[..., Coroutine[Any, Any, Any]] | None = None
     on_exhausted: Callable[[str], None] | None = None
     on_asked: Callable[[Approval], None] | None = None
+    on_recovered: Callable[[], Awaitable[None]] | None = None
+    """Asked after the calls of dead processes were looked after."""
     who_decides: WhoDecides | None = None
     listeners: list[Callable[[Change], None]] = field(default_factory=list)
     minders: list[Minder] = field(default_factory=list)

@@ -116,14 +116,13 @@ class FilePolicy(Policy):
             locked=self._protection.writing or self._protection.always,
             asks_unknown=self._asks_unknown,
             judges_commands=lambda tool: bool(self._command_rules(tool)),
-            policy_files=self._files(),
+            policy_files=tuple(self.texts()),
         )
 
-    def _files(self) -> tuple[str, ...]:
-        """Return the files it was read from, those of projects and what they include among them."""
+    def texts(self) -> Mapping[str, str]:
+        """Return what the files it was read from say, those of projects and what they include among them."""
         policies = (self, *self.projects.values())
-        names = (document.name for policy in policies for document in policy.documents)
-        return tuple(dict.fromkeys(map(os.path.abspath, names)))
+        return {os.path.abspath(one.name): one.text for policy in policies for one in policy.documents}
 
     def _refuse_path(self, tool: str, fact: PathFact, access: Access) -> str | None:
         """Why a tool may not touch a file, judged again on the open file itself."""

@@ -95,6 +95,7 @@ class PolicySource:
     ) -> None:
         path = Path(source if source is not None else ".")
         self.paths = find_policy(path) if path.is_dir() else (path,)
+        self._places = tuple(path / place for place in PLACES) if path.is_dir() else (path,)
         self.surroundings = surroundings_of(workspace, home)
         self._projects = None if projects is None else Path(projects)
         self._known: frozenset[str] = frozenset()
@@ -141,6 +142,11 @@ class PolicySource:
             raise PolicyError(problems)
         self._known = frozenset(found)
         return policies
+
+    def named(self) -> tuple[str, ...]:
+        """Return where the policy is, or would be, read from: absolute paths of files, and the folder of projects."""
+        folder = () if self._projects is None else (self._projects,)
+        return tuple(os.path.abspath(path) for path in (*self._places, *folder))
 
     def has_changed(self) -> bool:
         """Whether any file of the last reading is another one now."""

@@ -19,6 +19,7 @@ from toolgate.interfaces.cli import (
     mode,
     people,
     policy,
+    policy_accept,
     policy_change,
     policy_learn,
     recover,
@@ -86,6 +87,7 @@ _add_group(Panel.SERVER, "token", token.app, help="Manage accounts and their tok
 _add(Panel.CALLS, "recover", recover.recover, on=OnServer)
 _add_group(Panel.DATABASE, "audit", audit.app, help="Verify the audit log.")
 _add_group(Panel.DATABASE, "db", db.app, help="Manage a database: status, upgrades, backups, retention, keys.")
+policy.app.command("accept", cls=Command, epilog=EXAMPLES["policy accept"])(policy_accept.accept)
 policy.app.command("test", cls=Command, epilog=EXAMPLES["policy test"])(policy_change.check_calls)
 policy.app.command("simulate", cls=Command, epilog=EXAMPLES["policy simulate"])(policy_change.simulate)
 policy.app.command("diff", cls=Command, epilog=EXAMPLES["policy diff"])(policy_change.diff)

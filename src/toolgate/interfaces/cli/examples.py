@@ -150,6 +150,12 @@ EXAMPLES = {
         "toolgate policy check toolgate.yaml",
         "toolgate policy simulate new.yaml --since 7d",
     ),
+    "policy accept": examples(
+        "# what changed, and since which revision",
+        "toolgate policy accept",
+        "",
+        "toolgate policy accept 3f1c0a9be24d",
+    ),
     "policy check": examples(
         "toolgate policy check toolgate.yaml",
         "# in a build: problems as JSON",

@@ -30,6 +30,9 @@ def serve(
     workspace: Annotated[
         str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
     ] = None,
+    accept_policy: Annotated[
+        str | None, typer.Option(help="Revision of the policy to follow although a sandboxed run may have written it.")
+    ] = None,
 ) -> None:
     """Run the HTTP server for agents, approvers and clients.
 
@@ -47,6 +50,7 @@ def serve(
         port=port,
         tools=None if tools is None else tuple(tools),
         workspace=workspace,
+        accept_policy=accept_policy,
     )
     if is_exposed(settings):
         typer.echo("toolgate: others can reach this server; put a proxy with TLS in front of it.", err=True)

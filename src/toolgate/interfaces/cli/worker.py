@@ -28,6 +28,9 @@ def worker(
     workspace: Annotated[
         str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
     ] = None,
+    accept_policy: Annotated[
+        str | None, typer.Option(help="Revision of the policy to follow although a sandboxed run may have written it.")
+    ] = None,
     redis: Annotated[str | None, typer.Option(help="URL of the Redis that the servers use, if they use one.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many calls to run at the same time.")] = 8,
     lease_s: Annotated[
@@ -64,6 +67,7 @@ def worker(
         tools=None if tools is None else tuple(tools),
         workspace=workspace,
         redis=redis,
+        accept_policy=accept_policy,
     )
     if settings.database.startswith("postgres"):
         bootstrap.require("worker", "asyncpg", "pgqueuer")
@@ -85,6 +89,7 @@ def worker(
         limits=Limits(max_bytes=settings.max_argument_bytes),
         redis=None if settings.redis is None else settings.redis.get_secret_value(),
         workers=True,
+        accept_policy=settings.accept_policy,
     )
     runner: Any = gate.host.runner("worker")
     one = Worker(

@@ -45,6 +45,7 @@ def build(settings: ServerSettings, *, agent: Agent | ResidentAgent | None = Non
         limits=Limits(max_bytes=settings.max_argument_bytes),
         runners={"client": ClientRunner()},
         workers=not settings.database.startswith("memory://"),
+        accept_policy=settings.accept_policy,
         redis=None if settings.redis is None else settings.redis.get_secret_value(),
     )
     try:

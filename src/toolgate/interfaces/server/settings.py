@@ -35,6 +35,11 @@ class ServerSettings(BaseSettings):
         description="A folder with the policies of projects that have one of their own, each in `<project>.yaml`. They "
         "add to the server's.",
     )
+    accept_policy: str | None = Field(
+        default=None,
+        description="The revision of the policy to follow although its files changed during a sandboxed run that could "
+        "write them.",
+    )
     tools: Names = Field(default=(), description="Where tools are, such as `my_app.tools:TOOLS`.")
     redis: SecretStr | None = Field(
         default=None, description="URL of a Redis for hints between servers and limits they share."

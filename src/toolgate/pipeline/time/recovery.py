@@ -55,6 +55,8 @@ class Recovery:
             await self._look_after(status, self._inherit)
         if self._driver.on_asked is not None:
             await self._look_after(Status.AWAITING_APPROVAL, self._ask_again)
+        if self._driver.on_recovered is not None:
+            await self._driver.on_recovered()
 
     async def _look_after(self, status: Status, handle: Callable[[Call], Awaitable[None]]) -> None:
         seen: set[tuple[str, str, int]] = set()

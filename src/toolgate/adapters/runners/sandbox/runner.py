@@ -13,6 +13,8 @@ import pickle
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,13 +38,16 @@ from toolgate.ports.runner import Job
 MAX_RESULT_BYTES = 16 * MEBIBYTE
 MAX_SIDE_BY_SIDE = 64
 PROGRESS_EVERY_S = 1.0
+Around = Callable[[Job, Confined, str], AbstractContextManager[None]]
+"""Begins before a program starts in a backend of this name, and ends when nothing of it runs any more."""
 
 
 class SandboxRunner:
     """The runner of sandboxed tools. What it cannot confine it does not run."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, *, around: Around | None = None) -> None:
         self.sandbox = sandbox
+        self._around = around or _nothing_around
         self._room = threading.BoundedSemaphore(MAX_SIDE_BY_SIDE)
 
     async def run(self, job: Job) -> object:
@@ -113,12 +118,12 @@ class SandboxRunner:
 
         def run(confined: Confined) -> Finished:
             within = limited(confined, job.sandbox, job.tool.timeout_seconds)
-            job.began = True
-            try:
-                return self.sandbox.run(within, backend=_backend(job), stop=stop.number, on_output=told)
-            finally:  # what it made counts, however it ended
-                if planted is not None and confined.writable:
-                    planted.look(makes_repositories=confined.makes_repositories)
+            with self._begun(job, within) as backend:
+                try:
+                    return self.sandbox.run(within, backend=backend, stop=stop.number, on_output=told)
+                finally:  # what it made counts, however it ended
+                    if planted is not None and confined.writable:
+                        planted.look(makes_repositories=confined.makes_repositories)
 
         def again() -> Confined | ConfinedLine:
             anew = hook.plan(given) if planned.writable else planned
@@ -137,9 +142,17 @@ class SandboxRunner:
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         output = _ChildOutput(_input_of(job), loop)
         confined = limited(self._program(job, request), job.sandbox, job.tool.timeout_seconds)
-        job.began = True
-        finished = self.sandbox.run(confined, backend=_backend(job), stop=stop, on_output=output.take)
+        with self._begun(job, confined) as backend:
+            finished = self.sandbox.run(confined, backend=backend, stop=stop, on_output=output.take)
         return output.outcome(job, finished)
+
+    @contextlib.contextmanager
+    def _begun(self, job: Job, confined: Confined) -> Iterator[str]:
+        """Be around a program that begins now, in the backend of the name that it gives."""
+        name = _backend(job)
+        with self._around(job, confined, self.sandbox.choose(name).name):
+            job.began = True
+            yield name
 
     def _program(self, job: Job, request: Request) -> Confined:
         """Return the program that runs a Python callable: this interpreter, with what it imports, and the files."""
@@ -232,6 +245,10 @@ def limited(confined: Confined, terms: SandboxTerms | None, timeout_s: float) ->
         processes=least(terms.processes, confined.processes),
         output_bytes=least(terms.output_bytes, confined.output_bytes),
     )
+
+
+def _nothing_around(_job: Job, _confined: Confined, _backend: str) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 def _backend(job: Job) -> str:
