@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import count, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -35,7 +36,7 @@ HOSTS = {
     Verb.MAKE_TOKENS,
 }
 """What a program does with its own gate; a server asks the table before it does."""
-OF_HOSTS = {"set_mode", "set_policy", "reload_policy", "accept_policy", "work"}
+OF_HOSTS = {"set_mode", "set_policy", "reload_policy", "work"}
 """The methods of those that say who acts, for the record."""
 LEAD, DEMOTED = frozenset({"lead"}), frozenset[str]()
 HERE, AWAY = "demo", "elsewhere"
@@ -174,6 +175,18 @@ def test_every_verb_is_asked_about_or_is_the_hosts() -> None:
     assert not set(ACTS) & HOSTS
 
 
+@pytest.mark.parametrize("kind", PrincipalKind)
+async def test_what_a_run_may_have_written_counts_by_a_person_s_word(kind: PrincipalKind, tmp_path: Path) -> None:
+    (tmp_path / "toolgate.yaml").write_text("version: 1")
+    async with toolgate.open("memory://", policy=tmp_path) as gate:
+        accepting = gate.host.accept_policy(gate.policy.revision, by=Principal(name="x", kind=kind))
+        if kind in (PrincipalKind.PERSON, PrincipalKind.ADMIN):
+            assert (await accepting).revision == gate.policy.revision
+        else:
+            with pytest.raises(NotAllowedError, match="only people"):
+                await accepting
+
+
 def test_every_method_that_names_somebody_who_acts_is_tried() -> None:
     named = {
         name
@@ -186,4 +199,4 @@ def test_every_method_that_names_somebody_who_acts_is_tried() -> None:
         "progress",
     }
     looks = {"check", "preview", "votes_held"}  # ask what an answer would be refused with, and decide nothing
-    assert named == tried | looks | {"doubt", "give", "end"} | OF_HOSTS
+    assert named == tried | looks | {"doubt", "give", "end", "accept_policy"} | OF_HOSTS

@@ -16,7 +16,7 @@ import toolgate
 from toolgate.adapters.runners.client import ClientRunner
 from toolgate.adapters.sql.directory_rows import told_account, told_end, told_token
 from toolgate.adapters.sql.upkeep import told_copied, told_imported, told_keys, told_pruned
-from toolgate.errors import DeliveryError, PolicyError
+from toolgate.errors import DeliveryError, PolicyError, PolicyHeldError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import SYSTEM_PROJECT, PrincipalKind
@@ -25,7 +25,7 @@ from toolgate.kernel.grant import Remember
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.ports.directory import Account, Token, TokenUse
-from toolgate.ports.store import GrantQuery
+from toolgate.ports.store import CallQuery, GrantQuery
 from toolgate.testing.clock import NOON
 from toolgate.testing.patience import PATIENCE_S, until
 
@@ -79,7 +79,7 @@ async def undeliverable(_approval: Approval) -> None:
     raise DeliveryError("nobody there", attempts=3)
 
 
-async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> None:
+async def make_every_event(gate: toolgate.Gate, release: threading.Event, policy: Path) -> None:
     await gate.call("count", {"to": 3})
     await gate.call("count", {"to": "x"})
     asked = await gate.call("change", {"value": 1}, wait=False)
@@ -111,8 +111,37 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event) -> Non
     with suppress(PolicyError):
         await gate.host.reload_policy(by="ann")
     await keep_house(gate)
+    await rewrite_policy(gate, policy)
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
     await gate.call("count", {"to": 3})
+
+
+async def rewrite_policy(gate: toolgate.Gate, policy: Path) -> None:
+    """What runs tell the record that could write the policy."""
+    policy.write_text("version: 1")
+    trusted = await gate.host.reload_policy(by="ann")
+    call = (await gate.calls.list(CallQuery()))[0]
+
+    def run(*texts: str) -> None:
+        with gate.host.policy_window(call, ("/",), ()):
+            for text in texts:
+                policy.write_text(text)
+
+    await asyncio.to_thread(run)
+    await asyncio.to_thread(run, "{version: 1, default: deny}")
+    held = await reload_held(gate)
+    await gate.host.accept_policy(held.revision, by="ann")
+    await asyncio.to_thread(run, "version: 1")
+    await reload_held(gate)
+    policy.write_text("{version: 1, default: deny}")
+    await gate.recover()
+    assert gate.policy.revision == held.revision != trusted.revision
+
+
+async def reload_held(gate: toolgate.Gate) -> PolicyHeldError:
+    with pytest.raises(PolicyHeldError) as held:
+        await gate.host.reload_policy(by="ann")
+    return held.value
 
 
 async def keep_house(gate: toolgate.Gate) -> None:
@@ -158,7 +187,7 @@ async def events(tmp_path: Path) -> AsyncIterator[list[Event]]:
     ) as gate:
         policy.write_text("nonsense: 1")
         try:
-            await asyncio.wait_for(make_every_event(gate, release), PATIENCE_S)
+            await asyncio.wait_for(make_every_event(gate, release, policy), PATIENCE_S)
         finally:
             release.set()
         with suppress(TimeoutError):  # some are told by the gate's own thread; the tests say which is missing
@@ -172,7 +201,7 @@ async def test_every_event_can_be_seen(events: list[Event]) -> None:
 
 CONTENT = frozenset(
     "payload_summary output_summary response pattern difference message error error_message reason reasons factors "
-    "comment problem problems progress data".split()
+    "comment problem problems progress data policy_texts".split()
 )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 import toolgate
 from toolgate.errors import ConflictError, NotAllowedError, PolicyHeldError
 from toolgate.interfaces.cli.app import app
+from toolgate.testing.patience import until
 
 POLICY = """
 version: 1
@@ -132,3 +135,96 @@ def test_a_run_that_leaves_it_alone_holds_nothing(folder: Path) -> None:
         (folder / "toolgate.yaml").write_text(LOOSER)
         before = gate.policy.revision
         assert gate.sync.host.reload_policy(by="ann").revision != before
+
+
+WAITING = """
+echo > started
+while [ ! -e go ]; do sleep 0.02; done
+echo '# by the run' >> toolgate.yaml
+true
+"""
+
+
+async def edited_during_a_run(folder: Path, edit: Callable[[Path], object]) -> list[str]:
+    """Edit the policy while a run that wants to write it is in bubblewrap; return what the record says of windows."""
+    policy = folder / "toolgate.yaml"
+    policy.write_text(POLICY.replace("none", "bubblewrap"))
+    script(folder, WAITING)
+    async with open_on(folder) as gate:
+        running = asyncio.create_task(gate.call("execute_command", {"command": "./build.sh", "args": []}))
+        await until((folder / "started").exists)
+        edit(policy)
+        (folder / "go").touch()
+        (await running).unwrap()
+        told = [one.type for one in await gate.events(project="_system") if one.call_id == "policy"]
+        if told[-1] == "policy.held":
+            with pytest.raises(PolicyHeldError):
+                await gate.host.reload_policy(by="ann")
+        else:
+            await gate.host.reload_policy(by="ann")
+            assert gate.policy.texts()[str(policy)] == policy.read_text()
+    return told
+
+
+def write_in_place(policy: Path) -> None:
+    policy.write_text(policy.read_text() + "  read_file: {decision: deny}\n")
+
+
+def save_as_editors_do(policy: Path) -> None:
+    """Put a new file at the name: that takes the mount away which kept the old one from the run."""
+    new = policy.with_suffix(".new")
+    new.write_text(policy.read_text() + "  write_file: {decision: deny}\n")
+    new.chmod(0o666)
+    new.rename(policy)
+
+
+async def test_a_person_may_edit_in_place_what_a_mount_keeps_from_the_run(folder: Path) -> None:
+    told = await edited_during_a_run(folder, write_in_place)
+    assert told == ["policy.window_opened", "policy.window_closed"]
+    assert "by the run" not in (folder / "toolgate.yaml").read_text()
+    await open_on(folder).aclose()
+
+
+async def test_what_an_editor_saved_during_a_run_that_could_write_it_then_is_held(folder: Path) -> None:
+    assert await edited_during_a_run(folder, save_as_editors_do) == ["policy.window_opened", "policy.held"]
+    assert (folder / "toolgate.yaml").read_text().endswith("  write_file: {decision: deny}\n# by the run\n")
+    with pytest.raises(PolicyHeldError):
+        open_on(folder)
+
+
+async def test_a_person_s_edits_while_nothing_runs_take_effect_at_once_with_an_event(folder: Path) -> None:
+    policy = folder / "toolgate.yaml"
+    policy.write_text(POLICY.replace("none", "bubblewrap"))
+    script(folder, "echo '# by the run' >> toolgate.yaml; mv looser.yaml toolgate.yaml; true")
+    async with open_on(folder) as gate:
+        for edit in (write_in_place, save_as_editors_do):
+            (await gate.call("execute_command", {"command": "./build.sh", "args": []})).unwrap()
+            before = gate.policy.revision
+            edit(policy)
+            assert (await gate.host.reload_policy(by="ann")).texts()[str(policy)] == policy.read_text()
+            changed = [one.data for one in await gate.events(project="_system") if one.type == "policy.changed"]
+            assert (changed[-1]["from"], changed[-1]["to"]) == (before, gate.policy.revision)
+    assert "by the run" not in policy.read_text()
+    await open_on(folder).aclose()
+
+
+async def test_a_run_that_reaches_no_policy_file_opens_no_window(folder: Path) -> None:
+    elsewhere = folder.parent / "policy.yaml"
+    elsewhere.write_text(POLICY.replace("none", "bubblewrap"))
+    script(folder, "true")
+    async with toolgate.open(
+        folder.parent / "gate.db", workspace=folder, policy=elsewhere, built_in_tools=True, approver=lambda _: True
+    ) as gate:
+        (await gate.call("execute_command", {"command": "./build.sh", "args": []})).unwrap()
+        assert [one for one in await gate.events(project="_system") if one.call_id == "policy"] == []
+
+
+def test_the_doctor_says_what_is_held(folder: Path) -> None:
+    where = ["doctor", str(folder), "--database", str(folder.parent / "gate.db")]
+    tamper(folder)
+    told = CliRunner().invoke(app, where)
+    assert told.exit_code == 1
+    assert "PROBLEM  held policy: The policy is held: " in told.stdout
+    assert "toolgate policy accept" in told.stdout
+    (folder / "toolgate.yaml").write_text(POLICY)
+    assert "held policy" not in CliRunner().invoke(app, where).stdout

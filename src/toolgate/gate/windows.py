@@ -14,12 +14,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from toolgate.errors import ConflictError, PolicyHeldError
-from toolgate.guards.exposure import ABSENT, exposed, fingerprint, fingerprint_of, identity
+from toolgate.guards.descriptor import Descriptor
+from toolgate.guards.exposure import ABSENT, exposed, fingerprint, fingerprint_of, is_still, pin
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
 from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.kernel.policy import Policy
-from toolgate.kernel.window import ACCEPTED, CLOSED, HELD, OPENED, RELEASED, STREAM, Ledger, Trust, Window
+from toolgate.kernel.window import ACCEPTED, CLOSED, HELD, OPENED, RELEASED, STREAM, Ledger, Window
 from toolgate.pipeline.driver import new_id
 from toolgate.pipeline.plan import REMOTE
 from toolgate.ports.store import Store
@@ -85,7 +86,8 @@ class PolicyWindows:
         self._ledger = Ledger()
         self._begun = False
         self._lock = threading.Lock()
-        self._own: set[str] = set()
+        self._own: dict[str, dict[str, Descriptor]] = {}
+        """The windows of this process, each with the files that mounts keep from its run."""
         self._texts_at: dict[str, int] = {}
         self.commit: Callable[[Change], Awaitable[None] | None] = store.commit
 
@@ -122,10 +124,16 @@ class PolicyWindows:
     async def _events(self, after: int, limit: int) -> list[Any]:
         return await self._store.events(SYSTEM_PROJECT, after=after, limit=limit, call_id=STREAM)
 
-    async def _tell(self, name: str, facts: dict[str, Any], said: dict[str, Any] | None = None) -> None:
+    async def _tell(
+        self,
+        name: str,
+        facts: dict[str, Any],
+        said: dict[str, Any] | None = None,
+        *,
+        durability: Durability = Durability.FSYNCED,
+    ) -> None:
         data = {**facts, "since": self._ledger.since}
         events = ((name, STREAM, data, said),)
-        durability = Durability.FSYNCED if name != CLOSED else Durability.COMMITTED
         writing = self.commit(Change(project=SYSTEM_PROJECT, at=self._now(), events=events, durability=durability))
         if writing is not None:
             await writing
@@ -138,7 +146,13 @@ class PolicyWindows:
         return tuple(dict.fromkeys((*texts, *self._named())))
 
     async def open(self, call: Call, policy: Policy, files: Mapping[str, bool]) -> Window:
-        """Record that a run begins which could write these files; durable when it returns."""
+        """Record that a run begins which could write these files; durable when it returns.
+
+        What mounts keep from it needs a window, too: an editor's save puts a new file at the name, which takes the
+        mount away, and the run can write that one. While the very file is there that was there before, whatever it
+        says is not the run's; so it is pinned. Since that takes a save during the run, the record of such files alone
+        is not flushed to disk, which would cost most of the time: it survives this process, and other processes see it.
+        """
         await self.read()
         texts, revision = policy.texts(), revision_of(policy)
         told_at = self._texts_at.get(revision, 0)
@@ -150,27 +164,46 @@ class PolicyWindows:
             call.id,
             revision,
             told_at,
-            {path: self._trust(path, texts, is_kept=is_kept) for path, is_kept in files.items()},
+            {path: self._trusted(path, texts) for path in files},
         )
-        said = None if told_at else {"before": {path: self._mask(text) for path, text in texts.items()}}
-        self._own.add(window.id)
+        durability = Durability.COMMITTED if all(files.values()) else Durability.FSYNCED
+        said = None if told_at else {"policy_texts": {path: self._mask(text) for path, text in texts.items()}}
+        self._own[window.id] = self._pinned(path for path, is_kept in files.items() if is_kept)
         try:
-            await self._tell(OPENED, window.told(), said)
+            await self._tell(OPENED, window.told(), said, durability=durability)
         except BaseException:
-            self._own.discard(window.id)
+            self._let_go(window)
             raise
         opened = (await self.read()).windows[window.id]
         self._texts_at[revision] = opened.texts_at
         return opened
 
-    def _trust(self, path: str, texts: Texts, *, is_kept: bool) -> Trust:
+    def _trusted(self, path: str, texts: Texts) -> frozenset[str]:
         """Return what may be in a file: what is in force and, unless somebody must look at it first, what is there."""
-        now = fingerprint(path)
-        doubts = [one.files[path] for one in self._over(path) if not one.files[path].admits(now, identity(path))]
-        trusted = {text for doubt in doubts for text in doubt.texts} if doubts else {now}
+        doubts = self._doubts(path, {})
+        trusted = {text for one in doubts for text in one.files[path]} if doubts else {fingerprint(path)}
         if path in texts:
             trusted.add(fingerprint_of(texts[path]))
-        return Trust(frozenset(trusted), identity(path) if is_kept and not doubts else None)
+        return frozenset(trusted)
+
+    def _pinned(self, kept: Iterable[str]) -> dict[str, Descriptor]:
+        held = {path: pin(path) for path in kept if not self._doubts(path, {})}
+        return {path: pinned for path, pinned in held.items() if pinned is not None}
+
+    def _let_go(self, window: Window) -> None:
+        for pinned in self._own.pop(window.id, {}).values():
+            pinned.close()
+
+    def _doubts(self, path: str, texts: Texts) -> list[Window]:
+        """Return what keeps a file from being believed as it was read, or as it is where it was not."""
+        return [one for one in self._over(path) if not self._is_trusted(path, one, texts)]
+
+    def _is_trusted(self, path: str, window: Window, texts: Texts) -> bool:
+        """Whether a file says what it may. A pin counts in the process that has it: a number alone comes again."""
+        if (fingerprint_of(texts[path]) if path in texts else fingerprint(path)) in window.files[path]:
+            return True
+        pinned = self._own.get(window.id, {}).get(path)
+        return pinned is not None and is_still(pinned, path)
 
     def _over(self, path: str) -> list[Window]:
         return [one for one in self._ledger.guards() if one.place == self._place and path in one.files]
@@ -178,13 +211,13 @@ class PolicyWindows:
     async def close(self, window: Window) -> tuple[str, ...]:
         """Record that a run is over, and return the files that wait for a person because of it."""
         ledger = await self.read()
-        now = ledger.windows.get(window.id)
-        self._own.discard(window.id)
-        if now is None:
+        now = ledger.windows.get(window.id, window)
+        changed = {path: texts for path, texts in now.files.items() if not self._is_trusted(path, now, {})}
+        self._let_go(window)
+        if window.id not in ledger.windows:
             return ()
-        changed = {path: trust for path, trust in now.files.items() if not _is_trusted(path, trust, {})}
         if not changed:
-            await self._tell(CLOSED, {"window": window.id})
+            await self._tell(CLOSED, {"window": window.id}, durability=Durability.COMMITTED)
         else:
             found = {path: fingerprint(path) for path in changed}
             await self._tell(HELD, {**now._replace(files=changed).told(), "found": found})
@@ -201,7 +234,7 @@ class PolicyWindows:
         if any(one.place == self._place for one in ledger.windows.values()):
             return
         for hold in [one for one in ledger.holds.values() if one.place == self._place]:
-            if all(_is_trusted(path, trust, {}) for path, trust in hold.files.items()):
+            if all(self._is_trusted(path, hold, {}) for path in hold.files):
                 await self._tell(RELEASED, {"window": hold.id})
         await self.read()
 
@@ -220,11 +253,7 @@ class PolicyWindows:
         return self._doubted(policy.texts())
 
     def _doubted(self, texts: Texts) -> tuple[str, ...]:
-        return tuple(
-            path
-            for path in self._watched(texts)
-            if any(not _is_trusted(path, one.files[path], texts) for one in self._over(path))
-        )
+        return tuple(path for path in self._watched(texts) if self._doubts(path, texts))
 
     async def held(self, policy: Policy) -> Held | None:
         """Return what a person must look at before this policy, as it was read, takes effect; None: nothing."""
@@ -233,7 +262,7 @@ class PolicyWindows:
             return None
         window = next(one for path in files for one in self._over(path))
         told = await self._store.events(SYSTEM_PROJECT, after=window.texts_at - 1, limit=1)
-        before: Texts = told[0].data.get("before", {}) if told else {}
+        before: Texts = told[0].data.get("policy_texts", {}) if told else {}
         now = {path: self._mask(text) for path, text in policy.texts().items()}
         diff = "".join(_diff(before, now)) or "The text from before is not known any more; look at the whole file.\n"
         return Held(revision_of(policy), window.revision, files, diff)
@@ -266,11 +295,6 @@ class PolicyWindows:
 
     async def _guards(self) -> list[Window]:
         return [one for one in (await self.read()).guards() if one.place == self._place]
-
-
-def _is_trusted(path: str, trust: Trust, texts: Texts) -> bool:
-    """Whether a file says what it may: what was read of it counts, where it was read, not what is there by now."""
-    return trust.admits(fingerprint_of(texts[path]) if path in texts else fingerprint(path), identity(path))
 
 
 def _diff(before: Texts, now: Texts) -> Iterator[str]:

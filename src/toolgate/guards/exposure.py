@@ -6,6 +6,8 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from toolgate.guards.descriptor import Descriptor
+
 ABSENT = "absent"
 UNREADABLE = "unreadable"
 MAX_LINKS = 40
@@ -29,13 +31,20 @@ def fingerprint(path: str) -> str:
         return UNREADABLE
 
 
-def identity(path: str) -> str | None:
-    """Return which file this is, whatever it is called and says; None where there is none."""
+def pin(path: str) -> Descriptor | None:
+    """Take hold of a file, so that no other one can get its number while this is open; None where there is none."""
     try:
-        status = os.stat(path)
+        return Descriptor(os.open(path, os.O_PATH | os.O_CLOEXEC))
     except OSError:
         return None
-    return f"{status.st_dev}:{status.st_ino}"
+
+
+def is_still(pinned: Descriptor, path: str) -> bool:
+    """Whether a path leads to the very file that was pinned."""
+    try:
+        return os.path.samestat(os.fstat(pinned.number), os.stat(path))
+    except OSError:
+        return False
 
 
 def exposed(paths: Iterable[str], *, writable: Sequence[str], kept: Sequence[str]) -> Mapping[str, bool]:

@@ -17,26 +17,11 @@ OPENED, CLOSED, HELD = "policy.window_opened", "policy.window_closed", "policy.h
 RELEASED, ACCEPTED = "policy.released", "policy.accepted"
 
 
-class Trust(NamedTuple):
-    """What a policy file may say without anybody's word: `texts` are fingerprints.
-
-    `identity` is that of a file which a mount keeps from the run: whatever that very file says, the run did not write.
-    """
-
-    texts: frozenset[str]
-    identity: str | None = None
-
-    def admits(self, text: str, identity: str | None) -> bool:
-        return text in self.texts or (self.identity is not None and self.identity == identity)
-
-    def as_json(self) -> dict[str, Any]:
-        return {"texts": sorted(self.texts), "identity": self.identity}
-
-
 class Window(NamedTuple):
     """One run and the policy files it could have written, at a `place` (a machine, where several share a store).
 
-    `revision` was in force; `texts_at` is the number of the event that has its texts.
+    `files` has the fingerprints of what each may say without anybody's word. `revision` was in force; `texts_at` is the
+    number of the event that has its texts.
     """
 
     id: str
@@ -46,7 +31,7 @@ class Window(NamedTuple):
     call_id: str
     revision: str
     texts_at: int
-    files: Mapping[str, Trust]
+    files: Mapping[str, frozenset[str]]
 
     def told(self) -> dict[str, Any]:
         """Return the facts of the event that opens it, or that holds what it found."""
@@ -57,7 +42,7 @@ class Window(NamedTuple):
             "of_call": self.call_id,
             "revision": self.revision,
             "texts_at": self.texts_at or None,
-            "files": {path: trust.as_json() for path, trust in self.files.items()},
+            "files": {path: sorted(texts) for path, texts in self.files.items()},
         }
 
 
@@ -105,12 +90,12 @@ class Ledger:
             if one.place == place:
                 self.windows[key] = one._replace(
                     files={
-                        path: trust if path not in texts else trust._replace(texts=trust.texts | {texts[path]})
-                        for path, trust in one.files.items()
+                        path: trusted if path not in texts else trusted | {texts[path]}
+                        for path, trusted in one.files.items()
                     }
                 )
         for key, one in tuple(self.holds.items()):
-            left = {path: trust for path, trust in one.files.items() if path not in texts}
+            left = {path: trusted for path, trusted in one.files.items() if path not in texts}
             if one.place == place and left:
                 self.holds[key] = one._replace(files=left)
             elif one.place == place:
@@ -118,6 +103,6 @@ class Ledger:
 
 
 def _window(seq: int, data: Mapping[str, Any]) -> Window:
-    files = {path: Trust(frozenset(one["texts"]), one["identity"]) for path, one in data["files"].items()}
+    files = {path: frozenset(trusted) for path, trusted in data["files"].items()}
     told = (data["place"], data["of_project"], data["of_call"], data["revision"], data["texts_at"] or seq)
     return Window(data["window"], seq, *told, files)

@@ -152,3 +152,15 @@ async def test_who_comes_to_run_a_call_that_ended_is_told_how(rig: Rig) -> None:
     first = await rig.pipeline.take("default", "c1", Taker(lambda _given: 1))
     second = await rig.pipeline.take("default", "c1", Taker(lambda _given: 2))
     assert (first.data, second.data, second.status) == (1, 1, Status.COMPLETED)
+
+
+async def test_what_else_is_to_recover_is_asked_after_the_calls(rig: Rig) -> None:
+    asked: list[int] = []
+
+    async def after() -> None:
+        asked.append(len(rig.offered))
+
+    await _approve(rig, await _asked_by(rig, "dead"))
+    rig.driver.on_recovered = after
+    await rig.recovery.recover()
+    assert asked == [1]

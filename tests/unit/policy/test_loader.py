@@ -9,7 +9,7 @@ from tests.unit.policy.asking import policy, word
 
 from toolgate.errors import PolicyError, UsageError
 from toolgate.kernel.policy import Policy
-from toolgate.policy import FilePolicy, PolicySource, find_policy, load_policy
+from toolgate.policy import PLACES, FilePolicy, PolicySource, find_policy, load_policy
 from toolgate.policy.loader import MAX_FILES, revise_policy
 
 
@@ -120,6 +120,23 @@ def test_a_source_knows_when_its_files_changed(tmp_path: Path) -> None:
     assert not source.has_changed()  # told once
     other.unlink()
     assert source.has_changed()
+
+
+def test_a_source_names_where_a_policy_would_be_read_from_too(tmp_path: Path) -> None:
+    file = write(tmp_path, "toolgate.yaml", "version: 1")
+    places = tuple(str(tmp_path / place) for place in PLACES)
+    assert PolicySource(tmp_path).named() == places
+    assert PolicySource(file).named() == (str(file),)
+    assert PolicySource(tmp_path, projects=tmp_path / "own").named() == (*places, str(tmp_path / "own"))
+
+
+def test_a_policy_knows_what_its_files_said(tmp_path: Path) -> None:
+    file = write(tmp_path, "toolgate.yaml", "{version: 1, include: [more.yaml]}")
+    more = write(tmp_path, "more.yaml", "version: 1")
+    own = write(tmp_path, "own/shop.yaml", "version: 1 # own")
+    said = {str(one): one.read_text() for one in (file, more, own)}
+    assert PolicySource(tmp_path, projects=tmp_path / "own").load().texts() == said
+    assert Policy().texts() == {}
 
 
 def test_an_unknown_name_of_the_package_is_no_attribute() -> None:

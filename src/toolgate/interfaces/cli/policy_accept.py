@@ -15,6 +15,7 @@ from toolgate.interfaces.cli.show import as_json, printable, store_url
 
 if TYPE_CHECKING:
     from toolgate.gate.windows import Held
+    from toolgate.policy.loader import PolicySource
 
 Revision = Annotated[
     str | None, typer.Argument(help="What to accept, as it was shown; without it, what waits is only shown.")
@@ -41,7 +42,10 @@ def accept(
 
     who = person(by)
     check_accepting(who)
-    held = asyncio.run(_look(revision, policy, store_url(database), workspace, project_policies, who.name))
+    from toolgate.policy.loader import PolicySource
+
+    source = PolicySource(policy, workspace=workspace, projects=project_policies)
+    held = asyncio.run(waiting(source, store_url(database), revision, who.name))
     if json:
         accepted = held is not None and revision is not None
         as_json({"held": None if held is None else held.as_json(), "accepted": accepted})
@@ -55,22 +59,20 @@ def accept(
         raise typer.Exit(1)
 
 
-async def _look(
-    revision: str | None, policy: Path, url: str, workspace: Path | None, projects: Path | None, by: str
-) -> Held | None:
-    """Return what waits, or waited until it was accepted here."""
+async def waiting(source: PolicySource, url: str, revision: str | None = None, by: str = "") -> Held | None:
+    """Return what waits, or waited until the revision that is named was accepted here; without one, only look."""
     from toolgate.bootstrap import connect, policy_windows
     from toolgate.kernel.text.masking import Masker
-    from toolgate.policy.loader import PolicySource
 
-    source = PolicySource(policy, workspace=workspace, projects=projects)
     found = source.load()
     store, bus = connect(url)
     try:
         windows = policy_windows(url, store, source, mask=Masker().text)
+        if revision is None:
+            return await windows.held(found)
         await windows.settle()
         held = await windows.held(found)
-        if held is not None and revision is not None:
+        if held is not None:
             await windows.accept(found, revision, by=by)
         return held
     finally:

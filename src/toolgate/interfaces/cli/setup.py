@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import platform
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from toolgate.errors import SandboxError, ToolgateError, UsageError
+from toolgate.errors import PolicyHeldError, SandboxError, ToolgateError, UsageError
 from toolgate.interfaces.cli.on_server import DATABASE as NAMED
 from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
 from toolgate.interfaces.cli.policy import Projects
-from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres
+from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, store_url
 from toolgate.kernel.context import DEFAULT_PROJECT
 from toolgate.kernel.extras import how_to_install
 
@@ -133,11 +134,13 @@ def doctor(
 def _look(folder: Path, database: str, projects: Path | None) -> Iterator[Finding]:
     yield Finding("Python", sys.version_info >= (3, 11), platform.python_version())
     yield _extras()
-    yield _policy(folder, projects)
-    found = _database(database)
+    policy, found = _policy(folder, projects), _database(database)
+    yield policy
     yield found
     if found.is_fine or found.is_warning:
         yield _accounts(database)
+        if policy.is_fine:
+            yield from _held(folder, database, projects)
     yield from _sandbox(folder)
 
 
@@ -197,6 +200,20 @@ def _policy(folder: Path, projects: Path | None) -> Finding:
         return Finding("policy", False, str(error))
     own = [f"; project {project} {policy.revision[:12]}" for project, policy in loaded.projects.items()]
     return Finding("policy", True, f"revision {loaded.revision[:12]}{''.join(own)}")
+
+
+def _held(folder: Path, database: str, projects: Path | None) -> Iterator[Finding]:
+    """Say that no gate can start here, where a person must look at the policy first."""
+    from toolgate.interfaces.cli.policy_accept import waiting
+    from toolgate.policy.loader import PolicySource
+
+    try:
+        held = asyncio.run(waiting(PolicySource(folder, projects=projects), store_url(database)))
+    except ToolgateError as error:
+        yield Finding("held policy", False, str(error))
+        return
+    if held is not None:
+        yield Finding("held policy", False, str(PolicyHeldError(held.revision, held.files)))
 
 
 def _database(database: str) -> Finding:
