@@ -184,9 +184,11 @@ class Bubblewrap:
 
     def explain(self, confined: Confined, said: str) -> str:
         """Return why a sandbox could not be made, naming what is in the way."""
-        for _, path in self.mounts(confined):
+        mounted = [path for _, path in self.mounts(confined)]
+        for path in mounted:
             if not os.path.exists(path):
                 return f"{path} does not exist"
+        for path in mounted:
             blocked = layout.blocker(path, *self.user)
             if blocked is not None:
                 return f"user {self.user.uid}, as whom the sandbox runs, cannot enter {blocked} on the way to {path}"

@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,10 @@ from toolgate.adapters.runners.sandbox.backend import TEST_S, Backend, Unfinishe
 from toolgate.errors import SandboxError
 from toolgate.ports.confinement import MEBIBYTE, Confined
 
-INTERPRETERS = ("/usr/bin/python3", "/usr/local/bin/python3")
-"""Asked to run the probes where this process's own interpreter lies out of the sandbox user's reach."""
-
 _ESCAPES = """
 import json, os, socket, sys
 asked = json.loads(sys.argv[1])
+os.listdir(".")
 def attempt(action):
     try:
         action()
@@ -122,11 +121,24 @@ class ProbeReport:
 
 def probe(backend: Backend, directory: str) -> ProbeReport:
     """Return how a backend did; one that is meant not to confine is only asked whether it can be used."""
+
+    def try_all() -> dict[str, bool]:
+        return _escapes(backend, directory, ()) | _bombs(backend) | {"keep_alive": _leaves_nothing(backend)}
+
+    return _judged(backend, try_all)
+
+
+def probe_in(backend: Backend, directory: str, roots: Sequence[str]) -> ProbeReport:
+    """Return how a backend did with what calls will see, the workspace first: what tries to get out starts there."""
+    return _judged(backend, lambda: _escapes(backend, directory, roots))
+
+
+def _judged(backend: Backend, try_all: Callable[[], dict[str, bool]]) -> ProbeReport:
     try:
         problem = backend.problem()
         if problem is not None or backend.name == "none":
             return ProbeReport(backend=backend.name, problem=problem)
-        results = _escapes(backend, directory) | _bombs(backend) | {"keep_alive": _leaves_nothing(backend)}
+        results = try_all()
     except Unfinished as error:
         return ProbeReport(backend=backend.name, problem=str(error), is_unfinished=True)
     except SandboxError as error:
@@ -138,19 +150,17 @@ def probe(backend: Backend, directory: str) -> ProbeReport:
     )
 
 
-def _python(backend: Backend, script: str, *arguments: str, **options: int) -> Confined:
-    """Return a probe: Python source, run by the first interpreter that the sandbox's user can reach."""
-    reachable = [path for path in (sys.executable, *INTERPRETERS) if layout.blocker(path, *backend.user) is None]
-    python = reachable[0] if reachable else sys.executable
+def _python(script: str, *arguments: str, **options: Any) -> Confined:
+    """Return a probe: Python source, run by the interpreter that runs what is called."""
     return Confined(
-        argv=(python, "-I", "-S", "-c", script, *arguments),
-        readable=layout.interpreter_paths() if python == sys.executable else layout.runtime_of(python),
+        argv=(sys.executable, "-I", "-S", "-c", script, *arguments),
+        readable=(*layout.interpreter_paths(), *options.pop("roots", ())),
         timeout_s=TEST_S,
-        **options,  # type: ignore[arg-type]  # limits are whole numbers
+        **options,
     )
 
 
-def _escapes(backend: Backend, directory: str) -> dict[str, bool]:
+def _escapes(backend: Backend, directory: str, roots: Sequence[str]) -> dict[str, bool]:
     """Everything that one program can try, against targets that really are there."""
     with (
         tempfile.TemporaryDirectory(dir=directory) as outside,
@@ -176,7 +186,8 @@ def _escapes(backend: Backend, directory: str) -> dict[str, bool]:
             "abstract": name,
             "pid": os.getpid(),
         }
-        finished = tried(backend, _python(backend, _ESCAPES, json.dumps(asked)))
+        cwd = roots[0] if roots else "/tmp"  # the sandbox's own
+        finished = tried(backend, _python(_ESCAPES, json.dumps(asked), roots=roots, cwd=cwd))
         if finished.exit_code != 0:
             said = finished.stderr.decode(errors="replace").strip()[-300:]
             raise SandboxError(f"the probes did not run: {said or finished.ending}")
@@ -194,8 +205,8 @@ def _heard(udp: socket.socket) -> bool:
 
 
 def _bombs(backend: Backend) -> dict[str, bool]:
-    forks = tried(backend, _python(backend, _FORK_BOMB, processes=24))
-    memory = tried(backend, _python(backend, _MEMORY_BOMB, memory_bytes=256 * MEBIBYTE))
+    forks = tried(backend, _python(_FORK_BOMB, processes=24))
+    memory = tried(backend, _python(_MEMORY_BOMB, memory_bytes=256 * MEBIBYTE))
     return {
         "fork_bomb": b"stopped" in forks.stdout,
         "memory_bomb": memory.exit_code != 0,
@@ -204,7 +215,7 @@ def _bombs(backend: Backend) -> dict[str, bool]:
 
 def _leaves_nothing(backend: Backend) -> bool:
     mark = uuid.uuid4().hex
-    tried(backend, _python(backend, _STAY, mark))
+    tried(backend, _python(_STAY, mark))
     return not any(_has_argument(pid, mark) for pid in os.listdir("/proc") if pid.isdigit())
 
 

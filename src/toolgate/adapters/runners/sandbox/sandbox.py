@@ -13,7 +13,7 @@ from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined, has_namespaces
 from toolgate.adapters.runners.sandbox.layout import within
 from toolgate.adapters.runners.sandbox.planted import Planted
-from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe
+from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe, probe_in
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
 from toolgate.guards.hidden import hidden_in
@@ -24,7 +24,7 @@ AUTO = ("bubblewrap", "landlock")
 
 
 _REPORTS: dict[tuple[str, User], ProbeReport] = {}
-"""How backends did in this process: the same user on the same machine is tested once."""
+"""How backends did in this process: the same user on the same machine is tested once, and each workspace in short."""
 
 
 class Sandbox:
@@ -129,11 +129,16 @@ class Sandbox:
             backend = _make(name, user, self._files)
             self._backends[name] = backend
             report = _REPORTS.get((name, user)) or probe(backend, self._files.path)
+            if not report.is_unfinished:
+                _REPORTS[name, user] = report
+            if report.holds and self.readable():
+                here = probe_in(backend, self._files.path, self.readable())
+                report = report if here.holds else here
             if self._on_tested is not None:
                 self._on_tested(report)
             if report.is_unfinished:
                 return report
-            self._reports[name] = _REPORTS[name, user] = report
+            self._reports[name] = report
         return self._reports[name]
 
     def reports(self) -> Sequence[ProbeReport]:

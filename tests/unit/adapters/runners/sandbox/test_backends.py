@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from toolgate.adapters.runners.sandbox.backend import Backend, sandbox_user
+from toolgate.adapters.runners.sandbox.backend import Backend, Files, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined
-from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe
+from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe, probe_in
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import Kept, children_of
 from toolgate.errors import SandboxError
@@ -212,6 +213,25 @@ def test_probes_hold(backend: Backend, files: object) -> None:
     report = probe(backend, files.path)  # type: ignore[attr-defined]  # Files
     assert (report.problem, report.failed) == (None, ())
     assert {"write_proc_sys", "read_outside", "network", "fork_bomb", "memory_bomb", "keep_alive"} <= {*report.passed}
+
+
+def test_probes_use_the_interpreter_and_the_workspace_of_calls(
+    backend: Backend, files: Files, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Confined] = []
+    run = type(backend).run
+
+    def noted(self: Backend, confined: Confined) -> Finished:
+        tried.append(confined)
+        return run(self, confined)
+
+    monkeypatch.setattr(type(backend), "run", noted)
+    assert probe_in(backend, files.path, (str(workspace),)).holds
+    assert (tried[-1].argv[0], tried[-1].cwd) == (sys.executable, str(workspace))
+    assert str(workspace) in tried[-1].readable
+    gone = probe_in(backend, files.path, (str(workspace / "gone"),))
+    assert "gone" in gone.summary
+    assert not gone.holds
 
 
 def test_probes_notice_a_backend_that_does_not_confine() -> None:
