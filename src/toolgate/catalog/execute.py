@@ -197,8 +197,9 @@ def _pinned(edges: Edges, judged: Sequence[Parsed], urls: Sequence[Sequence[str]
         text = "\0".join(url for each in urls for url in (*each, ""))
         found["urls"] = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
     for parsed in judged:
-        found.setdefault(parsed.executable, None)
-        if parsed.unknown or (parsed.word is Word.ASK and lies_in(parsed.executable, roots)):
-            with open(parsed.executable, "rb") as file:
-                found[parsed.executable] = hashlib.file_digest(file, "sha256").hexdigest()
+        for program in (parsed.executable, *parsed.programs):
+            found.setdefault(program, None)
+            if parsed.unknown or (parsed.word is Word.ASK and lies_in(program, roots)):
+                with open(program, "rb") as file:
+                    found[program] = hashlib.file_digest(file, "sha256").hexdigest()
     return found

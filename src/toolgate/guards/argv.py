@@ -53,6 +53,7 @@ class Parsed:
 
     unknown: why no grammar knows it, where a person is asked about it as it stands.
     has_input: something is piped or redirected into it. runs: the commands that it runs in its turn.
+    programs: their files, but for those that the project's own tools are found by.
     """
 
     command: str
@@ -69,6 +70,7 @@ class Parsed:
     unknown: str = ""
     has_input: bool = False
     runs: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 def parse(
@@ -109,6 +111,7 @@ def parse(
         writes=any(each.writes for each in reading.said),
         has_input=has_input,
         runs=tuple(reading.runs),
+        programs=tuple(words[at] for at, _ in reading.inner),
     )
 
 
@@ -321,6 +324,8 @@ class _Reading:
         inner = self._hand_over(name, inside[1:])
         if command.runs != "project":
             self.inner.append((at, inner))
+        elif inner.has_network:  # an agent can write the project's tools
+            self._refuse("bad_value", "gives the project's own tools no network unasked")
 
     def _is_read_instead(self, item: Positional) -> bool:
         return self.has_input and item.value.kind == "path" and item.value.access == "read"
@@ -474,7 +479,7 @@ class _Reading:
         return None if word else "a pattern"
 
     def _calm(self, command: Command) -> None:
-        self.said = [each for each in self.said if each.command is not command]
+        self.said = [each for each in self.said if each.command is not command or each.word is Word.DENY]
 
     def _refuse(self, kind: str, problem: str) -> NoReturn:
         raise ArgvRefused(kind, f"'{self.title}' {problem}.")

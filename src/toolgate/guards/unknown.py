@@ -79,10 +79,9 @@ def _bare(commands: Mapping[str, Command], argv: Sequence[str], home: str) -> Se
 
 def _asked(commands: Mapping[str, Command], parsed: Parsed) -> Parsed:
     """Return a line as one to ask about, where it would give a network to a program that an agent can write."""
-    if not parsed.network or parsed.word is not Word.ALLOW or not isinstance(commands, CommandTable):
+    if not isinstance(commands, CommandTable) or not parsed.network or parsed.word is not Word.ALLOW:
         return parsed
-    inner = (commands[name].executable for name in parsed.runs)
-    own = next((path for path in (parsed.executable, *inner) if path and commands.is_own(path)), None)
+    own = next((each for each in (parsed.executable, *parsed.programs) if commands.is_own(each)), None)
     if own is None:
         return parsed
     why = f"'{os.path.basename(own)}' is a program of the workspace ({own}) and would run with a network"

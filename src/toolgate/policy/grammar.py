@@ -60,7 +60,7 @@ class FlagSpec(Spec):
     calms: bool = Field(
         default=False,
         description="With it the command's own `decision`, `network` and `writes` do not count, as with "
-        "`black --check`.",
+        "`black --check`; a denial does.",
     )
 
 
@@ -137,7 +137,7 @@ class CommandSpec(Spec):
     calms: bool = Field(
         default=False,
         description="As a subcommand: the `decision`, `network` and `writes` of the command it belongs to do not "
-        "count.",
+        "count; a denial does.",
     )
     runs: Runs | None = Field(
         default=None,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from toolgate.errors import DefinitionError
 from toolgate.guards.argv import ArgvRefused, Parsed, parse
 from toolgate.guards.grammar import Command, Flag, Positional, Value
+from toolgate.guards.programs import CommandTable
 from toolgate.guards.unknown import read_argv
 from toolgate.kernel.policy import Word
 
@@ -79,7 +83,7 @@ def test_the_program_that_runs_is_the_pinned_one(line: str, argv: list[str]) -> 
 @pytest.mark.parametrize("front", ["env", "time", "env CI=1", "timeout 5", "timeout 5 env", "uv run", "time timeout 5"])
 def test_what_is_in_front_frees_nothing(front: str) -> None:
     before = front.split()
-    for line in (["cat", "a"], ["cp", "a", "b"], ["fetch", "x"], ["rm", "a"]):
+    for line in (["cat", "a"], ["cp", "a", "b"], ["rm", "a"], *([["fetch", "x"]] if front != "uv run" else [])):
         alone, wrapped = read(*line), read(*before, *line)
         assert (wrapped.word, wrapped.network, wrapped.writes, wrapped.paths, wrapped.limits) == (
             alone.word, alone.network, alone.writes, alone.paths, alone.limits,
@@ -121,6 +125,7 @@ def test_what_is_in_front_counts_itself() -> None:
         ("timeout 5 git a", "bad_value"),
         ("timeout 5 env git a", "bad_value"),
         ("uv run git a", "bad_value"),
+        ("uv run fetch x", "bad_value"),
         ("xargs rm", "bad_value"),
         ("xargs env rm", "bad_value"),
         ("xargs", "missing_argument"),
@@ -179,7 +184,18 @@ def test_nobody_is_asked_about_what_stays_refused(line: str, kind: str) -> None:
     assert caught.value.kind == kind
 
 
+def test_a_program_of_the_workspace_gets_no_network_unasked_behind_another(tmp_path: Path) -> None:
+    own = tmp_path / "fetch"
+    own.touch(0o755)
+    commands = {**TABLE, "fetch": replace(FETCH, word=Word.ALLOW, executable=str(own))}
+    for roots, word in (((str(tmp_path),), Word.ASK), ((), Word.ALLOW)):
+        table = CommandTable(commands, roots=roots)
+        for front in ([], ["timeout", "5"], ["timeout", "5", "env"], ["env"]):
+            assert read_argv(table, [*front, "fetch", "x"], home="/").word is word
+
+
 def test_the_commands_inside_are_named() -> None:
+    assert read("timeout", "5", "cat", "a").programs == ("/usr/bin/cat",)
     assert read("timeout", "5", "timeout", "5", "cat", "a").runs == ("timeout", "cat")
 
 
@@ -224,6 +240,12 @@ def test_what_calms_takes_back_only_what_the_command_itself_says(
 ) -> None:
     parsed = parse({"black": BLACK, "npx": NPX}, line.split())
     assert (parsed.word, parsed.writes, parsed.network) == (word, writes, network)
+
+
+def test_nothing_calms_a_denial() -> None:
+    table = {each.name: replace(each, word=Word.DENY) for each in (BLACK, NPX)}
+    for line in ("black --check a", "npx tsc"):
+        assert parse(table, line.split()).word is Word.DENY
 
 
 def test_a_value_holds_nothing_that_is_excluded() -> None:
