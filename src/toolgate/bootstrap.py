@@ -21,12 +21,14 @@ from typing import Any
 
 import uuid_utils
 
+from toolgate.authority import check_accepting
 from toolgate.confines import LazySandbox, PolicyEdges
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
-from toolgate.gate.windows import PolicyWindows
+from toolgate.gate.windows import Held, PolicyWindows
 from toolgate.kernel.call import Call
 from toolgate.kernel.comparing import Difference
+from toolgate.kernel.context import Principal
 from toolgate.kernel.extras import how_to_install
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.policy import Policy
@@ -148,6 +150,26 @@ def policy_windows(url: str | PathLike[str], store: Store, source: Any, *, mask:
     now = store.now if isinstance(store, Clocked) else utc_now
     place = socket.gethostname() if _is_postgres(store_url(url)) else ""
     return PolicyWindows(store, source.named, now=now, place=place, mask=mask)
+
+
+async def held_policy(url: str, source: Any, *, accept: str | None = None, by: Principal | None = None) -> Held | None:
+    """Return what waits for a person's word, or waited until `by` accepted the revision named here."""
+    if by is not None:
+        check_accepting(by)
+    found = source.load()
+    store, bus = connect(url)
+    try:
+        windows = policy_windows(url, store, source, mask=Masker().text)
+        if accept is None or by is None:
+            return await windows.held(found)
+        await windows.settle()
+        held = await windows.held(found)
+        if held is not None:
+            await windows.accept(found, accept, by=by.name)
+        return held
+    finally:
+        bus.close()
+        await store.close()
 
 
 def _admit(windows: PolicyWindows, policy: Policy, accepted: str | None, store: Store, bus: Bus) -> None:

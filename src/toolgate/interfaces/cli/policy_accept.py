@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,6 @@ from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, DEFAULT_D
 from toolgate.interfaces.cli.policy import Json, Projects, Workspace, answering
 from toolgate.interfaces.cli.session import By, person
 from toolgate.interfaces.cli.show import as_json, printable, store_url
-
-if TYPE_CHECKING:
-    from toolgate.gate.windows import Held
-    from toolgate.policy.loader import PolicySource
 
 Revision = Annotated[
     str | None, typer.Argument(help="What to accept, as it was shown; without it, what waits is only shown.")
@@ -38,14 +34,12 @@ def accept(
 
     Exit code 1 if one waits that was not accepted.
     """
-    from toolgate.authority import check_accepting
-
-    who = person(by)
-    check_accepting(who)
+    from toolgate.bootstrap import held_policy
     from toolgate.policy.loader import PolicySource
 
+    who = person(by)
     source = PolicySource(policy, workspace=workspace, projects=project_policies)
-    held = asyncio.run(waiting(source, store_url(database), revision, who.name))
+    held = asyncio.run(held_policy(store_url(database), source, accept=revision, by=who))
     if json:
         accepted = held is not None and revision is not None
         as_json({"held": None if held is None else held.as_json(), "accepted": accepted})
@@ -57,24 +51,3 @@ def accept(
         typer.echo(f"revision {held.revision[:12]}, before {held.kept[:12]}: {word}")
     if held is not None and revision is None:
         raise typer.Exit(1)
-
-
-async def waiting(source: PolicySource, url: str, revision: str | None = None, by: str = "") -> Held | None:
-    """Return what waits, or waited until the revision that is named was accepted here; without one, only look."""
-    from toolgate.bootstrap import connect, policy_windows
-    from toolgate.kernel.text.masking import Masker
-
-    found = source.load()
-    store, bus = connect(url)
-    try:
-        windows = policy_windows(url, store, source, mask=Masker().text)
-        if revision is None:
-            return await windows.held(found)
-        await windows.settle()
-        held = await windows.held(found)
-        if held is not None:
-            await windows.accept(found, revision, by=by)
-        return held
-    finally:
-        bus.close()
-        await store.close()

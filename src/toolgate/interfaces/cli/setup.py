@@ -204,11 +204,11 @@ def _policy(folder: Path, projects: Path | None) -> Finding:
 
 def _held(folder: Path, database: str, projects: Path | None) -> Iterator[Finding]:
     """Say that no gate can start here, where a person must look at the policy first."""
-    from toolgate.interfaces.cli.policy_accept import waiting
+    from toolgate.bootstrap import held_policy
     from toolgate.policy.loader import PolicySource
 
     try:
-        held = asyncio.run(waiting(PolicySource(folder, projects=projects), store_url(database)))
+        held = asyncio.run(held_policy(store_url(database), PolicySource(folder, projects=projects)))
     except ToolgateError as error:
         yield Finding("held policy", False, str(error))
         return
