@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ PAGES = {
     *(f"Plain.{name}" for name in ("index", "show", "answer", "brake", "sign_out")),
 }
 """What is no operation: pages and files. Those without a script reach the gate, and ask."""
-MACHINES_OWN = {"audit.py", "db.py", "policy_change.py", "session.py", "setup.py", "token.py"}
+MACHINES_OWN = {"audit.py", "db.py", "policy_change.py", "policy_learn.py", "session.py", "setup.py", "token.py"}
 """Commands that work on the database itself, for who has it: keys, copies, accounts, checks. Nothing is called, decided
 or run by them."""
 RAW = ("adapters.sqlite", "adapters.postgres", "adapters.memory", "adapters.sql", "adapters.redis")
@@ -85,7 +86,7 @@ def test_no_command_or_worker_reaches_past_the_gate(path: Path) -> None:
     if path.name not in MACHINES_OWN:
         assert escapes(path) == []
     source = path.read_text(encoding="utf-8")
-    assert "Directory" not in source or path.name == "token.py"
+    assert re.search(r"\bDirectory\b", source) is None or path.name == "token.py"
     assert ".directory(" not in source or path.name == "token.py"
 
 
