@@ -167,6 +167,13 @@ class _Walk:
         return replace(parsed, paths=(*parsed.paths, use), writes=access == "write")
 
     def _absolute(self, parsed: Parsed) -> Parsed:
-        return replace(
-            parsed, paths=tuple(replace(use, path=os.path.join(self.here, use.path)) for use in parsed.paths)
-        )
+        return replace(parsed, paths=tuple(replace(use, path=self._place(use.path)) for use in parsed.paths))
+
+    def _place(self, path: str) -> str:
+        """Return where a path leads from here.
+
+        From a directory that the line itself makes (`mkdir x && cd x && ls ..`) that is judged by the letters alone;
+        when it is there, and may be a link, everything is read and judged again before the command runs.
+        """
+        found = os.path.join(self.here, path)
+        return found if os.path.lexists(self.here) else os.path.normpath(found)

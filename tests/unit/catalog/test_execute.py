@@ -227,6 +227,20 @@ async def test_a_line_is_stopped_as_a_whole(gate: toolgate.Gate) -> None:
     assert "one" not in result.data["stdout"]
 
 
+async def test_a_line_goes_to_a_directory_that_it_makes(gate: toolgate.Gate, person: Person) -> None:
+    data = await line(gate, "mkdir new && cd new && cat ../notes.txt")
+    assert (data["stdout"], data["exit_code"]) == ("one\ntwo\nthree\n", 0)
+    assert len(person.shown) == 1
+
+
+async def test_a_link_in_the_place_of_a_new_directory_leads_nowhere_else(gate: toolgate.Gate, workspace: Path) -> None:
+    (workspace.parent / "secret.txt").write_text("canary")
+    (workspace / "secret.txt").write_text("harmless")
+    result = await gate.call("execute_command", {"command": "ln -s . new && cd new && cat ../secret.txt"})
+    assert "canary" not in str(result)
+    assert result.status == "FAILED"  # the link was made, and the rest did not run
+
+
 async def test_a_directory_that_is_not_there_ends_the_line(gate: toolgate.Gate) -> None:
     data = await line(gate, "cat notes.txt; cd missing; cat notes.txt")
     assert (data["stdout"], data["exit_code"]) == ("one\ntwo\nthree\n", 1)
