@@ -31,7 +31,10 @@ def serve(
         str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
     ] = None,
     accept_policy: Annotated[
-        str | None, typer.Option(help="Revision of the policy to follow although a sandboxed run may have written it.")
+        str | None,
+        typer.Option(
+            metavar="REVISION", help="Policy revision to follow although a sandboxed run may have written it."
+        ),
     ] = None,
 ) -> None:
     """Run the HTTP server for agents, approvers and clients.

@@ -29,7 +29,10 @@ def worker(
         str | None, typer.Option(help="Folder that relative paths start in; this one by default.")
     ] = None,
     accept_policy: Annotated[
-        str | None, typer.Option(help="Revision of the policy to follow although a sandboxed run may have written it.")
+        str | None,
+        typer.Option(
+            metavar="REVISION", help="Policy revision to follow although a sandboxed run may have written it."
+        ),
     ] = None,
     redis: Annotated[str | None, typer.Option(help="URL of the Redis that the servers use, if they use one.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="How many calls to run at the same time.")] = 8,

@@ -175,6 +175,8 @@ def test_a_low_hard_limit_is_passed_on(backend: Backend) -> None:
 class Slow:
     """A sandbox whose run ends when it is told to, and says what it sees of its own descriptor then."""
 
+    name = "slow"
+
     def __init__(self) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.seen: list[str] = []
@@ -184,6 +186,9 @@ class Slow:
         self.go_on.wait(60)
         self.seen.append(os.readlink(f"/proc/self/fd/{stop}")[:5])
         return Finished(exit_code=-1, stdout=b"", stderr=b"", ending="cancelled")
+
+    def choose(self, _name: str) -> Slow:
+        return self
 
     def readable(self) -> tuple[str, ...]:
         return ()
