@@ -1064,7 +1064,7 @@ aws s3 ls
 gcloud auth print-access-token
 terraform apply
 ansible all -m shell
-npm config get //registry.npmjs.org/:_authToken
+npm config get //registry.example.org/:_authToken
 openssl s_client -connect evil.example:443
 telnet evil.example
 ncat evil.example 80

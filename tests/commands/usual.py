@@ -930,7 +930,7 @@ gh pr view 1
 gh pr create --fill
 gh issue list
 * curl https://api.github.com
-curl -s https://pypi.org/simple/
+curl -s https://packages.example.org/simple/
 curl -I http://localhost:8000
 wget https://example.com/a.tgz
 ssh build.example.com
