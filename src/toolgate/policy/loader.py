@@ -99,21 +99,21 @@ class PolicySource:
         self.surroundings = surroundings_of(workspace, home)
         self._projects = None if projects is None else Path(projects)
         self._known: frozenset[str] = frozenset()
-        self._seen: dict[str, tuple[int, int, int] | None] = {}
+        self._seen: dict[str, _Stamp] = {}
 
     def load(self) -> FilePolicy:
         """Read everything anew; PolicyError where anything is wrong, and the files are then not looked at again
         before they change."""
         reading = _Reading(self.surroundings)
         folder = () if self._projects is None else (str(self._projects),)  # which changes when a file comes or goes
-        seen = [*folder]
+        seen = {path: _stamp(path) for path in folder}
         try:
             base = reading.of_files(self.paths)
             return base if self._projects is None else replace(base, projects=self._of_projects(reading, seen))
         finally:
-            self._seen = {path: _stamp(path) for path in (*reading.files, *seen)}
+            self._seen = reading.stamps | seen
 
-    def _of_projects(self, base: _Reading, seen: list[str]) -> dict[str, FilePolicy]:
+    def _of_projects(self, base: _Reading, seen: dict[str, _Stamp]) -> dict[str, FilePolicy]:
         """Return the policies of projects, each together with the one of all; what was read is added to `seen`.
 
         One that was there before and is gone is a mistake: without its file, more would be allowed than with it.
@@ -137,7 +137,7 @@ class PolicySource:
                     raise
                 problems += error.problems
             finally:
-                seen += reading.files
+                seen |= reading.stamps
         if problems:
             raise PolicyError(problems)
         self._known = frozenset(found)
@@ -153,7 +153,11 @@ class PolicySource:
         return any(_stamp(path) != stamp for path, stamp in self._seen.items())
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
+_Stamp = tuple[int, int, int] | None
+"""By what a file is known to be the same; taken before it is read, so that what changes meanwhile is noticed."""
+
+
+def _stamp(path: str) -> _Stamp:
     try:
         status = os.stat(path)
     except OSError:
@@ -167,6 +171,7 @@ class _Reading:
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.files: list[str] = []
+        self.stamps: dict[str, _Stamp] = {}
         self.documents: list[Document] = []
         self.problems: list[PolicyProblem] = []
 
@@ -245,6 +250,8 @@ class _Reading:
         )
 
     def _file(self, path: Path, included: tuple[Document, int, strict_yaml.Tree] | None) -> None:
+        named = os.path.abspath(path)  # not where a link leads: that it leads elsewhere is a change, too
+        self.stamps[named] = _stamp(named)
         at = os.path.realpath(path)
         if at in self.files:
             return

@@ -9,7 +9,7 @@ from tests.unit.policy.asking import policy, word
 
 from toolgate.errors import PolicyError, UsageError
 from toolgate.kernel.policy import Policy
-from toolgate.policy import PLACES, FilePolicy, PolicySource, find_policy, load_policy
+from toolgate.policy import PLACES, FilePolicy, PolicySource, find_policy, load_policy, strict_yaml
 from toolgate.policy.loader import MAX_FILES, revise_policy
 
 
@@ -120,6 +120,32 @@ def test_a_source_knows_when_its_files_changed(tmp_path: Path) -> None:
     assert not source.has_changed()  # told once
     other.unlink()
     assert source.has_changed()
+
+
+def test_what_is_written_while_a_policy_is_read_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = write(tmp_path, "mine.yaml", "default: ask")
+    source, read = PolicySource(mine), strict_yaml.read
+
+    def slow(text: str | bytes, name: str) -> strict_yaml.Tree:
+        mine.write_text("default: deny")
+        return read(text, name)
+
+    monkeypatch.setattr(strict_yaml, "read", slow)
+    source.load()
+    monkeypatch.undo()
+    assert source.has_changed()
+    source.load()
+    assert not source.has_changed()
+
+
+def test_a_link_that_leads_elsewhere_is_a_change(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").symlink_to(write(tmp_path, "old.yaml", "default: ask"))
+    source = PolicySource(tmp_path / "mine.yaml")
+    before = source.load().revision
+    (tmp_path / "next").symlink_to(write(tmp_path, "new.yaml", "default: deny"))
+    (tmp_path / "next").rename(tmp_path / "mine.yaml")
+    assert source.has_changed()
+    assert source.load().revision != before
 
 
 def test_a_source_names_where_a_policy_would_be_read_from_too(tmp_path: Path) -> None:
