@@ -10,8 +10,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from orjson import Fragment
+
 from toolgate.errors import ConflictError
 from toolgate.kernel.context import Context
+from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 from toolgate.kernel.record import evolve, record
 
 
@@ -146,6 +149,17 @@ class Call:
     def unchecked(self) -> bool:
         """Whether it is an undo that cannot see what others changed since: nothing says how its effect was left."""
         return self.undo_of is not None and isinstance(self.shown, dict) and self.shown.get("unchecked") is True
+
+    @property
+    def quotation(self) -> Any:
+        """The masked arguments as events quote them: whole when small, and then as the JSON that is at hand anyway.
+
+        Only of a call that was just made: what a row says of itself, somebody may have written there.
+        """
+        size = len(self.arguments)
+        if self.version or self.hides or self.undo_of is not None or size > SUMMARY_BYTES:
+            return summarize(self.shown, size)
+        return Fragment(self.arguments)
 
     @property
     def waits_for_caller(self) -> bool:

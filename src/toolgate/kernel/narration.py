@@ -8,7 +8,6 @@ from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context
 from toolgate.kernel.event import Draft
-from toolgate.kernel.payload import SUMMARY_BYTES, summarize
 
 
 def tell(call: Call, name: str, data: dict[str, Any], content: dict[str, Any] | None = None) -> Draft:
@@ -46,14 +45,12 @@ _last_told: tuple[Context, bool] = (DEFAULT_CONTEXT, True)
 
 def invoked(call: Call) -> Draft:
     """Draft the first event of a call, which quotes its masked arguments."""
-    size = len(call.arguments)
-    summary = call.shown if size <= SUMMARY_BYTES else summarize(call.shown, size)
     data: dict[str, Any] = {"behavior": call.context.behavior}
     if call.context.parent_call_id is not None:
         data["parent_call_id"] = call.context.parent_call_id
     if call.repeat_of is not None:
         data["repeat_of"] = call.repeat_of
-    return tell(call, "tool.invoked", data, {"payload_summary": summary})
+    return tell(call, "tool.invoked", data, {"payload_summary": call.quotation})
 
 
 def tell_approval(approval: Approval, name: str, data: dict[str, Any], content: dict[str, Any] | None = None) -> Draft:

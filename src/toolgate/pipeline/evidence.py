@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolgate.errors import GrantChangedError
-from toolgate.kernel.approval import SHOWN_JSON, Approval
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call
 from toolgate.kernel.delegation import Delegation
 from toolgate.kernel.event import Event
 from toolgate.kernel.grant import Grant
+from toolgate.kernel.payload import LARGE
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.ports.store import GrantQuery, Store
@@ -28,14 +29,19 @@ GRANT_MOVES = frozenset({"grant.used", "grant.revoked"})
 PAGE = 1000
 
 
-def shows_much(approval: Approval) -> bool:
-    """Whether what people are shown of a question is so much that its mark is made and checked off the event loop."""
-    return any(is_large(getattr(approval, name)) for name in SHOWN_JSON)
+def shows_much(call: Call, approval: Approval) -> bool:
+    """Whether what people are shown of a question is so much that its mark is made and checked off the event loop.
+
+    Its arguments are those of the call, masked, which are about as long.
+    """
+    preview, facts = approval.preview, approval.facts
+    is_long = len(call.arguments) > LARGE or (preview is not None and is_large(preview))
+    return is_long or (facts is not None and is_large(facts))
 
 
 async def refusal_of(store: Store, call: Call, approval: Approval | None) -> tuple[str, str] | None:
     """Why an approval does not let this very call run, as a code and a reason; None where it does."""
-    refusal, is_long = store.marks.refusal, approval is not None and shows_much(approval)
+    refusal, is_long = store.marks.refusal, approval is not None and shows_much(call, approval)
     return await aside(refusal, call, approval) if is_long else refusal(call, approval)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import orjson
 import pytest
 from tests.unit.kernel.samples import a_call, an_approval
 
@@ -11,6 +14,11 @@ from toolgate.kernel.narration import fail_event, invoked, tell, tell_approval
 from toolgate.kernel.payload import SUMMARY_BYTES
 
 CONTEXT = Context(run_id="run", request_id="req")
+
+
+def written(content: dict[str, Any] | None) -> Any:
+    """What a store makes of an event's content, and readers get."""
+    return orjson.loads(orjson.dumps(content))
 
 
 def test_an_event_of_a_call_names_tool_action_run_and_request() -> None:
@@ -69,8 +77,15 @@ def test_a_failed_undo_has_its_own_event() -> None:
 
 @pytest.mark.parametrize("size", [10, SUMMARY_BYTES + 1])
 def test_a_call_is_told_with_what_it_was_given_as_content(size: int) -> None:
-    call = a_call(context=Context(behavior="b", parent_call_id="c0"), arguments=b"1" * size, shown={"a": 1})
+    arguments = b'{"a":%b}' % (b"1" * (size - 6))
+    call = a_call(context=Context(behavior="b", parent_call_id="c0"), arguments=arguments, shown={"a": 1111})
     _, _, facts, content = invoked(call)
     assert (facts["behavior"], facts["parent_call_id"]) == ("b", "c0")
     outline = {"truncated": True, "bytes": size, "keys": ["a"]}
-    assert content == {"payload_summary": {"a": 1} if size == 10 else outline}
+    assert written(content) == {"payload_summary": {"a": 1111} if size == 10 else outline}
+
+
+@pytest.mark.parametrize("said", [{"hides": True}, {"version": 1}, {"undo_of": "c0"}])
+def test_what_a_call_shows_is_quoted_wherever_its_arguments_may_be_something_else(said: dict[str, Any]) -> None:
+    call = a_call(arguments=b'{"key":"canary"}', shown={"key": "***"}, **said)
+    assert written(invoked(call)[3]) == {"payload_summary": {"key": "***"}}

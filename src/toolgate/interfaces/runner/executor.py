@@ -8,6 +8,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from toolgate.errors import ConflictError, EffectHeldError, NotFoundError, ToolgateError
 from toolgate.interfaces.client.client import Client
 from toolgate.interfaces.runner.delivery import Courier
@@ -241,7 +243,8 @@ class SignalExecutor:
         if change.project == self._local.project:
             for name, _call_id, facts, content in change.events:
                 if name in _HEARD:
-                    self._loop.call_soon_threadsafe(self._hear, name, {**facts, **(content or {})})
+                    told = orjson.loads(orjson.dumps({**facts, **(content or {})}))  # a draft may quote bytes of JSON
+                    self._loop.call_soon_threadsafe(self._hear, name, told)
 
     def _hear(self, name: str, data: dict[str, Any]) -> None:
         """What the journal says of a call at work: shown here, and its progress passed on."""

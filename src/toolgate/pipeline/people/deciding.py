@@ -121,7 +121,7 @@ class Deciding:
                 on_behalf_of=None if said.on_behalf_of is None else said.on_behalf_of.name,
                 standing=await self._delegating.standing(approval) if approval.votes else (),
             )
-            change = await aside(decide) if shows_much(approval) else decide()
+            change = await aside(decide) if shows_much(call, approval) else decide()
             if remember is not None:
                 change = self._remember(change, remember, said.by)
             done = await self._try(evolve(change, mode_seen=mode))
@@ -238,7 +238,7 @@ class Deciding:
         while True:
             call, approval = await self._asked(said)
             check(said.by, call, approval)
-            change = await aside(make, call, approval) if shows_much(approval) else make(call, approval)
+            change = await aside(make, call, approval) if shows_much(call, approval) else make(call, approval)
             if await self._try(change) is not None:
                 return change.approvals[-1]
 
@@ -318,7 +318,7 @@ class Deciding:
             allowances=said.allowances,
             answers=look is None or not look(shown),
         )
-        return await aside(edit) if is_long or shows_much(approval) or shows_much(shown) else edit()
+        return await aside(edit) if is_long or shows_much(call, approval) or shows_much(revised[0], shown) else edit()
 
     def _meant(self, call: Call, arguments: Given) -> tuple[Mapping[str, Any], dict[str, Any]]:
         """Return what an edit says the arguments are to be, in truth, and what of them it changes, masked."""

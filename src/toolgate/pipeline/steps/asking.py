@@ -72,7 +72,7 @@ def ask(
         expect=call.version or None,
         mode_seen=mode,
         approvals=(slim(approval),),
-        events=(*first(call), requested(approval, len(call.arguments))),
+        events=(*first(call), requested(approval, call)),
     )
 
 
@@ -138,11 +138,11 @@ def _told(call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> dict[st
     }
 
 
-def requested(approval: Approval, size: int) -> Draft:
-    """Draft the event that tells of a question."""
+def requested(approval: Approval, call: Call) -> Draft:
+    """Draft the event that tells of a question about a call."""
     content = {
         "message": approval.message,
-        "payload_summary": summarize(approval.arguments, size),
+        "payload_summary": call.quotation,
         "factors": list(approval.factors),
         "reasons": list(approval.reasons),
     }
@@ -314,7 +314,7 @@ def edit(
     said = {"difference": fresh.difference, "reason": reason}
     events = (
         tell_approval(closed, "approval.edited", told, said),
-        requested(fresh, len(edited.arguments)),
+        requested(fresh, edited),
         *answer.events,
     )
     return evolve(answer, approvals=(closed, *answer.approvals), events=events, expect=call.version, rewrites=True)
