@@ -153,7 +153,7 @@ EXAMPLES = {
     "policy accept": examples(
         "# what changed, and since which revision",
         "toolgate policy accept",
-        "",
+        "# follow it from now on",
         "toolgate policy accept 3f1c0a9be24d",
     ),
     "policy check": examples(

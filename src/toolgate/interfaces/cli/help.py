@@ -22,6 +22,9 @@ class Panel(StrEnum):
     DATABASE = "Database and audit log"
 
 
+LONGEST = 1000
+"""How long the summary of a command may be: it is wrapped, never cut off."""
+
 ON_SERVER = "On a server, instead of a database"
 """The heading of the options that reach a server."""
 
@@ -87,14 +90,13 @@ class Group(TyperGroup):
     """A command with commands, listed under the headings they name."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        limit = formatter.width - 6 - max(map(len, self.commands))
         widest = max(map(len, self.commands))
         for panel in (*Panel, None):
             members = {name: one for name, one in self.commands.items() if _panel(one) == panel}
             if members:
                 with formatter.section(panel or "Commands"):
                     formatter.write_dl(
-                        [(name.ljust(widest), one.get_short_help_str(limit)) for name, one in members.items()]
+                        [(name.ljust(widest), one.get_short_help_str(LONGEST)) for name, one in members.items()]
                     )
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
