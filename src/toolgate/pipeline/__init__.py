@@ -222,7 +222,8 @@ class Pipeline:
             return await self._unclaimed(call)  # nobody was there to end it when its time was over
         if call.tool_name not in driver.realm(project).registry:
             raise ConflictError(
-                f"Call {call_id[:64]} needs the tool `{call.tool_name}`, which this gate does not have."
+                f"Call {call_id[:64]} needs the tool `{call.tool_name}`, which this gate does not have; it still "
+                "waits. Register the tool, or run the call through a gate that has it."
             )
         return await self.resume(call, taker)
 

@@ -23,6 +23,7 @@ from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import plain
 from toolgate.kernel.record import evolve
 from toolgate.kernel.text.canonical import MAX_DEPTH, Limits, read_arguments
+from toolgate.kernel.tool import Placement
 from toolgate.wire.schemas import ExecuteAnswer, Execution, ExecutionRecord, ToolInfo, ToolList, UndoAnswer
 
 HOLD_S = 20.0
@@ -112,12 +113,14 @@ class Calling(Part):
         async with asyncio.timeout(timeout):
             return result_of(await self._ended(call_id))
 
-    async def _ended(self, call_id: str) -> ExecutionRecord:
+    async def _ended(self, call_id: str, *, at_caller: bool = False) -> ExecutionRecord:
         with self._waiters.of(call_id) as hint:
             while True:
                 hint.clear()
                 async with self._waiters.looking:
                     found = await self.calls.get(call_id, retry_s=FOREVER)
+                if at_caller and found.placement != Placement.CALLER:
+                    raise UsageError(f"Call {call_id[:64]} runs in placement '{found.placement}', not at its caller.")
                 if found.is_final or found.waits_for_caller:
                     return found
                 with contextlib.suppress(TimeoutError):
@@ -135,11 +138,18 @@ class Calling(Part):
         have edited; a plain function runs in a thread. Only one of many who try runs it; the others get the recorded
         result. What it returns or raises is the call's outcome; one who leaves without a word leaves it UNKNOWN.
         """
-        while not (found := await self._ended(call_id)).is_final:
+        if not callable(function):
+            raise UsageError(f"`run_here` takes a function of the arguments, not {type(function).__name__}.")
+        refused = None
+        while not (found := await self._ended(call_id, at_caller=True)).is_final:
             claim_id = secrets.token_urlsafe(24)
             try:
-                claimed = await self.remote.claim(call_id, claim_id)
+                claimed = await self.remote.claim(call_id, claim_id, retry_s=FOREVER)
             except ConflictError:
+                asked = (found.approval_id, found.approved_at)
+                if asked == refused:
+                    raise  # the same yes is refused again: nobody has it, and the server cannot give it
+                refused = asked
                 continue  # somebody else has it, or it was asked about again: wait for what comes of that
             outcome = await _outcome_of(function, claimed.tool_params)
             with contextlib.suppress(StaleFenceError):  # it did not wait for this any more; what stands is read next

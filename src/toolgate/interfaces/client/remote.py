@@ -15,13 +15,13 @@ from toolgate.wire.claims import ClaimAnswer, ResultAnswer
 class Remote(Part):
     """`client.remote`, for who runs calls."""
 
-    async def claim(self, call_id: str, claim_id: str) -> ClaimAnswer:
+    async def claim(self, call_id: str, claim_id: str, *, retry_s: float | None = None) -> ClaimAnswer:
         """Take an approved call of your own to run it; `claim_id` is a random token of 16 characters or more.
 
         Claiming again with the same token is answered alike. Raises ConflictError where it does not wait for you.
         """
-        path = self._path("tools", call_id, "claim")
-        return await self._connection.ask(ClaimAnswer, "POST", path, body={"claim_id": claim_id}, repeats=True)
+        path, body = self._path("tools", call_id, "claim"), {"claim_id": claim_id}
+        return await self._connection.ask(ClaimAnswer, "POST", path, body=body, repeats=True, retry_s=retry_s)
 
     async def progress(
         self,

@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.unit.interfaces.client.cable import cable
 from tests.unit.interfaces.client.test_calling import question
-from tests.unit.interfaces.server.house import House, open_house
+from tests.unit.interfaces.server.house import House, nothing, open_house
 
 from toolgate import Policy, ToolDefinition, ToolOutput
 from toolgate.client import Client, SyncClient
-from toolgate.errors import NotAllowedError
+from toolgate.errors import ConflictError, NotAllowedError, UsageError
 from toolgate.kernel.call import Status
 from toolgate.testing.patience import until
 
@@ -22,6 +23,7 @@ TOOLS = [
     ToolDefinition("send", SCHEMA, placement="caller"),
     ToolDefinition("pay", SCHEMA, placement="caller", requires_approval=True),
     ToolDefinition("slow", SCHEMA, placement="caller", timeout_seconds=0.2),
+    ToolDefinition("ask", {}, nothing, requires_approval=True),
     ToolDefinition("refund", SCHEMA | {"required": ["n"]}, placement="caller", effect_key="refund:{n}"),
 ]
 
@@ -103,6 +105,55 @@ async def test_one_that_nobody_came_for_is_told_by_its_code(house: House, ann: C
     kept = await house.gate.get("c1", project="demo")
     for told in (await ann.get("c1"), await ann.call("send", {"n": 1}, call_id="c1")):
         assert (told.status, told.error_code, told.error) == (Status.TIMEOUT, "unclaimed", kept.error)
+
+
+async def test_what_cannot_run_it_does_not_use_it_up(ann: Client) -> None:
+    made = await ann.call("send", {"n": 1})
+    with pytest.raises(UsageError, match="takes a function"):
+        await ann.run_here(made.call_id, "send")  # type: ignore[arg-type]  # what somebody may do by mistake
+    assert (await ann.get(made.call_id)).status is Status.APPROVED
+
+
+async def test_a_call_that_runs_at_the_server_is_not_waited_for(ann: Client) -> None:
+    made = await ann.call("ask", wait=False)
+    assert made.status is Status.AWAITING_APPROVAL
+    with pytest.raises(UsageError, match="placement 'inline'"):
+        await ann.run_here(made.call_id, lambda _given: "twice")
+
+
+async def test_a_server_without_its_tool_is_not_asked_for_ever(house: House, ann: Client) -> None:
+    made = await ann.call("send", {"n": 1})
+    house.gate.registry.discard("send")
+    with pytest.raises(ConflictError, match="needs the tool `send`"):
+        await ann.run_here(made.call_id, lambda _given: "never")
+    assert (await ann.get(made.call_id)).status is Status.APPROVED
+
+
+@pytest.mark.parametrize(("part", "verb"), [("remote", "claim"), ("", "complete")])
+async def test_an_answer_that_was_lost_is_asked_for_again_and_it_runs_once(
+    house: House, monkeypatch: pytest.MonkeyPatch, part: str, verb: str
+) -> None:
+    given: list[Any] = []
+    asked: list[Any] = []
+    owner = getattr(house.gate, part) if part else house.gate
+    real = getattr(owner, verb)
+
+    async def lose_the_first(*args: Any, **options: Any) -> Any:
+        asked.append(args)
+        done = await real(*args, **options)
+        if len(asked) == 1:
+            wire.cut()  # it stands, and nobody is told
+        return done
+
+    monkeypatch.setattr(owner, verb, lose_the_first)
+    async with (
+        cable() as wire,
+        Client(f"http://127.0.0.1:{wire.port}", token=house.tokens["ann"], project="demo", retry_s=0) as ann,
+    ):
+        wire.plug(house.url)
+        made = await ann.call("send", {"n": 1})
+        ended = await ann.run_here(made.call_id, given.append)
+    assert (ended.status, given, bool(asked)) == (Status.COMPLETED, [{"n": 1}], True)
 
 
 async def test_nobody_else_runs_or_reports_it(house: House, ann: Client, bob: Client) -> None:
