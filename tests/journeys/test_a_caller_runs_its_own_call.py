@@ -241,6 +241,16 @@ async def test_a_grant_is_used_when_it_runs(open_gate: Open) -> None:
         assert again.status is Status.AWAITING_APPROVAL
 
 
+async def test_its_undo_runs_where_the_undo_handler_is(open_gate: Open) -> None:
+    kept: list[Any] = []
+    tool = plain(undoable=True, undo_handler=lambda undo: kept.append(undo.undo_data))
+    async with open_gate(tools=[tool]) as gate:
+        parked = await gate.call("send", {"n": 1})
+        await gate.run_here(parked.call_id, lambda _given: ToolOutput.ok("sent", undo_metadata={"message": 7}))
+        undone = await gate.undo(parked.call_id)
+        assert (undone.status, kept) == (Status.COMPLETED, [{"message": 7}])
+
+
 async def test_who_cannot_run_it_is_told_why(open_gate: Open) -> None:
     async def inline(_given: Any) -> ToolOutput:
         return ToolOutput.ok()

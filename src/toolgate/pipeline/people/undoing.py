@@ -117,7 +117,7 @@ class Undoing:
             call,
             definition_hash=tool.hash,
             has_effects=True,
-            placement=tool.runs_in.value,
+            placement=_placement_of(tool).value,
             shown={"undo_of": call_id, "forced": force} | ({"unchecked": True} if _is_unchecked(tool, undo) else {}),
             effect_key=None if original.effect_key is None else UNDO + original.effect_key,
             effect_from=original.effect_from,
@@ -272,6 +272,11 @@ class Undoing:
 _WITH_EFFECT = frozenset(
     {Status.COMPLETED, Status.UNKNOWN, Status.EXECUTING, Status.APPROVED, Status.AWAITING_APPROVAL}
 )
+
+
+def _placement_of(tool: ToolDefinition) -> Placement:
+    """Where an undo of this tool runs. A call of it may run at its caller; its undo handler is here."""
+    return Placement.INLINE if tool.runs_in is Placement.CALLER else tool.runs_in
 
 
 def _is_unchecked(tool: ToolDefinition, undo: UndoRecord) -> bool:
