@@ -81,10 +81,15 @@ class Execution(Answer):
     tool_id: str
     tool_name: str
     status: WireStatus
+    internal_status: str = Field(description="The exact status, where `status` has one word for several.")
     result: Any = None
     error: str | None = None
     error_type: str | None = None
+    rule: str | None = Field(default=None, description="The rule that refused it, where one did.")
+    reason: str | None = Field(default=None, description="Why: what the rule says, or the person who said no.")
+    timed_out: bool = Field(default=False, description="Time ended it, also where its outcome is unknown.")
     approval_id: str | None = None
+    execution_time_ms: int | None = Field(default=None, description="How long it ran, where it did.")
 
     @property
     def is_final(self) -> bool:
@@ -112,7 +117,6 @@ class ExecutionRecord(Execution):
     tool_params: Any = None
     risk_level: Literal["LOW", "MEDIUM", "HIGH"]
     requires_approval: bool
-    internal_status: str
     placement: str = "inline"
     approved_by: str | None = None
     runner: str | None = None
@@ -124,7 +128,6 @@ class ExecutionRecord(Execution):
     unchecked: bool = Field(default=False, description="An undo that could not see what others changed since.")
     parent_id: str | None = Field(default=None, description="The call whose handler made this one.")
     artifacts: list[Any] = Field(default_factory=list)
-    execution_time_ms: int | None = None
     created_at: datetime
     started_at: datetime | None = None
     approved_at: datetime | None = None

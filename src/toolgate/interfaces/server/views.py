@@ -64,10 +64,15 @@ def execution(result: Result) -> Execution:
         tool_id=result.call_id,
         tool_name=result.tool_name,
         status=WIRE_STATUS[result.status],
+        internal_status=result.status.value,
         result=result.data,
         error=_error(result.status, result.error_code, result.error),
         error_type=error_type(result.status, result.error_code),
+        rule=result.rule,
+        reason=result.reason,
+        timed_out=result.timed_out,
         approval_id=result.approval_id,
+        execution_time_ms=_milliseconds(result.duration_ms),
     )
 
 
@@ -81,6 +86,10 @@ def executed(result: Result, asked_as: str | None) -> ExecuteAnswer:
 
 def _error(status: Status, code: str | None, error: str | None) -> str | None:
     return f"timeout: {error}" if error_type(status, code) == "timeout" and status is Status.TIMEOUT else error
+
+
+def _milliseconds(duration_ms: float | None) -> int | None:
+    return None if duration_ms is None else round(duration_ms)
 
 
 def error_type(status: Status, code: str | None) -> str | None:
@@ -101,6 +110,9 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         result=result,
         error=_error(call.status, call.error_code, call.error),
         error_type=error_type(call.status, call.error_code),
+        rule=call.rule,
+        reason=call.reason,
+        timed_out=call.timed_out,
         approval_id=call.approval_id,
         project_id=call.project,
         session_id=call.context.session_id,
@@ -121,7 +133,7 @@ def record(call: Call, *, is_own: bool) -> ExecutionRecord:
         unchecked=call.unchecked,
         parent_id=call.context.parent_call_id,
         artifacts=list(call.artifacts) if is_own else [],
-        execution_time_ms=None if call.duration_ms is None else round(call.duration_ms),
+        execution_time_ms=_milliseconds(call.duration_ms),
         created_at=call.created_at,
         started_at=call.started_at,
         approved_at=call.approved_at,

@@ -58,7 +58,10 @@ async def house() -> AsyncIterator[House]:
 
 def same(told: Result, kept: Result) -> bool:
     """Whether who asked over the network knows what they would know here."""
-    fields = ("call_id", "tool_name", "status", "data", "error_code", "approval_id", "success", "is_final", "category")
+    fields = (
+        "call_id", "tool_name", "status", "data", "error", "error_code", "approval_id", "success", "is_final",
+        "category", "rule", "reason", "timed_out",
+    )  # fmt: skip
     return [getattr(told, name) for name in fields] == [getattr(kept, name) for name in fields]
 
 
@@ -75,9 +78,8 @@ async def test_a_call_gives_the_result_a_gate_gives(
     told = await ann.call(tool, {"how": how}, call_id="c1")
     kept = await house.gate.get("c1", project="demo")
     assert kept.status is status
-    assert (told.status, told.error_code, told.data) == (status, kept.error_code, kept.data)
-    again = await ann.get("c1")
-    assert same(again, kept)
+    assert same(told, kept)
+    assert same(await ann.get("c1"), kept)
     assert type(told.to_error()) is type(kept.to_error()) if not told.success else told.unwrap() == kept.unwrap()
 
 
@@ -117,14 +119,18 @@ async def test_an_unknown_outcome_is_told_as_one(house: House, ann: Client) -> N
 
 async def test_a_rate_that_is_used_up_denies(house: House, ann: Client) -> None:
     assert (await ann.call("rare")).success
-    assert (await ann.call("rare")).status is Status.DENIED
+    told = await ann.call("rare")
+    assert told.status is Status.DENIED
+    assert same(told, await house.gate.get(told.call_id, project="demo"))
 
 
 async def test_ends_of_a_question_are_told_apart(house: House, ann: Client, bob: Client) -> None:
     refused, ended, expired = [await ann.call("pay", wait=False, approval_timeout_s=s) for s in (60, 60, 0.05)]
     await bob.approvals.reject(str(refused.approval_id), "no")
     assert (await ann.cancel(ended.call_id)).status is Status.CANCELLED
-    assert (await ann.call("pay", call_id=refused.call_id)).status is Status.REJECTED
+    rejected = await ann.call("pay", call_id=refused.call_id)
+    assert (rejected.status, rejected.reason) == (Status.REJECTED, "no")
+    assert same(rejected, await house.gate.get(refused.call_id, project="demo"))
     assert (await ann.call("pay", call_id=ended.call_id)).status is Status.CANCELLED
     assert (await ann.wait(expired.call_id)).status is Status.TIMEOUT
     told = await ann.call("pay", call_id=expired.call_id)

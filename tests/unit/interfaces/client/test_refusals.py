@@ -153,7 +153,7 @@ async def test_what_can_do_no_harm_twice_is_tried_again() -> None:
 
 
 async def test_a_call_is_tried_again_under_the_same_id() -> None:
-    done = {"success": True, "tool_id": "x", "tool_name": "t", "status": "completed"}
+    done = {"success": True, "tool_id": "x", "tool_name": "t", "status": "completed", "internal_status": "COMPLETED"}
     answers = in_turn(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{", reply(200, json.dumps(done).encode()))
     async with listening(answers) as server, client(server.url, retry_s=30) as ann:
         assert (await ann.call("t")).status is Status.COMPLETED
