@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ async def test_messages_can_be_sealed_anew(file: Path, threads: Threads) -> None
 async def test_retention_forgets_what_was_said_in_runs_that_ended(file: Path, threads: Threads) -> None:
     ended, going_on = a_run(), a_run("r2", conversation_id="s2")
     await threads.save(ended, messages=[a_message()], title="a secret")
-    await threads.save(ended.next(NOON, status=RunStatus.COMPLETED, ended_at=NOON))
+    await threads.save(replace(ended.next(NOON), status=RunStatus.COMPLETED, ended_at=NOON))
     await threads.save(going_on, messages=[a_message("m2", conversation_id="s2", run_id="r2")])
     prune(file, LATER)
     assert await threads.messages("p", "ann", "s1") == []

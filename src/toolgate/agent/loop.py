@@ -99,9 +99,9 @@ class AgentLoop:
         """What was said in this run, after the person's message."""
         return self._said[self._mine :]
 
-    async def save(self, *said: Said, **changes: Any) -> list[Message]:
-        """Write the next version of the run and what was said; tell nobody before that."""
-        run, now = self.run, self._resources.now()
+    async def save(self, run: Run, *said: Said) -> list[Message]:
+        """Write the next version of the run, as it is given, and what was said; tell nobody before that."""
+        now = self._resources.now()
         messages = [
             Message(
                 project=run.project,
@@ -118,7 +118,7 @@ class AgentLoop:
         ]
         worked = run.worked_s + monotonic() - self._began
         self._began = monotonic()
-        following = run.next(now, worked_s=worked, **changes)
+        following = replace(run.next(now), worked_s=worked)
         kept = await self._resources.threads.save(following, messages=messages)
         self.run = following
         for message in kept:
@@ -183,12 +183,12 @@ class AgentLoop:
             for at, one in enumerate(reply.calls)
         )
         said = AgentSaid(text=reply.text, calls=calls, raw=reply.raw)
-        usage = _sum(self.run.usage, reply.usage)
+        run = replace(self.run, steps=step, usage=_sum(self.run.usage, reply.usage))
         if calls:
-            [message] = await self.save(said, steps=step, usage=usage)
+            [message] = await self.save(run, said)
             await self._tell("chat.message", self._view(message, final=False))
         else:
-            await self.end(RunStatus.COMPLETED, said, steps=step, usage=usage)
+            await self._end(replace(run, status=RunStatus.COMPLETED), said)
 
     async def _call(self, said: AgentSaid) -> None:
         """Make the calls of the last step, or find those made before; go on when all have ended, else wait."""
@@ -196,13 +196,13 @@ class AgentLoop:
         if results.is_lost:
             raise ConflictError(f"Run {self.run.id[:64]} was changed by somebody else.")
         if waiting := results.waiting:
-            await self.save(status=RunStatus.WAITING, owner=None, waiting=waiting)
+            await self.save(replace(self.run, status=RunStatus.WAITING, owner=None, waiting=waiting))
             await self._tell("chat.run", {"status": "waiting", "waiting_for": list(waiting)})
             return
         outcomes = tuple(results.ended[made.call_id] for made in said.calls)
         again = bounds.repeated([*self._own, ToolsSaid(outcomes=outcomes)])
         outcomes = tuple(replace(one, note=AGAIN) if one.call_id in again else one for one in outcomes)
-        await self.save(ToolsSaid(outcomes=outcomes))
+        await self.save(self.run, ToolsSaid(outcomes=outcomes))
 
     async def _is_ours(self) -> bool:
         found = await self._resources.threads.run(self.run.project, self.run.id)
@@ -228,7 +228,11 @@ class AgentLoop:
         await self.end(RunStatus.FAILED, AgentSaid(text=f"I cannot go on: {text}", is_notice=True), error=text)
         await self._tell("chat.error", {"error": text, "code": error.code, "reason": error.reason})
 
-    async def end(self, status: RunStatus, said: AgentSaid, **changes: Any) -> None:
+    async def end(self, status: RunStatus, said: AgentSaid, *, error: str) -> None:
+        """End the run before it came to an answer, with a last message that says why."""
+        await self._end(replace(self.run, status=status, error=error), said)
+
+    async def _end(self, run: Run, said: AgentSaid) -> None:
         """End the run with a last message, which carries the results, the analysis and the answer."""
         analysis = "\n\n".join(one.text for one in self._own if isinstance(one, AgentSaid) and one.text)
         results = [
@@ -238,13 +242,13 @@ class AgentLoop:
             for one in shown_of(step, self._discretion)["tool_results"]
         ]
         ended = self._resources.now()
-        [message] = await self.save(said, status=status, owner=None, waiting=(), ended_at=ended, **changes)
+        [message] = await self.save(replace(run, owner=None, waiting=(), ended_at=ended), said)
         view = self._view(message, final=True)
         view |= {
             "answer": view["content"],
             "analysis": self._discretion.text(analysis),
             "tool_results": results,
-            "status": status.value,
+            "status": run.status.value,
             "usage": usage_view(self.run.usage),
         }
         await self._tell("chat.message", view)

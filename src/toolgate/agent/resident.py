@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -216,10 +217,9 @@ class Resident:
     async def _take_up(self, run: Run) -> None:
         assert self._host is not None
         context = await self._host.context_of(run)
-        changes: dict[str, Any] = {"status": RunStatus.RUNNING, "owner": self._gate.host.owner, "waiting": ()}
+        taken = replace(run.next(self._now()), status=RunStatus.RUNNING, owner=self._gate.host.owner, waiting=())
         if context is not None:
-            changes["context"] = context
-        taken = run.next(self._now(), **changes)
+            taken = replace(taken, context=context)
         try:
             await self.threads.save(taken)
         except ConflictError:

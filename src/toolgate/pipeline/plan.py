@@ -10,7 +10,7 @@ from asyncio import to_thread
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call, Status
@@ -65,6 +65,16 @@ class Options(NamedTuple):
 NO_OPTIONS = Options()
 
 
+class Keys(TypedDict, total=False):
+    """The fields of a call by which it, or its effect, is known again."""
+
+    held_key: str
+    effect_key: str
+    doubt_key: str
+    ask_key: str
+    is_named: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """`modes` are those its calls answer to: the rules are asked under each, and the strictest ruling counts.
@@ -116,7 +126,7 @@ class Plan:
         Raises ToolInputError where they make no effect key.
         """
         is_known_again = self.effect is not None or self.is_declared or options.held_key is not None
-        keys = self._keys(arguments, shown, context, options, is_named=is_named) if is_known_again else {}
+        keys: Keys = self._keys(arguments, shown, context, options, is_named=is_named) if is_known_again else {}
         call = evolve(
             self.template,
             id=id,
@@ -140,9 +150,7 @@ class Plan:
             distinct=options.distinct,
         )
 
-    def _keys(
-        self, arguments: Checked, shown: Any, context: Context, options: Options, *, is_named: bool
-    ) -> dict[str, Any]:
+    def _keys(self, arguments: Checked, shown: Any, context: Context, options: Options, *, is_named: bool) -> Keys:
         """By what a call, or its effect, is known again."""
         if options.held_key is not None:
             return {"held_key": options.held_key}
@@ -150,7 +158,7 @@ class Plan:
         if self.effect is not None:
             key = self.effect.of(arguments.value, shown, name)
             return {"effect_key": key, "is_named": True} if is_named else {"effect_key": key}
-        keys: dict[str, Any] = {}
+        keys: Keys = {}
         if self.is_final:
             keys["doubt_key"] = doubt_key(name, arguments.canonical)
         if context.run_id is not None and not options.distinct:

@@ -77,9 +77,9 @@ class Run:
     error: str | None = None
     ended_at: datetime | None = None
 
-    def next(self, now: datetime, **changes: Any) -> Run:
+    def next(self, now: datetime) -> Run:
         """Return the next version of this run."""
-        return replace(self, version=self.version + 1, updated_at=now, **changes)
+        return replace(self, version=self.version + 1, updated_at=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

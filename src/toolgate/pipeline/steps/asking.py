@@ -93,8 +93,7 @@ def question(
     """
     expires_at = now + timedelta(seconds=timeout)
     escalates = terms.escalate_after_s is not None and terms.escalate_after_s < timeout
-    told = {} if tool is None else _told(call, tool, undo_ttl_s)
-    return Approval(
+    asked = Approval(
         id=id,
         project=call.project,
         call_id=call.id,
@@ -121,21 +120,22 @@ def question(
         preview=call.preview,
         facts=call.facts,
         terms=terms,
-        **{"message": call.message or _question(call), **told},
+        message=call.message or (None if tool is None else tool.approval_message) or _question(call),
     )
+    return asked if tool is None else _quoting(asked, call, tool, undo_ttl_s)
 
 
-def _told(call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> dict[str, Any]:
-    """What a question quotes of the tool's definition."""
-    return {
-        "message": call.message or tool.approval_message or _question(call),
-        "input_schema": None if call.undo_of is not None else tool.input_schema or None,
-        "undoable": tool.undoable,
-        "undo_ttl_s": undo_ttl_s if tool.undoable else None,
-        "approve_label": tool.approve_label,
-        "reject_label": tool.reject_label,
-        "requires_reason": tool.requires_reason,
-    }
+def _quoting(asked: Approval, call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> Approval:
+    """Return a question with what it quotes of the tool's definition."""
+    return evolve(
+        asked,
+        input_schema=None if call.undo_of is not None else tool.input_schema or None,
+        undoable=tool.undoable,
+        undo_ttl_s=undo_ttl_s if tool.undoable else None,
+        approve_label=tool.approve_label,
+        reject_label=tool.reject_label,
+        requires_reason=tool.requires_reason,
+    )
 
 
 def requested(approval: Approval, call: Call) -> Draft:

@@ -68,8 +68,14 @@ class ThreadsConformance:
         run = a_run()
         await threads.save(run, messages=[a_message()])
         usage = Usage(input_tokens=3, output_tokens=4, cost=0.25)
-        waiting = run.next(
-            LATER, status=RunStatus.WAITING, owner=None, steps=1, waiting=("r1.1.0",), usage=usage, worked_s=0.5
+        waiting = replace(
+            run.next(LATER),
+            status=RunStatus.WAITING,
+            owner=None,
+            steps=1,
+            waiting=("r1.1.0",),
+            usage=usage,
+            worked_s=0.5,
         )
         await threads.save(waiting, messages=[a_message("m2", role=Role.AGENT)])
         assert await threads.run("p", "r1") == waiting
@@ -77,14 +83,14 @@ class ThreadsConformance:
             with pytest.raises(ConflictError):
                 await threads.save(stale, messages=[a_message("m3")])
         assert [one.id for one in await threads.messages("p", "ann", "s1")] == ["m1", "m2"]
-        done = waiting.next(LATER, status=RunStatus.FAILED, error="no", ended_at=LATER, waiting=())
+        done = replace(waiting.next(LATER), status=RunStatus.FAILED, error="no", ended_at=LATER, waiting=())
         await threads.save(done)
         assert await threads.run("p", "r1") == done
 
     async def test_one_of_many_takes_a_waiting_run(self, threads: Threads) -> None:
         run = a_run(status=RunStatus.WAITING, owner=None)
         await threads.save(run)
-        tries = [threads.save(run.next(LATER, status=RunStatus.RUNNING, owner=f"o{n}")) for n in range(8)]
+        tries = [threads.save(replace(run.next(LATER), status=RunStatus.RUNNING, owner=f"o{n}")) for n in range(8)]
         outcomes = await asyncio.gather(*tries, return_exceptions=True)
         assert sum(not isinstance(one, ConflictError) for one in outcomes) == 1
 
@@ -138,7 +144,7 @@ class ThreadsConformance:
             await threads.save(a_run("r2"), messages=[a_message("m2")])
         assert await threads.run("p", "r2") is None
         await threads.save(a_run("r3", conversation_id="s2"))
-        await threads.save(first.next(LATER, status=RunStatus.COMPLETED))
+        await threads.save(replace(first.next(LATER), status=RunStatus.COMPLETED))
         tries = [threads.save(a_run(f"r{number}")) for number in range(4, 10)]
         outcomes = await asyncio.gather(*tries, return_exceptions=True)
         assert sum(not isinstance(one, ConflictError) for one in outcomes) == 1
