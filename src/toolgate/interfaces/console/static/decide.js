@@ -4,7 +4,7 @@
 import { Problem, get, may, post, wordsOf } from "./api.js";
 import { isLocked } from "./brakes.js";
 import { go, signal } from "./core.js";
-import { closings } from "./keyboard.js";
+import { closings, isUnderDialog } from "./keyboard.js";
 import { announce, toast } from "./notify.js";
 import { cards, putCards } from "./store.js";
 
@@ -134,7 +134,7 @@ export function presses(what, run = () => {}) {
       if (event.repeat) event.preventDefault();
     },
     onclick: (/** @type {MouseEvent} */ event) => {
-      const isMeant = isSettled.peek() && (event.detail === 0 || began === what());
+      const isMeant = isSettled.peek() && !isUnderDialog() && (event.detail === 0 || began === what());
       began = null;
       if (isMeant) return run();
       event.preventDefault();

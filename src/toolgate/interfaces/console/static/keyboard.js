@@ -45,12 +45,19 @@ export function showHelp() {
 
 /** What is done whenever a dialog closes. @type {Set<() => void>} */
 export const closings = new Set();
+/** How many dialogs have not told yet that they closed: the browser does so a moment after they are gone. */
+let shown = 0;
+
+/** Whether a press may still have been meant for a dialog, though it landed beside it. */
+export const isUnderDialog = () => shown > 0;
 
 /** Show a dialog until it is closed. @param {HTMLDialogElement} dialog */
 export function show(dialog) {
   const before = document.activeElement;
   document.body.append(dialog);
+  shown++;
   dialog.addEventListener("close", () => {
+    shown--;
     dialog.remove();
     for (const one of closings) one();
     if (before instanceof HTMLElement) before.focus({ preventScroll: true });
