@@ -35,7 +35,7 @@ from toolgate.policy.targets import CommandTarget
 
 WRAPPERS = STARTERS | frozenset(
     "at batch busybox bwrap chroot chrt csh dbus-run-session doas entr fakeroot find fish flock gdb ksh ltrace "
-    "mksh npx nsenter numactl perf pipx pkexec prlimit rsync runuser screen script setarch ssh "
+    "mksh npx nsenter numactl perf pipx pkexec prlimit rsync run-parts runuser screen script setarch ssh "
     "start-stop-daemon strace su systemd-run tar taskset tcsh tmux toybox unshare uvx valgrind xvfb-run".split()
 )
 """Programs that run another program, or a shell, by what their arguments or their input say."""
@@ -47,6 +47,17 @@ INTERPRETERS = frozenset(
 _CODE_FLAGS = re.compile(
     r"-[A-Za-z0-9]*[ceEprRx]|--(?:eval|execute|expression|print|run|command|code|source)(?:=.*)?\Z"
 )
+_PROGRAM_FLAGS = re.compile(
+    r"--?[a-z0-9-]*(?:askpass|command|editor|engine|exec|ext-?diff|filter|hook|launcher|pager|plugin|program|shell|"
+    r"wrapper)[a-z0-9-]*(?:=.*)?\Z"
+)
+"""Flags that name a program, or code to load, by what they are usually called."""
+_STARTING_WORDS = {
+    "git": frozenset("-c --config-env bisect difftool filter-branch foreach mergetool".split()),
+    "npm": frozenset("exec x".split()),
+    "uv": frozenset("run tool".split()),
+}
+"""Words that have a program start others, which it or its configuration names."""
 _INLINE = frozenset("awk gawk mawk sed bc ed ex expect psql sqlite".split())
 """Those of them that take code as an argument without any flag, or as their input."""
 _VERSION = re.compile(r"[-.]?[0-9][0-9.]*\Z")
@@ -55,7 +66,10 @@ _LINKER = re.compile(r"ld(?:-linux.*|\.so.*)\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A change of the policy's files. `then` is what the changed policy says of the same call, `because` why."""
+    """A change of the policy's files. `then` is what the changed policy says of the same call, `because` why.
+
+    `revision` names the policy as it is, `revised` as it then is.
+    """
 
     texts: dict[str, str]
     diff: str
@@ -63,6 +77,7 @@ class Proposal:
     then: Word
     because: str
     revision: str
+    revised: str
 
     def as_json(self) -> dict[str, Any]:
         """Return the proposal for programs."""
@@ -73,6 +88,7 @@ class Proposal:
             "then": self.then.value,
             "because": self.because,
             "policy_revision": self.revision,
+            "revised": self.revised,
         }
 
 
@@ -101,10 +117,11 @@ def propose(policy: FilePolicy, question: Question) -> Proposal:
     if not unknown:
         raise UsageError("There is nothing to learn: the policy has a grammar for every command of this call.")
     for parsed in unknown:
-        why = _never(policy.table, parsed)
+        why = _never(policy.table, parsed) or _starts(policy, parsed)
         if why is not None:
-            shown = shlex.join((parsed.command, *parsed.argv[1:]))
-            raise UsageError(f"{shown[:200]} cannot be remembered: {why}. A person is asked each time instead.")
+            raise UsageError(
+                f"{_shown(parsed)[:200]} cannot be remembered: {why}. A person is asked each time instead."
+            )
     texts = _texts(policy, unknown)
     revised = revise_policy(policy, texts)
     try:
@@ -118,11 +135,18 @@ def propose(policy: FilePolicy, question: Question) -> Proposal:
     return Proposal(
         texts=texts,
         diff="".join(_diff(policy, name, text) for name, text in texts.items()),
-        lines=tuple(dict.fromkeys(shlex.join((parsed.command, *parsed.argv[1:])) for parsed in unknown)),
+        lines=tuple(dict.fromkeys(_shown(parsed) for parsed in unknown)),
         then=explanation.ruling.word,
         because="; ".join(asked) or explanation.decided_by(),
         revision=policy.revision,
+        revised=revised.revision,
     )
+
+
+def _shown(parsed: Parsed) -> str:
+    """Return a command as somebody would type it, with its variables."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(parsed.environment.items())]
+    return " ".join((*variables, shlex.join((parsed.command, *parsed.argv[1:]))))
 
 
 def _commands(policy: FilePolicy, question: Question) -> tuple[Parsed, ...]:
@@ -158,6 +182,24 @@ def _never(commands: CommandTable, parsed: Parsed) -> str | None:
     if asked is not None:
         return f"the policy has a person asked about `{asked}`, whatever stands beside it"
     return None
+
+
+def _starts(policy: FilePolicy, parsed: Parsed) -> str | None:
+    """Why a command may start programs that are not the same tomorrow; an interpreter's own script is none of them."""
+    base, args = _VERSION.sub("", parsed.command), parsed.argv[1:]
+    words = _STARTING_WORDS.get(base, frozenset())
+    named = next((word for word in args if word in words or _PROGRAM_FLAGS.match(word)), None)
+    if named is not None:
+        return f"`{named}` has it start another program, or load code"
+    uses = () if base in INTERPRETERS else parsed.paths
+    own = next((use.path for use in uses if _is_own_program(policy, use.path)), None)
+    return None if own is None else f"it names {own}, a program of the workspace, and what that is may change"
+
+
+def _is_own_program(policy: FilePolicy, path: str) -> bool:
+    """Whether a path, from a root of the workspace or by itself, is a program there."""
+    found = [os.path.join(root.path, path) for root in policy.workspace.roots]
+    return any(os.path.isfile(one) and os.access(one, os.X_OK) and policy.table.is_own(one) for one in found)
 
 
 def _runs_code(base: str, args: tuple[str, ...], has_input: bool) -> str | None:

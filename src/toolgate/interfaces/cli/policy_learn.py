@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +43,7 @@ def learn(
     It is the narrowest one: that line to the letter, and no other. Nothing changes without --write.
     """
     from toolgate.policy.learn import propose, question_about
+    from toolgate.policy.writing import write_texts
 
     found = load(policy, workspace, project_policies)
     call, followed = asyncio.run(_recorded(database, project, call_id))
@@ -59,8 +57,7 @@ def learn(
         _tell(proposal, is_written=write)
     if write:
         typer.confirm("Change the policy so?", abort=True, err=True)
-        for name, text in proposal.texts.items():
-            _replace(own, name, text)
+        write_texts(own, proposal.texts)
         typer.echo(f"Changed: {', '.join(proposal.texts)}", err=True)
 
 
@@ -103,29 +100,3 @@ def _tell(proposal: Proposal, *, is_written: bool) -> None:
     typer.echo(f"{said}." if proposal.then == "allow" else f"{said} ({printable(proposal.because)}).", err=True)
     if not is_written:
         typer.echo("Nothing was changed. Add --write to change the file, or apply the diff yourself.", err=True)
-
-
-def _replace(policy: FilePolicy, name: str, text: str) -> None:
-    """Put a new text in a file's place, whole or not at all, if the file still says what the diff began with."""
-    old = next(document.text for document in policy.documents if document.name == name)
-    place = os.path.realpath(name)
-    try:
-        if Path(place).read_bytes() != old.encode():
-            raise UsageError(f"{name} changed meanwhile, so it was left as it is. Run the command again.")
-        with tempfile.TemporaryDirectory(dir=os.path.dirname(place), prefix=".toolgate-") as folder:
-            _write_like(place, Path(folder) / "policy", text)
-            os.replace(Path(folder) / "policy", place)
-    except OSError as error:
-        raise UsageError(f"{name} cannot be changed: {error.strerror}. Apply the diff yourself.") from None
-
-
-def _write_like(place: str, new: Path, text: str) -> None:
-    """Write a file that has the rights and the owner of another."""
-    with open(new, "wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    status = os.stat(place)
-    shutil.copymode(place, new)
-    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-        os.chown(new, status.st_uid, status.st_gid)
