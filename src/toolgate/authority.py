@@ -52,6 +52,7 @@ class Verb(StrEnum):
     PULL = "pull the brake"
     SET_MODE = "set the mode"
     CHANGE_POLICY = "change the policy"
+    ACCEPT_POLICY = "accept a policy"
     SIGN_IN = "sign in"
     MAKE_TOKENS = "make tokens"
 
@@ -116,6 +117,10 @@ RIGHTS: dict[Verb, Right] = {
     ),
     Verb.SET_MODE: Right(Ability.ADMIN),
     Verb.CHANGE_POLICY: Right(Ability.ADMIN, condition="on the server's machine"),
+    Verb.ACCEPT_POLICY: Right(
+        Ability.ADMIN,
+        condition="a person; a policy that waits for a word, or a line that a call taught, by the revision shown",
+    ),
     Verb.SIGN_IN: Right(Ability.READ, Whose.OWN, "sessions and tickets that can do no more than what made them"),
     Verb.MAKE_TOKENS: Right(Ability.ADMIN, condition="on the server's machine"),
 }
@@ -178,7 +183,7 @@ def check_human(verb: Verb, by: Principal) -> None:
 def check_accepting(by: Principal) -> None:
     """Raise NotAllowedError for who is no person: what a run may have written takes effect by a person's word."""
     if not by.can_decide:
-        raise NotAllowedError(f"{by.name} is an {by.kind}; only people {Verb.CHANGE_POLICY}.")
+        raise NotAllowedError(f"{by.name} is an {by.kind}; only people {Verb.ACCEPT_POLICY}.")
 
 
 def check_maker(by: Principal, call: Call) -> None:

@@ -129,6 +129,10 @@ REQUESTS: tuple[Request, ...] = (
     Request(verb=Verb.PULL, method="PUT", path="/brakes", body={"mode": "ALERT", "run": "no-run", "reason": "drill"}),
     Request(verb=Verb.TRY_POLICY, method="GET", path="/policy/source", also=frozenset({404})),
     _post(Verb.TRY_POLICY, "/policy/simulate", {"source": "version: 1"}),
+    Request(verb=Verb.TRY_POLICY, method="GET", path="/policy/held"),
+    _post(Verb.ACCEPT_POLICY, "/policy/accept", {"revision": "0" * 12}),
+    Request(verb=Verb.TRY_POLICY, method="GET", path="/tools/{call}/learn"),
+    _post(Verb.ACCEPT_POLICY, "/tools/{call}/learn", {"revised": "0" * 12}),
     Request(
         verb=Verb.READ,
         method="GET",

@@ -30,6 +30,7 @@ DOES: dict[str, frozenset[Verb]] = {
     "undo_run": frozenset({Verb.UNDO_RUN}),
     "set_mode": frozenset({Verb.SET_MODE, Verb.PULL}),
     "approvals.edit": frozenset({Verb.EDIT}),
+    "approvals.approve_with_network": frozenset({Verb.EDIT}),
     "approvals.respond": frozenset({Verb.RESPOND}),
     "approvals.extend": frozenset({Verb.EXTEND}),
     "approvals.escalate": frozenset({Verb.ESCALATE}),
@@ -38,14 +39,19 @@ DOES: dict[str, frozenset[Verb]] = {
     "grants.revoke": frozenset({Verb.REVOKE}),
     "delegations.give": frozenset({Verb.DELEGATE}),
     "delegations.end": frozenset({Verb.END_DELEGATION}),
+    "host.accept_policy": frozenset({Verb.ACCEPT_POLICY}),
+    "host.reload_policy": frozenset({Verb.ACCEPT_POLICY}),
+    "host.held_policy": frozenset({Verb.TRY_POLICY}),
     "remote.dispatch": frozenset({Verb.DISPATCH}),
     "remote.claim": frozenset({Verb.CLAIM}),
     "remote.progress": frozenset({Verb.PROGRESS}),
     "remote.doubt": frozenset({Verb.REPORT, Verb.CLAIM}),
     **dict.fromkeys(
         (
-            "wait get events undone mode brakes policy registry pending host calls.get calls.list approvals.list "
-            "approvals.piece approvals.check approvals.artifact approvals.votes_held grants.list delegations.list"
+            "wait get events undone mode brakes policy registry pending calls.get calls.list approvals.list "
+            "host.policy host.masker host.held_revision host.head host.differences host.offers host.asks "
+            "host.undo_data approvals.piece approvals.check approvals.artifact approvals.votes_held grants.list "
+            "delegations.list"
         ).split(),
         ANY,
     ),
@@ -53,7 +59,7 @@ DOES: dict[str, frozenset[Verb]] = {
 """Which of the gate's verbs, after which right; what only looks, after any."""
 FINDS = "approvals.get"
 """What a message or page that names a question alone may do first, to learn which project to ask about."""
-PARTS = ("approvals", "grants", "delegations", "remote", "calls")
+PARTS = ("approvals", "grants", "delegations", "remote", "calls", "host")
 _asked: ContextVar[set[Verb] | None] = ContextVar("asked", default=None)
 
 

@@ -43,8 +43,8 @@ HERE, AWAY = "demo", "elsewhere"
 MAKERS = ("other", "own", "for them")
 FREE = (Verb.REVOKE, Verb.SETTLE, Verb.DELEGATE)
 """What is not about somebody's question, and takes a person alone."""
-BESIDE = {Verb.END_DELEGATION}
-"""Whose delegation it is decides: tested with delegations."""
+BESIDE = {Verb.END_DELEGATION, Verb.ACCEPT_POLICY}
+"""Whose delegation it is decides: tested with delegations; and what takes a person alone, below."""
 AMOUNTS = count(2)
 NOW = Remember(uses=1, seconds=60)
 

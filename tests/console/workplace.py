@@ -115,7 +115,7 @@ run_line = toolgate.ToolDefinition(
     "run_line",
     {
         "type": "object",
-        "properties": {"command": {"type": "string", "format": "shell-line"}},
+        "properties": {"command": {"type": "string", "format": "shell-line"}, "network": {"type": "boolean"}},
         "required": ["command"],
         "additionalProperties": False,
     },

@@ -72,11 +72,16 @@ def client_tools() -> list[ToolDefinition]:
         ),
         _client_tool(
             "execute_command",
-            "Execute a command, without a shell",
+            "Execute a command, or a line of commands joined by `&&`, `||`, `;` and `|`, without a shell",
             {
-                "command": {"type": "string", "minLength": 1, "maxLength": 4096},
+                "command": {"type": "string", "minLength": 1, "maxLength": 4096, "format": "shell-line"},
                 "args": {"type": "array", "items": {"type": "string", "maxLength": 65536}, "maxItems": 256},
                 "timeout": {"type": "integer", "minimum": 1, "maximum": MAX_COMMAND_S},
+                "network": {
+                    "type": "boolean",
+                    "description": "Ask for a network, to hosts that the policy of the client's machine allows, for "
+                    "commands that have none. A person decides.",
+                },
             },
             ["command"],
             risk=RiskLevel.MEDIUM,

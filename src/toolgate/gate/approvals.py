@@ -13,6 +13,7 @@ from toolgate.gate.parked import Parked
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.artifact import ApprovalArtifact, Piece, artifact_of
 from toolgate.kernel.context import Principal
+from toolgate.kernel.editing import with_network
 from toolgate.kernel.grant import Remember
 from toolgate.kernel.misuse import explained
 from toolgate.kernel.output import Result
@@ -100,6 +101,34 @@ class Approvals:
         self._check_open()
         words = replace(said(approval_id, by, reason, digest, project), allowances=allowances)
         return await self._deciding.edit(words, arguments, remember=remember, look=look)
+
+    async def approve_with_network(
+        self,
+        approval_id: str,
+        *,
+        by: str | Principal,
+        reason: str | None = None,
+        digest: str | None = None,
+        project: str | None = None,
+        allowances: tuple[str, ...] = (),
+        look: Callable[[Approval], bool] | None = None,
+    ) -> Result:
+        """Approve a call of a command, and give the command a network, this once: an edit that changes nothing else.
+
+        The yes covers it, the record says who granted it, and it is never remembered. UsageError where the tool has no
+        network to give, or the call asks for one itself.
+        """
+        asked = await self.get(approval_id, project=project)
+        return await self.edit(
+            asked.id,
+            with_network(asked),
+            by=by,
+            reason=reason,
+            digest=digest or asked.digest,
+            project=asked.project,
+            allowances=allowances,
+            look=look,
+        )
 
     async def respond(
         self,

@@ -134,11 +134,16 @@ class Host:
         self._check_open()
         return await self._policies.held()
 
+    async def held_revision(self) -> str | None:
+        """Return which revision of the policy waits for a person's word, as was seen a second ago at most."""
+        self._check_open()
+        return await self._policies.held_revision()
+
     async def accept_policy(self, revision: str, *, by: str | Principal) -> Policy:
         """Follow what the policy files say although a run may have written it, because a person looked at it.
 
         `revision` names what they looked at; ConflictError where the files say another thing by now, NotAllowedError
-        for an agent.
+        for an agent. Accepting what is followed already changes nothing.
         """
         self._check_open()
         who = somebody(by)

@@ -129,6 +129,11 @@ class Policies:
         waiting = self._waiting
         return None if waiting is None or self._windows is None else await self._windows.held(waiting)
 
+    async def held_revision(self) -> str | None:
+        """Return the revision that waits for a person's word; cheap enough to be asked every second."""
+        await self.look()
+        return None if self._waiting is None else revision_of(self._waiting)
+
     async def accept(self, revision: str, *, by: str) -> Policy:
         """Follow what the files say, as somebody looked at it; ConflictError where they say another thing by now."""
         return await _outcome(self._submit(self._accept(revision, by)))

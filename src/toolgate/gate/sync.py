@@ -24,6 +24,7 @@ class SyncApprovals(Blocking):
     votes_held = waited(Approvals.votes_held)
     answer = waited(Approvals.answer)
     edit = waited(Approvals.edit)
+    approve_with_network = waited(Approvals.approve_with_network)
     respond = waited(Approvals.respond)
     extend = waited(Approvals.extend)
     escalate = waited(Approvals.escalate)
@@ -73,6 +74,7 @@ class SyncHost(Blocking):
     adopt = waited(Host.adopt)
     reload_policy = waited(Host.reload_policy)
     held_policy = waited(Host.held_policy)
+    held_revision = waited(Host.held_revision)
     accept_policy = waited(Host.accept_policy)
     sink_heard = waited(Host.sink_heard)
 

@@ -28,6 +28,7 @@ from toolgate.ports.store import Store
 PAGE = 1000
 LOOK_BACK = 2000
 """How many of the system's last events are read first for one that says where to begin."""
+LOST = "The text from before is not known any more; look at the whole file.\n"
 FEWEST = 12
 """How many characters of a revision name it."""
 log = logging.getLogger("toolgate.policy")
@@ -37,16 +38,21 @@ Texts = Mapping[str, str]
 class Held(NamedTuple):
     """A policy that waits for a person: what its files say, which of them changed, and how they differ from before.
 
-    `kept` is the revision that was in force; `diff` is made of whole texts, and says so where the one before is lost.
+    `kept` is the revision that was in force; `diffs` are made of whole texts, file by file. `diff` is all of them, and
+    says so where the text from before is lost.
     """
 
     revision: str
     kept: str
     files: tuple[str, ...]
-    diff: str
+    diffs: Mapping[str, str]
+
+    @property
+    def diff(self) -> str:
+        return "".join(self.diffs.values()) or LOST
 
     def as_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "files": list(self.files)}
+        return {"revision": self.revision, "kept": self.kept, "files": list(self.files), "diff": self.diff}
 
 
 def revision_of(policy: Policy) -> str:
@@ -264,8 +270,7 @@ class PolicyWindows:
         told = await self._store.events(SYSTEM_PROJECT, after=window.texts_at - 1, limit=1)
         before: Texts = told[0].data.get("policy_texts", {}) if told else {}
         now = {path: self._mask(text) for path, text in policy.texts().items()}
-        diff = "".join(_diff(before, now)) or "The text from before is not known any more; look at the whole file.\n"
-        return Held(revision_of(policy), window.revision, files, diff)
+        return Held(revision_of(policy), window.revision, files, dict(_diffs(before, now)))
 
     async def admit(self, policy: Policy, accepted: str | None, *, by: str) -> None:
         """Let a start follow this policy; PolicyHeldError where a person must look at it first and nobody named it."""
@@ -278,7 +283,10 @@ class PolicyWindows:
         await self.accept(policy, accepted, by=by)
 
     async def accept(self, policy: Policy, revision: str, *, by: str) -> None:
-        """Record that somebody accepts this policy, as it was read; ConflictError where that is another revision."""
+        """Record that somebody accepts this policy, as it was read; ConflictError where that is another revision.
+
+        Where nothing waits for a word, as after the first of two presses, nothing is recorded.
+        """
         real = revision_of(policy)
         if not is_named(real, revision):
             raise ConflictError(
@@ -286,6 +294,8 @@ class PolicyWindows:
                 "and accept that."
             )
         texts = policy.texts()
+        if not await self.doubted(policy):
+            return
         files = {path: fingerprint(path) for path in self._watched(texts)}
         files |= {path: fingerprint_of(text) for path, text in texts.items()}
         gone = {path for one in await self._guards() for path in one.files} - files.keys()
@@ -297,9 +307,9 @@ class PolicyWindows:
         return [one for one in (await self.read()).guards() if one.place == self._place]
 
 
-def _diff(before: Texts, now: Texts) -> Iterator[str]:
+def _diffs(before: Texts, now: Texts) -> Iterator[tuple[str, str]]:
     for path in sorted({*before, *now} if before else ()):
         old, new = before.get(path, ""), now.get(path, "")
         if old != new:
             lines = difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, "before", "now", lineterm="")
-            yield from (f"{line}\n" for line in lines)
+            yield path, "".join(f"{line}\n" for line in lines)

@@ -187,6 +187,14 @@ class HostRules:
                 return word, f"host '{target.host}' is covered by '{name}'"
         return Word.DENY, f"host '{target.host}' is not in the policy"
 
+    def told(self) -> str:
+        """Say for people which hosts a command reaches: where the rules ask, it does not."""
+        names = "any public host" if "*" in self.allow else ", ".join(self.allow) or "no host"
+        others = sorted({*self.ask, *self.deny})
+        but = f" but {', '.join(others)}" if others and names != "no host" else ""
+        nets = f", and the networks {', '.join(self.allow_networks)}" if self.allow_networks else ""
+        return f"{names}{but}{nets} (ports {', '.join(map(str, self.ports)) or 'none'})"
+
     def refuse_address(self, address: Address) -> str | None:
         """Return why an address may not be connected to, or None."""
         if any(inner in known for inner in unwrapped(address) for known in self._denied):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolgate.errors import UsageError
+from toolgate.kernel.approval import Approval
 from toolgate.kernel.text.masking import MASK
 
 
@@ -29,6 +30,29 @@ def restore(edited: Any, shown: Any, real: Any) -> Any:
             f"The edited arguments hold {MASK}; leave a hidden value as it was shown, or give a whole new one."
         )
     return edited
+
+
+def takes_network(schema: Any) -> bool:
+    """Whether a tool runs command lines, and can be told to give them a network."""
+    known = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(known, Mapping):
+        return False
+    line, network = known.get("command"), known.get("network")
+    is_line = isinstance(line, Mapping) and line.get("format") == "shell-line"
+    return is_line and isinstance(network, Mapping) and network.get("type") == "boolean"
+
+
+def with_network(approval: Approval) -> dict[str, Any]:
+    """Return the arguments of a question as they were shown, but with a network for what would run.
+
+    Raises UsageError where its tool has none to give, or where a plain yes grants it already.
+    """
+    shown = approval.arguments
+    if not takes_network(approval.input_schema) or not isinstance(shown, dict):
+        raise UsageError(f"A network cannot be granted to `{approval.tool_name}`: it runs no commands in a sandbox.")
+    if shown.get("network") is True:
+        raise UsageError("This call asks for a network itself: a plain yes grants it, and a no refuses it.")
+    return {**shown, "network": True}
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any], mask: Callable[[object], Any]) -> dict[str, Any]:

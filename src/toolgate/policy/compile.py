@@ -103,13 +103,18 @@ class FilePolicy(Policy):
                 if name in categories:
                     yield entry
 
+    @property
+    def hosts(self) -> HostRules:
+        """What all layers together say of hosts."""
+        rules = tuple(document.hosts for document in self.documents if document.hosts is not None)
+        return rules[0] if len(rules) == 1 else AllHosts(parts=rules) if rules else HostRules()
+
     def edges(self) -> Edges:
         """Return what the policy says of files, commands and hosts, in the form tools and runners apply it."""
-        rules = tuple(document.hosts for document in self.documents if document.hosts is not None)
         return Edges(
             workspace=self.workspace,
             commands=self.table,
-            hosts=rules[0] if len(rules) == 1 else AllHosts(parts=rules) if rules else HostRules(),
+            hosts=self.hosts,
             judge_path=self._refuse_path,
             max_file_bytes=self._max_file_bytes,
             hidden=self._protection.always,
@@ -175,6 +180,9 @@ class AllHosts(HostRules):
     def judge(self, target: Target) -> tuple[Word, str]:
         said = [part.judge(target) for part in self.parts]
         return next(one for word in (Word.DENY, Word.ASK, Word.ALLOW) for one in said if one[0] is word)
+
+    def told(self) -> str:
+        return "; of these only ".join(part.told() for part in self.parts)
 
     def refuse_address(self, address: Any) -> str | None:
         return next((why for part in self.parts if (why := part.refuse_address(address)) is not None), None)

@@ -49,12 +49,16 @@ class PathTarget(NamedTuple):
 
 
 class CommandTarget(NamedTuple):
-    """A command line: what the grammars made of each command in it, the paths they touch, or why it is refused."""
+    """A command line: what the grammars made of each command in it, the paths they touch, or why it is refused.
+
+    `place` is where it would run, in words, where that is another machine: nothing is prepared of it here.
+    """
 
     given: str
     parsed: tuple[Parsed, ...]
     paths: tuple[PathTarget, ...] = ()
     refused: str = ""
+    place: str = ""
 
 
 class UrlTarget(NamedTuple):
@@ -267,12 +271,13 @@ class CommandInspector:
                 if takes_lines(tool, where):
                     line = read_command(self.commands(), argv, words[1:], environment, home)
                     line = with_network(line) if arguments.get("network") is True else line
-                    return CommandTarget(shown, line.judged, self._paths(workspace, call, line.judged, None))
+                    paths = self._paths(workspace, call, line.judged, None)
+                    return CommandTarget(shown, line.judged, paths, place=_place(call, base))
                 argv = words
             parsed = (read_argv(self.commands(), argv, environment=environment, home=home),)  # type: ignore[arg-type]  # it refuses others
         except Refused as error:
             return CommandTarget(shown, (), (), str(error))
-        return CommandTarget(shown, parsed, self._paths(workspace, call, parsed, base))
+        return CommandTarget(shown, parsed, self._paths(workspace, call, parsed, base), place=_place(call, base))
 
     def _paths(
         self, workspace: Workspace, call: Call, parsed: tuple[Parsed, ...], base: str | None
@@ -283,16 +288,29 @@ class CommandInspector:
     def shown(self, finding: CommandTarget, mask: Mask, /) -> dict[str, Any]:
         if not finding.parsed:
             return {"refused": mask(finding.refused)}
-        first, *others = [_shown_command(one, mask) for one in finding.parsed]
+        first, *others = [_shown_command(one, mask, is_away=bool(finding.place)) for one in finding.parsed]
         joined = {"with": others} if others else {}
-        return {**first, **joined, "paths": [_shown_path(target, mask) for target in finding.paths]}
+        place = {"runs": mask(finding.place)} if finding.place else {}
+        return {**first, **place, **joined, "paths": [_shown_path(target, mask) for target in finding.paths]}
 
 
-def _shown_command(parsed: Parsed, mask: Mask) -> dict[str, Any]:
+def _place(call: Call, base: Any) -> str:
+    """Say where a command runs that is not run on this machine."""
+    if call.placement not in REMOTE_PLACEMENTS:
+        return ""
+    start = "its workspace" if base is None else f"{base} of its workspace"
+    return f"at its {call.placement}, from {start}, in the sandbox and under the policy of that machine"
+
+
+def _shown_command(parsed: Parsed, mask: Mask, *, is_away: bool) -> dict[str, Any]:
+    """Return a command for people. What its sandbox allows is told here where no tool can prepare it here."""
+    reach = "through the proxy, to hosts that the policy allows" if parsed.network else "none"
+    allows = {"workspace": "writable" if parsed.writes else "read-only", "network": reach}
     return {
         "argv": [mask(word) for word in parsed.argv],
         "word": parsed.word.value,
         **({"unknown": mask(parsed.unknown)} if parsed.unknown else {}),
+        **(allows if is_away else {}),
     }
 
 

@@ -50,6 +50,7 @@ class Card(Answer):
     votes: list[NoteRecord] = Field(default_factory=list)
     comments: list[NoteRecord] = Field(default_factory=list)
     edited_from: str | None = None
+    has_unknown_command: bool = Field(default=False, description="A command that no grammar knows is asked about.")
     created_at: datetime
     expires_at: datetime
     decided_by: str | None = None
@@ -81,6 +82,10 @@ class ArtifactAnswer(Answer):
         default_factory=list, description="Whose votes the reader could give on it now, by delegations."
     )
     has_no_own_vote: bool = Field(default=False, description="With these: the reader may not decide it for themselves.")
+    network: str | None = Field(
+        default=None,
+        description="The hosts that the command would reach, where a yes may give it a network; else null.",
+    )
 
 
 class PieceAnswer(Answer):

@@ -12,10 +12,78 @@ from toolgate.wire.schemas import Answer, Body, Id
 PolicyText = Annotated[str, StringConstraints(max_length=1024 * 1024)]
 
 
+Revision = Annotated[str, StringConstraints(min_length=12, max_length=128)]
+
+
 class PolicyAnswer(Answer):
     success: bool = True
     revision: str
     default: str
+    held: str | None = Field(
+        default=None,
+        description="The revision that the policy files say now and that waits for a person's word, since a sandboxed "
+        "run could have written them.",
+    )
+
+
+class ChangedFile(Answer):
+    """One file of a policy that waits: what it says now, against what it said before. Safe to show."""
+
+    name: str
+    diff: str
+    warnings: list[str] = Field(default_factory=list)
+
+
+class HeldPolicy(Answer):
+    """What a person looks at before it takes effect. Who may not accept it sees the files of the project alone."""
+
+    revision: str
+    kept: str = Field(description="The revision that stays in force meanwhile.")
+    files: list[ChangedFile] = Field(description="Empty where the text from before is not known any more.")
+    hidden: int = Field(description="How many more changed files are none of the project's.")
+    may_accept: bool = Field(description="Whether who asks may accept it.")
+
+
+class HeldPolicyAnswer(Answer):
+    success: bool = True
+    held: HeldPolicy | None = None
+
+
+class AcceptPolicyBody(Body):
+    revision: Revision = Field(description="What was looked at, or at least the first 12 characters of it.")
+
+
+class AcceptPolicyAnswer(Answer):
+    """The policy that is followed from now on. It is the same answer for the second of two presses."""
+
+    success: bool = True
+    revision: str
+
+
+class LearnAnswer(Answer):
+    """The narrowest change of the policy that would have allowed a call. Nothing is changed yet."""
+
+    success: bool = True
+    diff: str = Field(description="Safe to show.")
+    lines: list[str] = Field(description="The command lines that are known then, to the letter.")
+    then: Literal["allow", "ask", "deny"] = Field(description="What the changed policy says of the same call.")
+    because: str
+    files: list[str]
+    revision: str = Field(description="The policy that the change is made for.")
+    revised: str = Field(description="The policy that it would be.")
+    may_write: bool = Field(description="Whether who asks may have it written, and this server can write the files.")
+
+
+class LearnBody(Body):
+    revised: Revision = Field(description="The `revised` of the change that was looked at.")
+
+
+class LearnedAnswer(Answer):
+    """`is_followed`: it is in force. Else a sandboxed run that could write the files is on, and it waits for a word."""
+
+    success: bool = True
+    files: list[str]
+    is_followed: bool
 
 
 class ExplainBody(Body):

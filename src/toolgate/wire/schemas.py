@@ -227,6 +227,7 @@ class ApproveBody(Body):
     digest: Digest | None = Field(default=None, description="The digest that was shown; another one is refused.")
     remember: RememberBody | None = None
     on_behalf_of: Id | None = Field(default=None, description="Whose vote it is, where that was delegated to one.")
+    network: bool = Field(default=False, description="Give the command a network, in this one call.")
 
 
 class RejectBody(Body):

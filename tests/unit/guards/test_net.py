@@ -237,3 +237,20 @@ def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
             continue
         assert target.url.isascii()
         assert parse_url(target.url) == target
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        (HostRules(), "any public host (ports 80, 443)"),
+        (HostRules(allow=()), "no host (ports 80, 443)"),
+        (HostRules(allow=(), deny=("a.org",), ports=()), "no host (ports none)"),
+        (
+            HostRules(allow=("*",), ask=("b.org",), deny=("a.org",), allow_networks=("10.0.0.0/8",), ports=(443,)),
+            "any public host but a.org, b.org, and the networks 10.0.0.0/8 (ports 443)",
+        ),
+        (HostRules(allow=("a.org", "*.b.org")), "a.org, *.b.org (ports 80, 443)"),
+    ],
+)
+def test_what_a_command_reaches_is_told_in_words(rules: HostRules, told: str) -> None:
+    assert rules.told() == told

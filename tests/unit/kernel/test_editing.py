@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.kernel.samples import an_approval
 
 from toolgate.errors import UsageError
-from toolgate.kernel.editing import difference, restore
+from toolgate.kernel.editing import difference, restore, takes_network, with_network
 from toolgate.kernel.text.masking import MASK, Masker
 
 REAL: dict[str, Any] = {
@@ -48,3 +49,34 @@ def test_the_difference_names_what_changed_masked() -> None:
         "nested": {"before": {"token": MASK, "n": 1}},
         "new": {"after": 1},
     }
+
+
+LINES = {"properties": {"command": {"type": "string", "format": "shell-line"}, "network": {"type": "boolean"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "takes"),
+    [
+        (LINES, True),
+        (None, False),
+        ({}, False),
+        ({"properties": {"command": True, "network": True}}, False),
+        ({"properties": {**LINES["properties"], "network": {"type": "string"}}}, False),
+        ({"properties": {"network": {"type": "boolean"}}}, False),
+    ],
+)
+def test_only_what_runs_command_lines_takes_a_network(schema: Any, takes: bool) -> None:
+    assert takes_network(schema) is takes
+
+
+def test_a_network_is_all_that_a_grant_of_it_changes() -> None:
+    shown = {"command": "x", "password": MASK}
+    asked = an_approval(arguments=shown, input_schema=LINES)
+    assert with_network(asked) == {**shown, "network": True}
+    for refused in (
+        an_approval(arguments={**shown, "network": True}, input_schema=LINES),
+        an_approval(arguments=MASK, input_schema=LINES),
+        an_approval(arguments=shown, input_schema={}),
+    ):
+        with pytest.raises(UsageError, match="network"):
+            with_network(refused)

@@ -119,3 +119,12 @@ def test_a_tool_directory_that_is_none_is_refused_with_its_place(tmp_path: Path,
     with pytest.raises(PolicyError, match=re.escape(words)) as refused:
         policy(f'tool_directories: [/opt/x/bin, "{directory}"]', workspace=tmp_path)
     assert "tool_directories" in str(refused.value)
+
+
+def test_the_hosts_of_several_layers_are_told_together(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("hosts: {allow: ['*']}")
+    (tmp_path / "toolgate.yaml").write_text("include: [base.yaml]\nhosts: {allow: [a.org]}")
+    told = load_policy(tmp_path / "toolgate.yaml").hosts.told()
+    assert "; of these only " in told
+    assert "a.org (ports 80, 443)" in told
+    assert "any public host (ports 80, 443)" in told

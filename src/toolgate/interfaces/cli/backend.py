@@ -54,6 +54,10 @@ class Backend(Protocol):
         on_behalf_of: str | None = None,
     ) -> Result: ...
 
+    def approve_with_network(
+        self, asked: Approval, *, reason: str | None = None, digest: str | None = None
+    ) -> Result: ...
+
     def edit(
         self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None
     ) -> Result: ...

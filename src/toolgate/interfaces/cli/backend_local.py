@@ -77,6 +77,11 @@ class LocalBackend:
             on_behalf_of=None if on_behalf_of is None else Principal(name=on_behalf_of, roles=self._who.roles),
         )
 
+    def approve_with_network(self, asked: Approval, *, reason: str | None = None, digest: str | None = None) -> Result:
+        return self._gate.sync.approvals.approve_with_network(
+            asked.id, by=self._who, reason=reason, digest=digest, project=asked.project
+        )
+
     def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
         return self._gate.sync.approvals.edit(
             asked.id, arguments, by=self._who, reason=reason, digest=digest, project=asked.project

@@ -99,6 +99,9 @@ class RemoteBackend:
         )
         return self._result(approved)
 
+    def approve_with_network(self, asked: Approval, *, reason: str | None = None, digest: str | None = None) -> Result:
+        return self._result(self._client.approvals.approve(asked.id, reason, digest=digest, network=True))
+
     def edit(self, asked: Approval, arguments: str, *, reason: str | None = None, digest: str | None = None) -> Result:
         changed = dict(read_arguments(arguments).value)
         return self._result(self._client.approvals.edit(asked.id, changed, reason, digest=digest))

@@ -29,6 +29,9 @@ Digest = Annotated[
 Uses = Annotated[
     int | None, typer.Option("--remember", help="Allow the same call this many more times without asking.")
 ]
+Network = Annotated[
+    bool, typer.Option("--network", help="Also give the command a network, in this one call. It is never remembered.")
+]
 Behalf = Annotated[
     str | None,
     typer.Option(
@@ -104,6 +107,7 @@ def approve(
     remember: Uses = None,
     remember_for: For = "1h",
     on_behalf_of: Behalf = None,
+    network: Network = False,
     project: Project = None,
     json: Json = False,
 ) -> None:
@@ -118,9 +122,14 @@ def approve(
         asked = backend.approval(full_id(backend, approval_id))
         _must_have_seen(asked, digest)
         kept = _remember(remember, remember_for)
-        answered = backend.decide(
-            asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept, on_behalf_of=on_behalf_of
-        )
+        if network:
+            if kept is not None or on_behalf_of is not None:
+                raise typer.BadParameter("--network is for one call, with your own vote: leave the others out.")
+            answered = backend.approve_with_network(asked, reason=reason, digest=digest)
+        else:
+            answered = backend.decide(
+                asked, Decision.APPROVE, reason=reason, digest=digest, remember=kept, on_behalf_of=on_behalf_of
+            )
         _tell(answered, json)
 
 

@@ -69,12 +69,15 @@ class Approvals(Part):
         digest: str | None = None,
         remember: RememberBody | Mapping[str, Any] | None = None,
         on_behalf_of: str | None = None,
+        network: bool = False,
     ) -> DecisionAnswer:
         """Say yes. With `digest`, only to exactly what was shown; with `remember`, also to the next ones like it.
 
-        `on_behalf_of` is whose vote it is, where that was delegated to one.
+        `on_behalf_of` is whose vote it is, where that was delegated to one. `network` gives the command a network, in
+        this one call.
         """
         body = given(reason=reason, digest=digest, remember=_remembered(remember), on_behalf_of=on_behalf_of)
+        body |= {"network": True} if network else {}
         return await self._decide(approval_id, "approve", body)
 
     async def reject(

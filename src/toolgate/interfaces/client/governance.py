@@ -8,7 +8,17 @@ from typing import Any, Literal
 from toolgate.interfaces.client.base import Part
 from toolgate.interfaces.client.connection import given
 from toolgate.wire.brakes import BrakesAnswer, ModeName
-from toolgate.wire.policy import ExplainAnswer, PolicyAnswer, PolicySourceAnswer, SimulateAnswer
+from toolgate.wire.policy import (
+    AcceptPolicyAnswer,
+    ExplainAnswer,
+    HeldPolicy,
+    HeldPolicyAnswer,
+    LearnAnswer,
+    LearnedAnswer,
+    PolicyAnswer,
+    PolicySourceAnswer,
+    SimulateAnswer,
+)
 from toolgate.wire.schemas import (
     ModeAnswer,
     RunAnswer,
@@ -62,6 +72,28 @@ class Governance(Part):
     async def policy_source(self) -> PolicySourceAnswer:
         """What the policy says, file by file and tool by tool."""
         return await self._connection.ask(PolicySourceAnswer, "GET", self._path("policy", "source"), repeats=True)
+
+    async def held_policy(self) -> HeldPolicy | None:
+        """What waits for a person's word, as a diff, since a sandboxed run could have written it; None: nothing."""
+        path = self._path("policy", "held")
+        return (await self._connection.ask(HeldPolicyAnswer, "GET", path, repeats=True)).held
+
+    async def accept_policy(self, revision: str) -> str:
+        """Accept what waits, as it was shown, and return the revision that is followed; for admins.
+
+        ConflictError where the files say something else by now. Saying it twice changes nothing.
+        """
+        path, body = self._path("policy", "accept"), {"revision": revision}
+        return (await self._connection.ask(AcceptPolicyAnswer, "POST", path, body=body, repeats=True)).revision
+
+    async def learn(self, call_id: str) -> LearnAnswer:
+        """The narrowest change of the policy that would have allowed a call, as a diff; nothing is changed."""
+        return await self._connection.ask(LearnAnswer, "GET", self._path("tools", call_id, "learn"), repeats=True)
+
+    async def write_learned(self, call_id: str, revised: str) -> LearnedAnswer:
+        """Write that change into the server's policy file; `revised` is of the change that was shown; for admins."""
+        path, body = self._path("tools", call_id, "learn"), {"revised": revised}
+        return await self._connection.ask(LearnedAnswer, "POST", path, body=body, repeats=True)
 
     async def simulate(
         self,

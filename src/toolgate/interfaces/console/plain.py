@@ -20,7 +20,7 @@ from toolgate.errors import ToolgateError
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.console.pages import SECRET_HEADERS, Pages, form_of, going_to
 from toolgate.interfaces.server import deciding, sessions, views
-from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
+from toolgate.interfaces.server.cards import blocks_of, card_of, network_of, note_served
 from toolgate.interfaces.server.deciding import Reply
 from toolgate.interfaces.server.identity import PATH_KEY, Caller
 from toolgate.interfaces.server.problems import ProblemError, problem_of
@@ -55,7 +55,7 @@ class Plain:
             gate = self._services.gate
             last = None if after is None else await gate.approvals.get(after, project=project)
             found = await riskiest(gate, project=project, after=last, limit=LISTED)
-            return self._page(
+            return await self._page(
                 request,
                 "plain_list.html",
                 caller,
@@ -167,9 +167,12 @@ class Plain:
             reason=reason,
             digest=form.get("digest"),
             on_behalf_of=form.get("on_behalf_of") or None,
+            network=form.get("network") == "1",
         )
         match answer:
             case "approve":
+                if reply.network:
+                    caller.check(approval.project, Verb.EDIT)
                 _check_seen(await draw(card_of, approval), form)
                 await deciding.decide(self._services, reply, Decision.APPROVE)
             case "reject":
@@ -194,7 +197,7 @@ class Plain:
         card, blocks = await draw(_opened, approval, full)
         await note_served(self._services, caller, approval, blocks)
         held = await deciding.votes_held(self._services, approval, caller.principal_in(approval.project))
-        return self._page(
+        return await self._page(
             request,
             "plain_question.html",
             caller,
@@ -207,9 +210,10 @@ class Plain:
             problem=problem,
             may_decide=may(Verb.DECIDE, caller, approval.project),
             held=held,
+            network=network_of(self._services.gate, approval),
         )
 
-    def _page(
+    async def _page(
         self, request: Request, template: str, caller: Caller, project: str, *, status: int = 200, **values: Any
     ) -> Response:
         caller.check(project, Verb.READ)
@@ -225,6 +229,7 @@ class Plain:
             brakes=[one for one in views.brakes(self._services.gate, project).brakes if one.project is not None],
             may_pull=may(Verb.PULL, caller, project),
             is_admin=may(Verb.SET_MODE, caller, project),
+            held_policy=await self._services.gate.host.held_revision(),
             **values,
         )
 

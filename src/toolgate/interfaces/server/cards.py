@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -16,6 +16,7 @@ from toolgate.interfaces.server.frames import Frame, event_frame, sse
 from toolgate.interfaces.server.friction import needs_preview
 from toolgate.kernel.approval import Approval, Note
 from toolgate.kernel.artifact import ApprovalArtifact, artifact_of
+from toolgate.kernel.editing import takes_network
 from toolgate.kernel.event import Event
 from toolgate.kernel.text.rendering import clip_entries, clip_field, few, reveal
 from toolgate.wire.inbox import BlockRecord, Card
@@ -67,6 +68,7 @@ def card_of(approval: Approval, artifact: ApprovalArtifact | None = None) -> Car
         votes=_notes(approval.votes),
         comments=_notes(approval.comments),
         edited_from=approval.edited_from,
+        has_unknown_command=_is_unknown(approval.facts),
         created_at=approval.created_at,
         expires_at=approval.expires_at,
         decided_by=_maybe(approval.decided_by),
@@ -88,6 +90,30 @@ def blocks_of(artifact: ApprovalArtifact, *, full: bool) -> list[BlockRecord]:
         )
         for block in artifact.blocks(full=full)
     ]
+
+
+def network_of(gate: Gate, approval: Approval) -> str | None:
+    """Say which hosts a command would reach, where a yes to this question may give it a network; else None."""
+    if not approval.is_pending or not takes_network(approval.input_schema) or not isinstance(approval.arguments, dict):
+        return None
+    if approval.arguments.get("network") is True:
+        return None
+    if "runs" in _commands(approval.facts):
+        return "the hosts that the policy of the machine it runs on allows"
+    hosts = getattr(gate.host.policy(approval.project), "hosts", None)
+    return None if hosts is None else hosts.told()
+
+
+def _commands(facts: Any) -> dict[str, Any]:
+    """What the policy found the first command of a line to be, with the others; empty where it judged none."""
+    found = facts.get("commands") if isinstance(facts, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _is_unknown(facts: Any) -> bool:
+    """Whether the policy found a command that no grammar knows."""
+    found = _commands(facts)
+    return any("unknown" in one for one in (found, *found.get("with", ())))
 
 
 async def note_served(services: Services, caller: Caller, approval: Approval, blocks: Iterable[BlockRecord]) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
-from toolgate.errors import ConflictError, NotAllowedError
+from toolgate.errors import ConflictError, NotAllowedError, UsageError
 from toolgate.interfaces.server import friction, views
 from toolgate.interfaces.server.problems import ProblemError, problem_of
 from toolgate.interfaces.server.services import Services
@@ -25,7 +26,8 @@ class Reply:
     """Who answers which question of a project, and what they saw.
 
     `is_plain`: said with the bare words of documents 000 and 004. `allowances` name what a yes was excused from.
-    `on_behalf_of` is whose vote it is, where that was delegated to who answers.
+    `on_behalf_of` is whose vote it is, where that was delegated to who answers. `network`: a yes also gives the command
+    a network, this once.
     """
 
     project: str
@@ -37,10 +39,13 @@ class Reply:
     is_plain: bool = False
     allowances: tuple[str, ...] = ()
     on_behalf_of: str | None = None
+    network: bool = False
 
 
 async def decide(services: Services, reply: Reply, decision: Decision) -> Result:
     """Approve or reject; raise the problem that answers who may not or comes late."""
+    if reply.network and decision is Decision.APPROVE:
+        return await _approve(services, _alone(reply), partial(_with_network, services))
 
     async def say(given: Reply) -> Result:
         return await services.gate.decide(
@@ -56,6 +61,25 @@ async def decide(services: Services, reply: Reply, decision: Decision) -> Result
         )
 
     return await (_approve(services, reply, say) if decision is Decision.APPROVE else answer(services, reply, say))
+
+
+def _alone(reply: Reply) -> Reply:
+    """Refuse what would go further than this one call, or be somebody else's word."""
+    if reply.remember is not None or reply.on_behalf_of is not None:
+        raise UsageError("A network is granted for one call, with one's own vote: neither remembered nor for others.")
+    return reply
+
+
+async def _with_network(services: Services, given: Reply) -> Result:
+    return await services.gate.approvals.approve_with_network(
+        given.approval_id,
+        by=given.by,
+        reason=given.reason,
+        digest=given.digest,
+        project=given.project,
+        allowances=given.allowances,
+        look=friction.needs_preview,
+    )
 
 
 async def edit(services: Services, reply: Reply, arguments: Mapping[str, Any]) -> Result:

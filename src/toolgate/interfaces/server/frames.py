@@ -78,6 +78,12 @@ def mode_frame(gate: Gate, project: str) -> bytes:
     return sse("inbox.mode", dumps({**brakes_data(gate, project), "timestamp": now_text()}))
 
 
+def policy_frame(gate: Gate, project: str, held: str | None) -> bytes:
+    """Which policy a project answers to, and which revision waits for a person's word: that is the system's, too."""
+    data = {"revision": gate.host.policy(project).revision, "held": held, "timestamp": now_text()}
+    return sse("inbox.policy", dumps(data))
+
+
 def brakes_data(gate: Gate, project: str) -> dict[str, Any]:
     """Everybody's mode, and the brakes that people of a project see."""
     return views.brakes(gate, project).model_dump(mode="json", include={"mode", "brakes"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,12 +13,14 @@ from datetime import datetime
 from time import monotonic
 from typing import NamedTuple, Protocol
 
+from toolgate.errors import ToolgateError
 from toolgate.gate import Gate
 from toolgate.interfaces.server.feed import Feed
-from toolgate.interfaces.server.frames import Encoder, mode_frame
+from toolgate.interfaces.server.frames import Encoder, mode_frame, policy_frame
 from toolgate.interfaces.server.identity import Caller
 from toolgate.interfaces.server.problems import ProblemError
 from toolgate.interfaces.server.settings import ServerSettings
+from toolgate.kernel.policy import Policy
 from toolgate.ports.directory import Account, Directory, Token, TokenUse
 
 CHECK_S = 10.0
@@ -27,6 +30,7 @@ UNHEARD_S = 60.0
 MOST_UNHEARD = 200
 IDLE_S = 60.0
 """How long a feed nobody listens to is kept for those who come back."""
+log = logging.getLogger("toolgate.server")
 
 
 class Connection(Protocol):
@@ -46,7 +50,7 @@ class Connection(Protocol):
         ...
 
     def note_mode(self, frame: bytes) -> None:
-        """Send the new mode, if this connection wants to know."""
+        """Send the new mode or policy, if this connection wants to know."""
         ...
 
     def renew(self, caller: Caller) -> None:
@@ -122,6 +126,7 @@ class Hub:
         self.drained = asyncio.Event()
         self.cut_count = 0
         self._told_brakes = gate.brakes
+        self._told_policy: tuple[Policy, str | None] = (gate.policy, None)
         self._revision: int | None = None
         self._fresh: set[Connection] = set()
         self._unheard: deque[_Unheard] = deque(maxlen=MOST_UNHEARD)
@@ -180,6 +185,7 @@ class Hub:
                 elif now - connection.heard_at > settings.heartbeat_s:
                     connection.beat()
             self.tell_mode()
+            await self.tell_policy()
             await self._let_go(now)
             if now - self._checked_at > CHECK_S:
                 self._checked_at = now
@@ -255,6 +261,20 @@ class Hub:
             frame = frames.get(connection.project) or mode_frame(self._gate, connection.project)
             frames[connection.project] = frame
             connection.note_mode(frame)
+
+    async def tell_policy(self) -> None:
+        """Tell who wants to know of a policy that changed, or that waits for a person, here or in another process."""
+        try:
+            held = await self._gate.host.held_revision()
+        except ToolgateError as error:
+            log.warning("whether a policy waits cannot be read now: %s", error.code)
+            return
+        policy, before = self._gate.policy, self._told_policy
+        if policy is before[0] and held == before[1]:
+            return
+        self._told_policy = (policy, held)
+        for connection in tuple(self.connections):
+            connection.note_mode(policy_frame(self._gate, connection.project, held))
 
     def drain(self) -> None:
         """Take no more connections and end those that are there; their clients come back elsewhere or later."""

@@ -36,6 +36,7 @@ class ServerMetrics:
         self.waiting = Gauge("toolgate_calls_without_runner", "Calls that wait for a client.", registry=self.registry)
         self.pending = Gauge("toolgate_approvals_pending", "Approvals that wait for a person.", registry=self.registry)
         self.unknown = Gauge("toolgate_calls_unknown", "Calls whose outcome nobody knows.", registry=self.registry)
+        self.held = Gauge("toolgate_policy_held", "1 while a policy waits for a person's word.", registry=self.registry)
         self.brakes = Gauge("toolgate_brakes", "Brakes that are pulled, by mode.", ["mode"], registry=self.registry)
 
 
@@ -48,6 +49,7 @@ async def render(services: Services) -> bytes:
     numbers.pending.set(len(await services.gate.pending(limit=MOST_COUNTED)))
     doubtful = CallQuery(statuses=frozenset({Status.UNKNOWN}), limit=MOST_COUNTED)
     numbers.unknown.set(len(await services.gate.calls.list(doubtful)))
+    numbers.held.set(await services.gate.host.held_revision() is not None)
     pulled = Counted(brake.mode for brake in services.gate.brakes.active)
     for mode in Mode:
         numbers.brakes.labels(mode.value).set(pulled[mode])

@@ -21,6 +21,7 @@ _STATUSES: tuple[tuple[type[ToolgateError], int], ...] = (
     (errors.NotFoundError, 404),
     (errors.RateLimitError, 429),
     (errors.ConflictError, 409),
+    (errors.PolicyHeldError, 409),
     (errors.NotAllowedError, 403),
     (errors.ToolDeniedError, 403),
     (errors.UsageError, 400),

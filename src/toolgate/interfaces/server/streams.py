@@ -291,12 +291,13 @@ async def _opening(
     services: Services, feed: Feed, listener: Listener, last_id: int | None, asked: Asked | None
 ) -> bytes:
     """Where a client begins: after the last event it saw, or now, with the questions that are open."""
+    is_inbox = asked is cards.card_sse
+    state = await _policy(services, feed.project) if is_inbox else b""
     if last_id is not None and last_id <= feed.head:
         listener.cursor = last_id
-        return frames.mode_frame(services.gate, feed.project) if asked is cards.card_sse else b""
+        return frames.mode_frame(services.gate, feed.project) + state if is_inbox else b""
     listener.cursor = feed.head
     waiting = None if asked is None else await riskiest(services.gate, project=feed.project)
-    is_inbox = asked is cards.card_sse
     pending = [] if waiting is None else waiting.approvals if is_inbox else waiting.oldest_first
     await skip_told(services.gate, feed, listener, pending)
     ready = {
@@ -309,7 +310,12 @@ async def _opening(
         ready |= frames.brakes_data(services.gate, feed.project)
         ready |= {"waiting": waiting.total, "next": None if waiting.next is None else waiting.next.id}
     told = [] if asked is None else await draw_all(asked, pending)
-    return b"".join(told) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
+    return state + b"".join(told) + frames.sse("stream.ready", frames.dumps(ready), id=listener.cursor)
+
+
+async def _policy(services: Services, project: str) -> bytes:
+    held = await services.gate.host.held_revision()
+    return frames.policy_frame(services.gate, project, held)
 
 
 async def _until_gone(receive: Receive) -> None:

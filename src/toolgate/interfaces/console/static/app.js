@@ -7,7 +7,7 @@ import { effect, h, link, route, scoped, signal } from "./core.js";
 import { visible } from "./format.js";
 import { bind, listen, show, showHelp } from "./keyboard.js";
 import { toast, toastArea } from "./notify.js";
-import { connect, connection, mode, waiting } from "./store.js";
+import { connect, connection, mode, policy, waiting } from "./store.js";
 import { views } from "./views/index.js";
 
 const BY_POLICY = "Calls are judged by the policy's rules for this mode.";
@@ -48,6 +48,14 @@ function banner() {
     h("strong", null, () => mode.value), " ",
     h("span", null, () => MODES[mode.value]),
     may("admin") ? h("button", { class: "quiet", onclick: lift }, "Back to normal") : null);
+}
+
+/** Everybody sees that a policy waits; who decides also what it says. */
+function heldBanner() {
+  return h("div", { class: "banner", role: "status", hidden: () => !policy.value.held },
+    h("strong", null, "Policy held"),
+    h("span", null, "The policy files changed while a sandboxed command could write them. What was in force stays so until an admin accepts the change."),
+    may("decide") ? h("a", { href: link("policy", "held") }, "Look at it") : null);
 }
 
 function brake() {
@@ -136,6 +144,7 @@ scoped(() => {
         h("button", { class: "quiet help", title: "Keyboard (?)", "aria-label": "Keyboard help", onclick: showHelp }, "?"),
         h("button", { class: "quiet", title: "Sign out", onclick: signOut }, visible(session.account), h("span", { class: "unseen" }, ": sign out")))),
     banner(),
+    heldBanner(),
     pulledHere(),
     place(),
     toastArea());

@@ -11,7 +11,7 @@ import { cards, putCards } from "./store.js";
 /** @typedef {import("./store.js").Card} Card */
 /** @typedef {{ title: string, text: string, style: "fact" | "code" | "diff" | "claim", warnings: string[], hidden: number, name: string }} Block */
 /** @typedef {{ card: Card, blocks: Block[], arguments: any, arguments_text: string, input_schema: any,
- *   on_behalf_of: string[], has_no_own_vote: boolean }} Artifact */
+ *   on_behalf_of: string[], has_no_own_vote: boolean, network: string | null }} Artifact */
 
 /** What one person has seen and written about one question; kept while the page is open. */
 export class Review {
@@ -35,6 +35,8 @@ export class Review {
     this.changes = signal(/** @type {string[]} */ ([]));
     this.isBusy = signal(false);
     this.answersAll = signal(false);
+    /** Whether a yes also gives the command a network, this once. */
+    this.network = signal(false);
     /** Arguments that were changed as JSON, and whether anything was. */
     this.edited = signal(/** @type {string | null} */ (null));
     this.isEdited = signal(false);
@@ -49,6 +51,7 @@ export class Review {
       if (before && before.card.digest !== fresh.card.digest) {
         this.isOpened.value = false;
         this.isFull.value = false;
+        this.network.value = false;
         this.pieces.clear();
       }
       this.pieces.delete("facts"); // what people said is among them

@@ -105,7 +105,7 @@ export function heading(title, about, ...actions) {
     h("div", { class: "actions" }, actions));
 }
 
-/** A titled part of a page. @param {string} title @param {...any} children */
+/** A titled part of a page. @param {any} title @param {...any} children */
 export function section(title, ...children) {
   return h("section", { class: "panel piece" }, h("h2", null, title), children);
 }

@@ -14,7 +14,7 @@ import { computed, onCleanup, signal } from "./core.js";
  *   reasons: string[], confidence: number | null, factors: string[], warnings: string[], must_expand: boolean,
  *   undoable: boolean, undo_ttl_s: number | null, requires_reason: boolean, needs_reason: boolean, approve_label: string,
  *   reject_label: string, quorum: number, approvers: string[][], including: string[][], lacks: string[][], escalates_to: string[], escalated_to: string[], votes: Note[],
- *   comments: Note[], edited_from: string | null, created_at: string, expires_at: string,
+ *   comments: Note[], edited_from: string | null, has_unknown_command: boolean, created_at: string, expires_at: string,
  *   decided_by: string | null, decided_at: string | null, reason: string | null,
  * }} Card
  */
@@ -30,6 +30,8 @@ export const outcomes = signal(/** @type {ReadonlyMap<string, string>} */ (new M
 export const mode = signal(/** @type {Mode} */ ("NORMAL"));
 /** The brakes that are pulled over this project and in it. */
 export const brakes = signal(/** @type {Brake[]} */ ([]));
+/** The policy this project answers to, and the revision that waits for a person's word. */
+export const policy = signal(/** @type {{ revision: string, held: string | null }} */ ({ revision: "", held: null }));
 export const connection = signal(/** @type {"connecting" | "open" | "lost"} */ ("connecting"));
 /** Whether the first list of questions has arrived. */
 export const isReady = signal(false);
@@ -129,7 +131,8 @@ function hear(frames) {
         fresh.set(data.approval_id, data);
       }
       if (unshown.peek() && data.status !== "pending") countSoon();
-    } else if (name === "inbox.mode") [mode.value, brakes.value] = [data.mode, data.brakes];
+    } else if (name === "inbox.policy") policy.value = data;
+    else if (name === "inbox.mode") [mode.value, brakes.value] = [data.mode, data.brakes];
     else if (name === "stream.ready") {
       [mode.value, brakes.value] = [data.mode, data.brakes];
       skew = Date.parse(data.timestamp) - Date.now();

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolgate.interfaces.server.operations import Operation
 from toolgate.interfaces.server.routes import (
     approvals,
+    changes,
     chat,
     claims,
     delegations,
@@ -32,6 +33,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *governance.OPERATIONS,
     *delegations.OPERATIONS,
     *trials.OPERATIONS,
+    *changes.OPERATIONS,
     *session.OPERATIONS,
     *health.OPERATIONS,
 )

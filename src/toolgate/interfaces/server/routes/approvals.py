@@ -46,11 +46,18 @@ def reply_of(ask: Ask) -> Reply:
     body = ask.body
     remember: RememberBody | None = getattr(body, "remember", None)
     on_behalf_of: str | None = getattr(body, "on_behalf_of", None)
+    network: bool = getattr(body, "network", False)
     if remember is not None:
         ask.by.check(ask.project, Verb.REMEMBER)
+    if network:
+        ask.by.check(ask.project, Verb.EDIT)
     is_console = ask.by.is_session and getattr(body, "digest", None) is not None
     return Reply(
-        is_plain=isinstance(body, ApproveBody) and remember is None and on_behalf_of is None and not is_console,
+        is_plain=isinstance(body, ApproveBody)
+        and remember is None
+        and on_behalf_of is None
+        and not (is_console or network),
+        network=network,
         on_behalf_of=on_behalf_of,
         project=ask.project,
         approval_id=ask.params["approval_id"],

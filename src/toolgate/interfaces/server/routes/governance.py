@@ -56,8 +56,10 @@ async def set_brake(ask: Ask) -> BrakesAnswer:
 
 
 async def policy(ask: Ask) -> PolicyAnswer:
-    followed = ask.services.gate.host.policy(ask.project)
-    return PolicyAnswer(revision=followed.revision, default=followed.default.value)
+    host = ask.services.gate.host
+    held = await host.held_revision()
+    followed = host.policy(ask.project)
+    return PolicyAnswer(revision=followed.revision, default=followed.default.value, held=held)
 
 
 async def explain(ask: Ask) -> ExplainAnswer:

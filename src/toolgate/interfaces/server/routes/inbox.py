@@ -8,7 +8,7 @@ from typing import Any
 from toolgate.authority import Verb
 from toolgate.gate.drawing import draw, draw_all
 from toolgate.interfaces.server import deciding
-from toolgate.interfaces.server.cards import blocks_of, card_of, note_served
+from toolgate.interfaces.server.cards import blocks_of, card_of, network_of, note_served
 from toolgate.interfaces.server.operations import Ask, Operation
 from toolgate.interfaces.server.streams import inbox_stream
 from toolgate.interfaces.server.waiting import riskiest
@@ -37,7 +37,8 @@ async def artifact(ask: Ask) -> ArtifactAnswer:
     shown = await draw(_opened, approval, ask.query.full)
     await note_served(ask.services, ask.by, approval, shown.blocks)
     held = await deciding.votes_held(ask.services, approval, ask.who)
-    return shown.model_copy(update=held._asdict()) if held.on_behalf_of else shown
+    more = {} if not held.on_behalf_of else held._asdict()
+    return shown.model_copy(update={**more, "network": network_of(ask.services.gate, approval)})
 
 
 def _opened(approval: Approval, full: bool) -> ArtifactAnswer:

@@ -4,7 +4,7 @@
 import { may, post, wordsOf } from "../api.js";
 import { distinct, effect, h, link, onCleanup } from "../core.js";
 import { answer, missing, obstacles, outcomeOf, presses, reviewOf, unsettle } from "../decide.js";
-import { ago, countdown, duration, riskBadge, time } from "../format.js";
+import { ago, countdown, duration, riskBadge, said, time } from "../format.js";
 import { toast } from "../notify.js";
 import { cards, outcomes } from "../store.js";
 import { codeBlock, counts, diffTable, parse, tally } from "./diff.js";
@@ -198,13 +198,14 @@ function footer(id, held, review, around) {
   const card = () => /** @type {Card} */ (held.value);
   const now = () => /** @type {Card} */ (held.peek());
   const alike = distinct(() => around.members().length);
-  const together = () => (review.answersAll.peek() && now().risk_level !== "HIGH" ? around.members() : [now()]);
+  const together = () => (review.answersAll.peek() && !review.network.peek() && now().risk_level !== "HIGH" ? around.members() : [now()]);
 
   /** @param {"approve" | "reject"} verb */
   async function give(verb) {
     const reason = review.reason.peek().trim() || null;
     const behalf = review.behalf.peek();
-    const body = behalf === null ? { reason } : { reason, on_behalf_of: behalf };
+    const network = verb === "approve" && review.network.peek() ? { network: true } : {};
+    const body = behalf === null ? { reason, ...network } : { reason, on_behalf_of: behalf };
     for (const one of together()) if (!(await answer(one, verb, body))) return;
     around.next();
   }
@@ -226,7 +227,7 @@ function footer(id, held, review, around) {
     : missing(card(), review));
   const refusal = () => (card().requires_reason && !review.reason.value.trim() ? "Rejecting this tool needs a reason." : "");
   const can = () => obstacles(card()).length === 0 && !review.isBusy.value;
-  const what = () => `${id} ${now().digest} ${review.behalf.peek() ?? ""}`;
+  const what = () => `${id} ${now().digest} ${review.behalf.peek() ?? ""} ${review.network.peek()}`;
 
   /** Do the next thing that a yes needs, or aim at the button. */
   function aim(/** @type {"approve" | "reject"} */ verb) {
@@ -243,7 +244,10 @@ function footer(id, held, review, around) {
   /** @param {string} name @param {string} label @param {string} [key] */
   const tab = (name, label, key) => h("button", {
     class: "tab quiet", type: "button", "aria-expanded": () => String(review.panel.value === name), disabled: () => !can(),
-    onclick: () => { review.panel.value = review.panel.peek() === name ? null : name; },
+    onclick: () => {
+      review.network.value = false; // what a panel sends is what it shows
+      review.panel.value = review.panel.peek() === name ? null : name;
+    },
   }, label, key ? h("kbd", { "aria-hidden": "true" }, key) : null);
 
   return h("footer", { class: "answer" },
@@ -256,6 +260,7 @@ function footer(id, held, review, around) {
         `Answer all ${count} identical questions the same way`);
     },
     () => votes(review),
+    () => network(review),
     h("p", { class: "todo", role: "status" }, () => {
       const first = lacks()[0];
       return first ? `Before you approve: ${first.says}` : "";
@@ -265,7 +270,17 @@ function footer(id, held, review, around) {
       h("button", { id: "approve", class: "primary", disabled: () => lacks().length > 0 || !can(), ...presses(what, () => give("approve")) }, () => card().approve_label, h("kbd", { "aria-hidden": "true" }, "a")),
       h("button", { id: "reject", class: "danger", title: refusal, disabled: () => !can() || refusal() !== "", ...presses(what, () => give("reject")) }, () => card().reject_label, h("kbd", { "aria-hidden": "true" }, "d"))),
     h("div", { class: "bar tabs" }, tab("edit", "Edit", "e"), tab("respond", "Respond"), tab("remember", "Remember"),
-      tab("escalate", "Escalate"), tab("extend", "Extend"), tab("comment", "Comment")));
+      tab("escalate", "Escalate"), tab("extend", "Extend"), tab("comment", "Comment"),
+      () => (card().has_unknown_command ? tab("learn", "Always allow") : null)));
+}
+
+/** Give the command a network, where it has none and one's own yes may. @param {Review} review */
+function network(review) {
+  const reach = review.artifact.value?.network;
+  if (!reach || review.panel.value !== null || review.behalf.value !== null) return null;
+  return h("label", { class: "check" }, h("input", { id: "network", type: "checkbox", checked: review.network.peek(),
+    onchange: (/** @type {any} */ event) => { review.network.value = event.target.checked; } }),
+    h("span", null, "Let it use the network, this once. It reaches ", said(reach), " through the gate's proxy, and can send there whatever it can read."));
 }
 
 /** Whose vote is given, where others' were lent to who looks. @param {Review} review */

@@ -1,11 +1,12 @@
 // @ts-check
 /** The other ways to answer: with other arguments, with words, for a while, by others, later. */
 
-import { Problem, attempt, post, wordsOf } from "../api.js";
+import { Problem, attempt, get, post, wordsOf } from "../api.js";
 import { h, onCleanup, signal } from "../core.js";
-import { answer, missing, presses, send } from "../decide.js";
+import { answer, missing, presses, send, unsettle } from "../decide.js";
 import { time, visible } from "../format.js";
 import { toast } from "../notify.js";
+import { copier } from "../parts.js";
 import { cards } from "../store.js";
 import { diffTable, parse, tally } from "./diff.js";
 
@@ -268,5 +269,43 @@ function comment(id, review) {
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Comment")));
 }
 
+/** Have the policy know an unknown command line to the letter: the change is shown before anything is written.
+ * @param {string} id @param {Review} review */
+function learn(id, review) {
+  const at = `tools/${encodeURIComponent(now(id).tool_id)}/learn`;
+  const found = signal(/** @type {any} */ (null));
+  const problem = signal("");
+  const isBusy = signal(false);
+  get(at).then((told) => {
+    found.value = told;
+    unsettle();
+  }, (error) => { problem.value = wordsOf(error); });
+  async function write() {
+    if (isBusy.peek()) return;
+    isBusy.value = true;
+    const done = await attempt(() => post(at, { revised: found.peek().revised }));
+    isBusy.value = false;
+    if (!done) return;
+    review.panel.value = null;
+    toast(done.is_followed ? "The policy knows this line from now on. This question still waits for your answer."
+      : "It is written, but a sandboxed command could write the file just now: accept it under Policy.", "good");
+  }
+  return form("Allow this exact line from now on", write, () => {
+    const told = found.value;
+    if (problem.value) return h("p", { class: "notice bad", role: "alert" }, visible(problem.value));
+    if (!told) return h("p", { class: "faint" }, "Looking for the narrowest change…");
+    return [
+      h("p", null, told.then === "allow" ? "With this change of the policy these very words run unasked, and no others:"
+        : `With this change the policy knows these very words; it still says ${told.then} (${visible(told.because)}):`),
+      h("ul", { class: "examples" }, told.lines.map((/** @type {string} */ line) => h("li", null, h("code", null, line)))),
+      diffTable(parse(told.diff), "The change of the policy"),
+      told.may_write
+        ? h("div", { class: "actions" }, h("button", { class: "primary", ...presses(() => told.revised), disabled: () => isBusy.value }, "Write it into the policy"))
+        : h("div", { class: "actions" }, copier(told.diff, "Copy the change"), h("span", { class: "faint" }, "It is written by an admin, or with ",
+          h("code", null, visible(`toolgate policy learn ${now(id).tool_id} --write`)), " where the server runs.")),
+    ];
+  });
+}
+
 /** @type {Record<string, (id: string, review: Review, around: Around) => HTMLElement>} */
-const PANELS = { edit, respond, remember, escalate, extend, comment };
+const PANELS = { edit, respond, remember, escalate, extend, comment, learn };

@@ -5,8 +5,9 @@ import { get, may, post, wordsOf } from "../api.js";
 import { effect, h, link, list, route, signal } from "../core.js";
 import { localTime, said, visible } from "../format.js";
 import { announce } from "../notify.js";
+import { heldPane } from "./held.js";
 import { block, choice, distinct, empty, facts, heading, loaded, section, shortId, trouble } from "../parts.js";
-import { mode } from "../store.js";
+import { mode, policy } from "../store.js";
 
 /** @typedef {{ name: string, layer: string, text: string, is_masked: boolean }} PolicyFile */
 /** @typedef {{ tool_name: string, risk_level: string, modes: Record<string, string>, rules: { rule: string, where: string, asks?: string }[],
@@ -18,7 +19,7 @@ import { mode } from "../store.js";
  *   problems: any[], revision: string | null, reached: string | null, isOver: boolean }} Outcome */
 
 const MODES = ["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"];
-const TABS = /** @type {[string, string][]} */ ([["", "In force"], ["explain", "Explain a call"], ["try", "Try a change"]]);
+const TABS = /** @type {[string, string][]} */ ([["", "In force"], ["explain", "Explain a call"], ["try", "Try a change"], ["held", "Held"]]);
 const WORDS = /** @type {Record<string, string>} */ ({ allow: "completed", ask: "awaiting_approval", deny: "denied" });
 
 /** allow, ask or deny in its colour. @param {string} text */
@@ -229,12 +230,18 @@ export function view() {
   if (!may("decide")) return h("div", { class: "page" }, empty("Only people who decide see the policy", "Ask an operator for an account that may decide in this project."));
   const { value, problem, refresh } = loaded(() => /** @type {Promise<Source>} */ (get("policy/source")));
   const source = () => value.value;
+  let known = policy.peek().revision;
+  effect(() => {
+    if (policy.value.revision === known) return;
+    known = policy.value.revision;
+    refresh();
+  });
   const tab = distinct(() => (route.value.name === "policy" ? route.value.params[0] ?? "" : ""));
   /** @param {string} name @param {Node} content */
   const pane = (name, content) => h("div", { hidden: () => tab.value !== name }, content);
   return h("div", { class: "page" },
     heading("Policy", () => (source() ? ["Revision ", shortId(source()?.revision ?? ""), ". Where no rule applies: ", h("b", null, (source()?.default ?? "").replace("_", " ")), "."] : "Looking…")),
-    h("nav", { class: "subnav", "aria-label": "Policy" }, TABS.map(([name, label]) => h("a", { href: name ? link("policy", name) : link("policy"), "aria-current": () => (tab.value === name ? "page" : null) }, label))),
+    h("nav", { class: "subnav", "aria-label": "Policy" }, TABS.map(([name, label]) => h("a", { hidden: () => name === "held" && !policy.value.held && tab.value !== name, href: name ? link("policy", name) : link("policy"), "aria-current": () => (tab.value === name ? "page" : null) }, label))),
     trouble(() => problem.value, refresh),
-    pane("", inForce(source)), pane("explain", explaining(source)), pane("try", trying(source)));
+    pane("", inForce(source)), pane("explain", explaining(source)), pane("try", trying(source)), pane("held", heldPane()));
 }
