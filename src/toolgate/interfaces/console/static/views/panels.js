@@ -295,7 +295,7 @@ function learn(id, review) {
     if (problem.value) return h("p", { class: "notice bad", role: "alert" }, visible(problem.value));
     if (!told) return h("p", { class: "faint" }, "Looking for the narrowest change…");
     return [
-      h("p", null, told.then === "allow" ? "With this change of the policy these very words run unasked, and no others:"
+      h("p", null, told.then === "allow" ? "With this change of the policy these very words run unasked, and no others; each on its own, from any directory of the workspace:"
         : `With this change the policy knows these very words; it still says ${told.then} (${visible(told.because)}):`),
       h("ul", { class: "examples" }, told.lines.map((/** @type {string} */ line) => h("li", null, h("code", null, line)))),
       diffTable(parse(told.diff), "The change of the policy"),
