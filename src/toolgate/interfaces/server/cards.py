@@ -100,7 +100,8 @@ def network_of(gate: Gate, approval: Approval) -> str | None:
         return None
     if "runs" in _commands(approval.facts):
         return "the hosts that the policy of the machine it runs on allows"
-    hosts = getattr(gate.host.policy(approval.project), "hosts", None)
+    policy = gate.host.policy(approval.project)
+    hosts = getattr(policy, "hosts", None)  # one that comes from no file says nothing of them
     return None if hosts is None else hosts.told()
 
 
