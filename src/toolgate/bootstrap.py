@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module, invalidate_caches
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -22,10 +19,11 @@ from typing import Any
 import uuid_utils
 
 from toolgate.authority import check_accepting
-from toolgate.confines import LazySandbox, PolicyEdges
+from toolgate.confines import LazySandbox, PolicyEdges, admit, policy_windows, program_pins
 from toolgate.errors import UsageError
 from toolgate.gate import Gate
-from toolgate.gate.windows import Held, PolicyWindows
+from toolgate.gate.programs import ProgramPins
+from toolgate.gate.windows import Held
 from toolgate.kernel.call import Call
 from toolgate.kernel.comparing import Difference
 from toolgate.kernel.context import Principal
@@ -36,13 +34,12 @@ from toolgate.kernel.text.canonical import DEFAULT_LIMITS, Limits
 from toolgate.kernel.text.masking import Masker
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.kernel.undo import DEFAULT_UNDO_TTL_S
-from toolgate.pipeline.driver import utc_now
 from toolgate.ports.bus import Bus
 from toolgate.ports.channel import Channel
-from toolgate.ports.directory import HOST, Directory
+from toolgate.ports.directory import Directory
 from toolgate.ports.dispatcher import Dispatcher
 from toolgate.ports.runner import Job, Runner
-from toolgate.ports.store import Clocked, Store, UndoRecords
+from toolgate.ports.store import Store, UndoRecords
 from toolgate.ports.threads import Threads
 
 REDIS = ("redis://", "rediss://")
@@ -122,8 +119,10 @@ def open(  # `toolgate.open` is the name users type
     windows = None
     if source is not None and followed is not None:
         windows = policy_windows(url, store, source, mask=masker.text)
-        if store.is_shared:
-            _admit(windows, followed, accept_policy, store, bus)
+    book = getattr(followed, "pins", None)
+    pins = program_pins(url, store, book)
+    if store.is_shared and book is not None:
+        admit(windows, pins, followed, accept_policy, store, bus)
     worker = _WorkerRunner(url, store, bus)
     away: dict[str, Runner] = {Placement.WORKER.value: worker} if _has_workers(url, workers) else {}
     gate = Gate(
@@ -134,6 +133,7 @@ def open(  # `toolgate.open` is the name users type
         policy=followed,
         policy_source=source,
         policy_windows=windows,
+        program_pins=pins,
         channels=channels,
         masker=masker,
         limits=limits,
@@ -145,13 +145,6 @@ def open(  # `toolgate.open` is the name users type
     return gate
 
 
-def policy_windows(url: str | PathLike[str], store: Store, source: Any, *, mask: Callable[[str], str]) -> PolicyWindows:
-    """Return what knows which of a policy's files sandboxed runs could have written."""
-    now = store.now if isinstance(store, Clocked) else utc_now
-    place = socket.gethostname() if _is_postgres(store_url(url)) else ""
-    return PolicyWindows(store, source.named, now=now, place=place, mask=mask)
-
-
 async def held_policy(url: str, source: Any, *, accept: str | None = None, by: Principal | None = None) -> Held | None:
     """Return what waits for a person's word, or waited until `by` accepted the revision named here."""
     if by is not None:
@@ -159,7 +152,7 @@ async def held_policy(url: str, source: Any, *, accept: str | None = None, by: P
     found = source.load()
     store, bus = connect(url)
     try:
-        windows = policy_windows(url, store, source, mask=Masker().text)
+        windows = policy_windows(store_url(url), store, source, mask=Masker().text)
         if accept is None or by is None:
             return await windows.held(found)
         await windows.settle()
@@ -172,19 +165,17 @@ async def held_policy(url: str, source: Any, *, accept: str | None = None, by: P
         await store.close()
 
 
-def _admit(windows: PolicyWindows, policy: Policy, accepted: str | None, store: Store, bus: Bus) -> None:
-    """Let nothing begin under a policy that a person must look at first; everything is closed again then."""
-
-    async def admit() -> None:
-        try:
-            await windows.admit(policy, accepted, by=HOST)
-        except BaseException:
-            bus.close()
-            await store.close()
-            raise
-
-    with ThreadPoolExecutor(1) as aside:  # this may be called where an event loop runs
-        aside.submit(asyncio.run, admit()).result()
+@asynccontextmanager
+async def pinned_programs(url: str) -> AsyncIterator[ProgramPins]:
+    """What is on record of programs in a database, for as long as it is held open."""
+    store, bus = connect(url)
+    try:
+        pins = program_pins(store_url(url), store)
+        await pins.read()
+        yield pins
+    finally:
+        bus.close()
+        await store.close()
 
 
 class _WorkerRunner:

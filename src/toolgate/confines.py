@@ -2,19 +2,74 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from importlib import import_module
 from os import PathLike
 from typing import Any
 
 from toolgate.gate import Gate
+from toolgate.gate.programs import ProgramPins
+from toolgate.gate.windows import PolicyWindows
+from toolgate.kernel.pin import PinBook
 from toolgate.kernel.policy import Policy
+from toolgate.pipeline.driver import utc_now
+from toolgate.ports.bus import Bus
 from toolgate.ports.confinement import Confined
+from toolgate.ports.directory import HOST
 from toolgate.ports.runner import Job
+from toolgate.ports.store import Clocked, Store
+
+
+def policy_windows(url: str, store: Store, source: Any, *, mask: Callable[[str], str]) -> PolicyWindows:
+    """Return what knows which of a policy's files sandboxed runs could have written."""
+    return PolicyWindows(store, source.named, now=_clock(store), place=_place(url), mask=mask)
+
+
+def program_pins(url: str, store: Store, book: PinBook | None = None) -> ProgramPins:
+    """Return what keeps the record of programs that could be replaced; `book` is where the policy looks them up."""
+    return ProgramPins(store, book or PinBook(), now=_clock(store), place=_place(url))
+
+
+def _clock(store: Store) -> Callable[[], datetime]:
+    return store.now if isinstance(store, Clocked) else utc_now
+
+
+def _place(url: str) -> str:
+    """Return the name of this machine, where machines share a store."""
+    return socket.gethostname() if url.startswith(("postgresql://", "postgres://")) else ""
+
+
+def admit(
+    windows: PolicyWindows | None,
+    pins: ProgramPins,
+    policy: Policy | None,
+    accepted: str | None,
+    store: Store,
+    bus: Bus,
+) -> None:
+    """Read what is on record of programs, and let nothing begin under a policy that a person must look at first;
+    everything is closed again then."""
+
+    async def begin() -> None:
+        try:
+            if windows is not None and policy is not None:
+                await windows.admit(policy, accepted, by=HOST)
+            await pins.read()
+        except BaseException:
+            bus.close()
+            await store.close()
+            raise
+
+    with ThreadPoolExecutor(1) as aside:  # this may be called where an event loop runs
+        aside.submit(asyncio.run, begin()).result()
 
 
 class PolicyEdges:
@@ -71,9 +126,12 @@ class LazySandbox:
         return runner(sandbox(self._edges, uid=self._uid, on_tested=self._note), around=self._around)
 
     def _around(self, job: Job, confined: Confined, backend: str) -> AbstractContextManager[None]:
-        """Have it on record which policy files a run could write, before it begins and when it ended."""
+        """Have it on record what a run starts, and which policy files it could write, before it begins and when it
+        ended."""
         if self.gate is None:
             return nullcontext()
+        given = job.args[0] if job.args else None
+        self.gate.host.settle_programs(job.call, confined.programs, getattr(given, "approver", None))
         writable = ("/",) if backend == "none" else confined.writable
         kept = (*confined.hidden, *confined.locked) if backend == "bubblewrap" else ()
         return self.gate.host.policy_window(job.call, writable, kept)

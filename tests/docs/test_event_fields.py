@@ -17,11 +17,13 @@ from toolgate.adapters.runners.client import ClientRunner
 from toolgate.adapters.sql.directory_rows import told_account, told_end, told_token
 from toolgate.adapters.sql.upkeep import told_copied, told_imported, told_keys, told_pruned
 from toolgate.errors import DeliveryError, PolicyError, PolicyHeldError
+from toolgate.gate.programs import ProgramPins
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import SYSTEM_PROJECT, PrincipalKind
 from toolgate.kernel.event import EVENTS, Event
 from toolgate.kernel.grant import Remember
+from toolgate.kernel.pin import PinBook, Program
 from toolgate.kernel.terms import ApprovalTerms
 from toolgate.kernel.undo import UndoMetadata
 from toolgate.ports.directory import Account, Token, TokenUse
@@ -112,6 +114,7 @@ async def make_every_event(gate: toolgate.Gate, release: threading.Event, policy
         await gate.host.reload_policy(by="ann")
     await keep_house(gate)
     await rewrite_policy(gate, policy)
+    await pin_programs(gate)
     await gate.set_mode("LOCKDOWN", by="ann", reason="drill")
     await gate.call("count", {"to": 3})
 
@@ -142,6 +145,15 @@ async def reload_held(gate: toolgate.Gate) -> PolicyHeldError:
     with pytest.raises(PolicyHeldError) as held:
         await gate.host.reload_policy(by="ann")
     return held.value
+
+
+async def pin_programs(gate: toolgate.Gate) -> None:
+    """What first uses of programs, and people, tell the record."""
+    call = (await gate.calls.list(CallQuery()))[0]
+    program = Program("/work/lint", "/work/lint", "aa", 1, NOON.isoformat())
+    await asyncio.to_thread(gate.host.settle_programs, call, [program], None)
+    pins = ProgramPins(gate._driver.store, PinBook(), now=lambda: NOON)
+    await pins.forget([program.path], by="ann")
 
 
 async def keep_house(gate: toolgate.Gate) -> None:

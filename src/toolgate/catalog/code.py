@@ -19,6 +19,7 @@ from toolgate.guards.argv import Parsed, denied, parse
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.hidden import kept_in
+from toolgate.guards.pins import look, started
 from toolgate.guards.programs import CommandTable, lies_in
 from toolgate.guards.reach import HostReach
 from toolgate.guards.run_later import told
@@ -26,7 +27,7 @@ from toolgate.kernel.context import Mode
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
-from toolgate.kernel.tool import ToolDefinition
+from toolgate.kernel.tool import Prepared, ToolDefinition
 from toolgate.ports.confinement import Confined, Finished, Reached
 
 EVERY_MODE = tuple(mode.value for mode in Mode)
@@ -95,6 +96,8 @@ def _schema(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def definition(hook: Confining, schema: dict[str, Any], description: str, **options: Any) -> ToolDefinition:
+    if isinstance(hook, Choosing):
+        options["prepare"] = hook.prepare
     return ToolDefinition(hook.name, schema, hook, description=description, placement="sandbox", **options)
 
 
@@ -133,7 +136,7 @@ class Confining:
         extra: Mapping[str, str] | None = None,
     ) -> Confined:
         """Return what runs, judged already. is_written: the workspace is writable, if only for a redirection."""
-        roots = tuple(root.path for root in edges.workspace.roots)
+        roots = roots_of(edges)
         kept = kept_in(edges)
         environment = environment_of(parsed) | dict(extra or {}) | dict(parsed.environment)
         confined = Confined(
@@ -144,6 +147,7 @@ class Confining:
             hidden=kept.hidden,
             locked=kept.locked if is_written else (),
             tools=tools_of(edges, parsed),
+            programs=look(started((parsed,), edges.commands), edges.commands, roots),
             environment=environment,
             reach=HostReach(edges.hosts) if parsed.network else None,
             timeout_s=timeout_s,
@@ -161,6 +165,29 @@ class Confining:
         for use in parsed.paths:
             edges.look(self.name, use.path, use.access, base=start.path)
         return start.path
+
+
+class Choosing(Confining):
+    """A hook that chooses its program itself; no argument names it."""
+
+    def line(self, edges: Edges, asked: Mapping[str, Any]) -> Parsed:
+        """Return the command line for these arguments."""
+        raise NotImplementedError
+
+    def started_programs(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return the files it would start; the policy asks about one that is not what it was."""
+        return [self.line(edges_of(self._edges), arguments).executable]
+
+    def prepare(self, given: ToolInput) -> Prepared:
+        """Say which programs a yes rests on: those of the workspace, as they are now."""
+        edges = edges_of(self._edges)
+        found = look(self.started_programs(given.payload), edges.commands, roots_of(edges))
+        return Prepared(preconditions={program.path: program.identity for program in found} or None)
+
+
+def roots_of(edges: Edges) -> tuple[str, ...]:
+    """Return what commands may write."""
+    return tuple(root.path for root in edges.workspace.roots)
 
 
 def is_git(parsed: Parsed, roots: Sequence[str]) -> bool:
@@ -255,26 +282,27 @@ def _tool_line(edges: Edges, name: str, arguments: Sequence[str], flags: Sequenc
     return parsed
 
 
-class RunLinter(Confining):
+class RunLinter(Choosing):
     name = "run_linter"
 
-    def plan(self, given: ToolInput) -> Confined:
-        edges, asked = edges_of(self._edges), given.payload
+    def line(self, edges: Edges, asked: Mapping[str, Any]) -> Parsed:
         linter, path = asked.get("linter", "ruff"), asked.get("path", ".")
         if linter == "ruff":
             line = ["--no-cache", "--output-format=json", "--", path]
             flags = [Flag(names=("--no-cache",)), Flag(names=("--output-format",), value=Value())]
             parsed = _tool_line(edges, "ruff", line, flags)
             argv = (*parsed.argv[: -len(line)], "check", *line)
-            parsed = replace(parsed, argv=argv)
-        else:
-            line = ["--cache-dir=/dev/null", "--no-error-summary", "--no-color-output", "--", path]
-            names = ("--cache-dir", "--no-error-summary", "--no-color-output")
-            flags = [Flag(names=(name,), value=Value(), optional=True) for name in names]
-            parsed = _tool_line(edges, "mypy", line, flags)
+            return replace(parsed, argv=argv)
+        line = ["--cache-dir=/dev/null", "--no-error-summary", "--no-color-output", "--", path]
+        names = ("--cache-dir", "--no-error-summary", "--no-color-output")
+        flags = [Flag(names=(name,), value=Value(), optional=True) for name in names]
+        return _tool_line(edges, "mypy", line, flags)
+
+    def plan(self, given: ToolInput) -> Confined:
+        edges, asked = edges_of(self._edges), given.payload
         return self._confine(
             edges,
-            parsed,
+            self.line(edges, asked),
             timeout_s=float(asked.get("timeout", 120)),
             extra=PYTHON_ENVIRONMENT | {"RUFF_NO_CACHE": "true"},
         )
@@ -287,17 +315,19 @@ class RunLinter(Confining):
         return ToolOutput.ok({"linter": linter, "clean": finished.exit_code == 0, **found})
 
 
-class RunTests(Confining):
+class RunTests(Choosing):
     name = "run_tests"
+
+    def line(self, edges: Edges, asked: Mapping[str, Any]) -> Parsed:
+        line = ["-q", "-p", "no:cacheprovider", *(["-k", asked["keyword"]] if asked.get("keyword") else [])]
+        flags = [Flag(names=("-q",)), Flag(names=("-p",), value=Value()), Flag(names=("-k",), value=Value())]
+        return _tool_line(edges, "pytest", [*line, "--", asked.get("path", ".")], flags)
 
     def plan(self, given: ToolInput) -> Confined:
         edges, asked = edges_of(self._edges), given.payload
-        line = ["-q", "-p", "no:cacheprovider", *(["-k", asked["keyword"]] if asked.get("keyword") else [])]
-        flags = [Flag(names=("-q",)), Flag(names=("-p",), value=Value()), Flag(names=("-k",), value=Value())]
-        parsed = _tool_line(edges, "pytest", [*line, "--", asked.get("path", ".")], flags)
         return self._confine(
             edges,
-            parsed,
+            self.line(edges, asked),
             timeout_s=float(asked.get("timeout", 300)),
             extra=PYTHON_ENVIRONMENT,
         )

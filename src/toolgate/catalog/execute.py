@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolgate.catalog import credentials, git, remotes
-from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of
+from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of, roots_of
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import ArgvRefused, Parsed, denied
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.line import NETWORK_ASKED, Line, LineStep, Part, read_command, with_network
-from toolgate.guards.programs import lies_in
+from toolgate.guards.pins import look, started
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
@@ -189,9 +189,8 @@ def preview(part: Part, start: str, urls: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _pinned(edges: Edges, judged: Sequence[Parsed], urls: Sequence[Sequence[str]]) -> dict[str, str | None]:
-    """Return what a yes rests on: the programs, and the content of those without grammar or that an agent can write,
-    and where Git connects to."""
-    roots = [root.path for root in edges.workspace.roots]
+    """Return what a yes rests on: the programs, and the content of those without grammar or that can be replaced, and
+    where Git connects to."""
     found: dict[str, str | None] = {}
     if any(urls):
         text = "\0".join(url for each in urls for url in (*each, ""))
@@ -199,7 +198,8 @@ def _pinned(edges: Edges, judged: Sequence[Parsed], urls: Sequence[Sequence[str]
     for parsed in judged:
         for program in (parsed.executable, *parsed.programs):
             found.setdefault(program, None)
-            if parsed.unknown or (parsed.word is Word.ASK and lies_in(program, roots)):
+            if parsed.unknown:
                 with open(program, "rb") as file:
                     found[program] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+    pinned = look(started(judged, edges.commands), edges.commands, roots_of(edges))
+    return found | {program.path: program.identity for program in pinned}

@@ -17,6 +17,7 @@ from toolgate.gate.news import News
 from toolgate.gate.ownership import Ownership
 from toolgate.gate.parked import Parked
 from toolgate.gate.policies import Policies, PolicySource
+from toolgate.gate.programs import ProgramPins
 from toolgate.gate.remote import Remote
 from toolgate.gate.rows import Calls
 from toolgate.gate.windows import PolicyWindows
@@ -82,6 +83,7 @@ class Gate:
         policy: Policy | None = None,
         policy_source: PolicySource | None = None,
         policy_windows: PolicyWindows | None = None,
+        program_pins: ProgramPins | None = None,
         channels: Iterable[Channel] = (),
         masker: Masker | None = None,
         limits: Limits = DEFAULT_LIMITS,
@@ -108,6 +110,8 @@ class Gate:
             sink_tally=sink_tally,
         )
         self._policies = Policies(self._driver, policy_source, self._background.submit, policy_windows)
+        if program_pins is not None:
+            program_pins.attach(self._background.submit, self._driver.write)
         recorder = Recorder(self._driver)
         self._flights = Flights(self._driver, recorder)
         self._pipeline = Pipeline(self._driver, self._flights)
@@ -126,7 +130,8 @@ class Gate:
         self.grants = Grants(self._driver, self._deciding, self._check_open)
         self.delegations = Delegations(delegating, self._check_open)
         self.remote = Remote(self._leases, Orders(self._driver, self._flights, self._leases), self._check_open)
-        self.host = Host(self._driver, self._policies, self._undoing, self._messenger, self._check_open)
+        doings = (self._policies, self._undoing, self._messenger)
+        self.host = Host(self._driver, *doings, self._check_open, program_pins)
         lockdown = Lockdown(self._driver, self._flights)
         self._braking = Braking(self._driver, lockdown)
         sweeper = Sweeper(self._driver, self._parked.offer, self._recovery, self._leases, lockdown)

@@ -10,12 +10,14 @@ from toolgate.authority import check_accepting
 from toolgate.gate.approvals import somebody
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.policies import Policies
+from toolgate.gate.programs import ProgramPins
 from toolgate.gate.windows import Held
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
 from toolgate.kernel.comparing import Difference
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Principal
+from toolgate.kernel.pin import Program
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
 from toolgate.kernel.ruling import is_hopeless, level_of
@@ -45,12 +47,14 @@ class Host:
         undoing: Undoing,
         messenger: Messenger,
         check_open: Callable[[], None],
+        programs: ProgramPins | None = None,
     ) -> None:
         self._driver = driver
         self._policies = policies
         self._undoing = undoing
         self._messenger = messenger
         self._check_open = check_open
+        self._programs = programs
 
     def runner(self, placement: str) -> Runner | None:
         """Return what runs the handlers of a placement here."""
@@ -153,6 +157,15 @@ class Host:
     def policy_window(self, call: Call, writable: Sequence[str], kept: Sequence[str]) -> AbstractContextManager[None]:
         """Be around a sandboxed run of a call; the runner's own doing, off the event loop."""
         return self._policies.window(call, writable, kept)
+
+    def settle_programs(self, call: Call, programs: Sequence[Program], approver: str | None) -> None:
+        """Let a sandboxed run of a call start programs that somebody else than root could have replaced.
+
+        New ones are pinned first. SandboxError where one is not what it was and nobody agreed to it; `approver` is who
+        said yes to this very call. The runner's own doing, off the event loop.
+        """
+        if self._programs is not None:
+            self._programs.settle(call, programs, approver)
 
     def note_sandbox(self, report: Mapping[str, Any]) -> None:
         """Record how a sandbox did in its test, from any thread; the runner's own doing."""

@@ -68,6 +68,8 @@ EVENTS: dict[str, str] = {
     "policy.held": "Policy files changed during a run that could write them; the gate keeps the policy it had.",
     "policy.released": "Policy files that were held say again what is trusted; nothing waits any more.",
     "policy.accepted": "A person accepted what held policy files say; `revision` is what they said.",
+    "program.pinned": "A program that could be replaced is about to run for the first time, or a person agreed to it.",
+    "program.forgotten": "A person had a program forgotten; its next run is its first.",
     "policy.refused": "A changed policy file cannot be used; the gate keeps the policy it had.",
 }
 """Every event name with its meaning. A name that is not here cannot be drafted."""

@@ -119,6 +119,8 @@ class Grant:
         """Whether this yes was given for such a call, by an answer as strong as the one that is due."""
         if not self.is_for(call) or level.rank > ApprovalLevel(self.level).rank or not self.terms.covers(terms):
             return False
+        if terms.in_person:  # also where it was remembered of an answer to such a question
+            return False
         if not set(arguments) <= set(self.pattern):
             return False
         return all(_fits(wanted, name, arguments, self.nonce) for name, wanted in self.pattern.items())

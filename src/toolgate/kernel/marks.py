@@ -117,6 +117,7 @@ def _of_approval(approval: Approval, shown: str) -> Covered:
         approval.decided_at,
         approval.expires_at,
         *([name, [sorted(roles) for roles in sets]] for name, sets in rare if sets),
+        *(["in_person"] if terms.in_person else ()),
     )
 
 

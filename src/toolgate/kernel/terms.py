@@ -36,6 +36,7 @@ class ApprovalTerms:
     timeout_s: how long people may take.
     escalate_after_s, escalate_to: after this long, people with one of these roles are asked too, and may approve.
     firm: those of `approvers` that the escalation opens to nobody: who demanded them did not say so.
+    in_person: somebody answers this very question; no remembered yes does.
     """
 
     level: ApprovalLevel | None = None
@@ -47,6 +48,7 @@ class ApprovalTerms:
     escalate_to: frozenset[str] = frozenset()
     including: tuple[frozenset[str], ...] = ()
     firm: tuple[frozenset[str], ...] = ()
+    in_person: bool = False
 
     def accepts(self, roles: Collection[str], *, escalated: bool = False) -> bool:
         """Whether somebody with these roles may approve; `escalated` says that the escalation has happened."""
@@ -65,6 +67,7 @@ class ApprovalTerms:
     def covers(self, other: ApprovalTerms) -> bool:
         """Whether an answer given under these terms satisfies those as well; levels are compared elsewhere."""
         is_enough = self.quorum >= other.quorum and self.separation >= other.separation
+        is_enough = is_enough and self.in_person >= other.in_person
         is_opened = bool(self.escalate_to) and not set(self.firm) >= set(other.firm)
         includes = set(self.including) >= set(other.including)
         return is_enough and includes and not is_opened and set(self.approvers) >= set(other.approvers)
@@ -82,6 +85,7 @@ class ApprovalTerms:
             escalate_to=sooner.escalate_to,
             including=_both(self.including, other.including),
             firm=_both(_closed(self, sooner), _closed(other, sooner)),
+            in_person=self.in_person or other.in_person,
         )
 
     def who(self) -> str:
@@ -109,7 +113,8 @@ class ApprovalTerms:
         }
         # Only where they say something: what was kept, and marked, before there were such terms stays what it was.
         more = {"including": self.including, "firm": self.firm}
-        return told | {name: [sorted(roles) for roles in sets] for name, sets in more.items() if sets}
+        told |= {name: [sorted(roles) for roles in sets] for name, sets in more.items() if sets}
+        return told | {"in_person": True} if self.in_person else told
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> ApprovalTerms:

@@ -15,12 +15,14 @@ from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules, Target
 from toolgate.guards.programs import CommandTable
+from toolgate.kernel.pin import PinBook
 from toolgate.kernel.policy import Default, Inspector, OnError, Policy, Rule, Stance, Word
 from toolgate.kernel.terms import NO_TERMS, SandboxTerms, least
 from toolgate.kernel.text.canonical import canonical
 from toolgate.kernel.tool import Placement, Thresholds, ToolDefinition
 from toolgate.policy.document import RANKS, Document, Entry
 from toolgate.policy.edge import EdgeRule, Protection, protection
+from toolgate.policy.programs import ProgramInspector, ProgramRule, Programs
 from toolgate.policy.rules.commands import CommandsRule
 from toolgate.policy.rules.paths import PathsRule
 from toolgate.policy.rules.sizes import SizesRule
@@ -46,12 +48,16 @@ _PLACEMENTS = (Placement.INLINE, Placement.WORKER, Placement.CLIENT, Placement.S
 
 @dataclass(frozen=True, kw_only=True)
 class FilePolicy(Policy):
-    """A policy read from files. `documents` are its layers, the highest first; `revision` is their hash."""
+    """A policy read from files. `documents` are its layers, the highest first; `revision` is their hash.
+
+    `pins` is what the gate that follows it knows of programs; nothing, where none does.
+    """
 
     documents: tuple[Document, ...] = ()
     projects: Mapping[str, FilePolicy] = field(default_factory=dict, compare=False)
     surroundings: Surroundings = NOWHERE
     commands: Mapping[str, Command] = field(default_factory=dict)
+    pins: PinBook = field(default_factory=PinBook, compare=False, repr=False)
     _known: dict[str, Stance] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -253,9 +259,15 @@ class _Stance:
             guard = policy._protection if is_file_tool else policy._protection_named
             edge = (EdgeRule(guard, is_file_tool, is_file_tool and not listed),)
         arguments = [share.command_argument for share in shares if share.command_argument is not None]
+        programs = Programs(lambda: policy.workspace, lambda: policy.table, policy.pins)
+        starts = getattr(tool.handler, "started_programs", None)
         if arguments:
             chosen = next((argument for argument in arguments if argument), None)
-            found.append(CommandInspector(lambda: policy.workspace, lambda: policy.table, chosen))
+            found.append(CommandInspector(lambda: policy.workspace, lambda: policy.table, chosen, programs))
+            edge = (*edge, ProgramRule("commands"))
+        elif starts is not None:
+            found.append(ProgramInspector(programs, starts))
+            edge = (*edge, ProgramRule("programs"))
         if any(share.url_arguments for share in shares):
             named = frozenset(name for share in shares for name in share.url_arguments if name)
             found.append(UrlInspector(named | frozenset(url_names(tool))))
@@ -318,7 +330,9 @@ def _base(pattern: str) -> str | None:
     return pattern if whole and os.path.isdir(pattern) else os.path.dirname(literal) or "/"
 
 
-def compile_policy(documents: Iterable[Document], surroundings: Surroundings) -> FilePolicy:
+def compile_policy(
+    documents: Iterable[Document], surroundings: Surroundings, pins: PinBook | None = None
+) -> FilePolicy:
     """Return the policy that these layers make together. Their order does not matter."""
     ordered = tuple(sorted(documents, key=lambda one: (-RANKS.index(one.layer), one.name)))
     defaults = [document.default for document in ordered if document.default is not None]
@@ -335,4 +349,5 @@ def compile_policy(documents: Iterable[Document], surroundings: Surroundings) ->
         single_person=bool(_all_agree(document.single_person for document in ordered)),
         revision=hashlib.sha256(canonical(content)).hexdigest()[:32],
         commands={name: command for document in ordered for name, command in document.commands.items()},
+        pins=pins or PinBook(),
     )

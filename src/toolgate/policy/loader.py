@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolgate.errors import PolicyError, PolicyProblem, UsageError
+from toolgate.kernel.pin import PinBook
 from toolgate.kernel.policy import Policy
 from toolgate.policy import strict_yaml
 from toolgate.policy.compile import FilePolicy, compile_policy
@@ -97,6 +98,7 @@ class PolicySource:
         self.paths = find_policy(path) if path.is_dir() else (path,)
         self._places = tuple(path / place for place in PLACES) if path.is_dir() else (path,)
         self.surroundings = surroundings_of(workspace, home)
+        self.pins = PinBook()
         self._projects = None if projects is None else Path(projects)
         self._known: frozenset[str] = frozenset()
         self._seen: dict[str, _Stamp] = {}
@@ -104,7 +106,7 @@ class PolicySource:
     def load(self) -> FilePolicy:
         """Read everything anew; PolicyError where anything is wrong, and the files are then not looked at again
         before they change."""
-        reading = _Reading(self.surroundings)
+        reading = _Reading(self.surroundings, self.pins)
         folder = () if self._projects is None else (str(self._projects),)  # which changes when a file comes or goes
         seen = {path: _stamp(path) for path in folder}
         try:
@@ -168,8 +170,9 @@ def _stamp(path: str) -> _Stamp:
 class _Reading:
     """Reads files and what they include, each once."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, pins: PinBook | None = None) -> None:
         self.surroundings = surroundings
+        self.pins = pins
         self.files: list[str] = []
         self.stamps: dict[str, _Stamp] = {}
         self.documents: list[Document] = []
@@ -182,7 +185,7 @@ class _Reading:
 
     def further(self) -> _Reading:
         """Return a reading that goes on from here."""
-        other = _Reading(self.surroundings)
+        other = _Reading(self.surroundings, self.pins)
         other.files, other.documents = [*self.files], [*self.documents]
         return other
 
@@ -239,7 +242,7 @@ class _Reading:
         """Return the policy; the examples of what was read `before` were checked by themselves."""
         self._check_commands()
         if not self.problems:
-            policy = compile_policy(self.documents, self.surroundings)
+            policy = compile_policy(self.documents, self.surroundings, self.pins)
             self.problems += check_examples(policy, self.documents[before:])
             if not self.problems:
                 return policy

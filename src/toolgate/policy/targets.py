@@ -19,7 +19,9 @@ from toolgate.guards.line import read_command, with_network
 from toolgate.guards.net import Target, parse_url
 from toolgate.guards.unknown import read_argv
 from toolgate.kernel.call import Call
+from toolgate.kernel.pin import Changed
 from toolgate.kernel.tool import Effects, ToolDefinition
+from toolgate.policy.programs import Programs, shown_change
 
 PATH_NAMES = frozenset(
     "path paths file files filename filenames filepath directory directories dir dirs folder folders src dst source "
@@ -52,6 +54,7 @@ class CommandTarget(NamedTuple):
     """A command line: what the grammars made of each command in it, the paths they touch, or why it is refused.
 
     `place` is where it would run, in words, where that is another machine: nothing is prepared of it here.
+    `changed` are the programs it starts that are not what they were.
     """
 
     given: str
@@ -59,6 +62,7 @@ class CommandTarget(NamedTuple):
     paths: tuple[PathTarget, ...] = ()
     refused: str = ""
     place: str = ""
+    changed: tuple[Changed, ...] = ()
 
 
 class UrlTarget(NamedTuple):
@@ -251,6 +255,7 @@ class CommandInspector:
     workspace: Callable[[], Workspace]
     commands: Callable[[], Mapping[str, Command]]
     argument: str | None
+    programs: Programs
     name: str = "commands"
 
     def __call__(self, call: Call, tool: ToolDefinition, arguments: Mapping[str, Any], /) -> CommandTarget:
@@ -271,27 +276,32 @@ class CommandInspector:
                 if takes_lines(tool, where):
                     line = read_command(self.commands(), argv, words[1:], environment, home)
                     line = with_network(line) if arguments.get("network") is True else line
-                    paths = self._paths(workspace, call, line.judged, None)
-                    return CommandTarget(shown, line.judged, paths, place=_place(call, base))
+                    return self._target(shown, call, line.judged, None, _place(call, base))
                 argv = words
             parsed = (read_argv(self.commands(), argv, environment=environment, home=home),)  # type: ignore[arg-type]  # it refuses others
         except Refused as error:
             return CommandTarget(shown, (), (), str(error))
-        return CommandTarget(shown, parsed, self._paths(workspace, call, parsed, base), place=_place(call, base))
+        return self._target(shown, call, parsed, base, _place(call, base))
 
-    def _paths(
-        self, workspace: Workspace, call: Call, parsed: tuple[Parsed, ...], base: str | None
-    ) -> tuple[PathTarget, ...]:
-        look = _eyes(workspace, call)
-        return tuple(look_at(look, use.argument, use.path, use.access, base) for one in parsed for use in one.paths)
+    def _target(
+        self, shown: str, call: Call, parsed: tuple[Parsed, ...], base: str | None, place: str
+    ) -> CommandTarget:
+        look = _eyes(self.workspace(), call)
+        uses = (use for one in parsed for use in one.paths)
+        paths = tuple(look_at(look, use.argument, use.path, use.access, base) for use in uses)
+        changed = () if place else self.programs.changed_in(parsed)
+        return CommandTarget(shown, parsed, paths, place=place, changed=changed)
 
     def shown(self, finding: CommandTarget, mask: Mask, /) -> dict[str, Any]:
         if not finding.parsed:
             return {"refused": mask(finding.refused)}
         first, *others = [_shown_command(one, mask, is_away=bool(finding.place)) for one in finding.parsed]
-        joined = {"with": others} if others else {}
-        place = {"runs": mask(finding.place)} if finding.place else {}
-        return {**first, **place, **joined, "paths": [_shown_path(target, mask) for target in finding.paths]}
+        more: dict[str, Any] = {"runs": mask(finding.place)} if finding.place else {}
+        if others:
+            more["with"] = others
+        if finding.changed:
+            more["changed_programs"] = [shown_change(one, mask) for one in finding.changed]
+        return {**first, **more, "paths": [_shown_path(target, mask) for target in finding.paths]}
 
 
 def _place(call: Call, base: Any) -> str:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from toolgate.kernel.input import ToolInput
+from toolgate.kernel.pin import Program
 
 MEBIBYTE = 1 << 20
 Ending = Literal["exited", "timeout", "memory", "cancelled"]
@@ -63,7 +64,8 @@ class Confined:
     argv: the program's absolute path and its arguments. cwd: where it starts.
     readable, writable: what it sees of the host's files, at the same place. hidden: what it does not, although
     it lies within those; locked: what it cannot change. tools: directories with programs that it may start by name,
-    first on its `PATH`. environment: all the variables it gets besides. network: whether it has this machine's.
+    first on its `PATH`. programs: what it starts that somebody else than root could have replaced.
+    environment: all the variables it gets besides. network: whether it has this machine's.
     reach: what it may connect to, from a network of its own and through a proxy.
     makes_repositories: it is Git itself, asked to make one; no other program may. secret: what it finds in
     SECRET_FILE, for a program that runs alone and has a reach.
@@ -78,6 +80,7 @@ class Confined:
     hidden: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    programs: tuple[Program, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     network: bool = False
     reach: Reach | None = None

@@ -12,7 +12,7 @@ import pytest
 
 import toolgate
 from toolgate.adapters.memory.store import MemoryStore
-from toolgate.bootstrap import policy_windows
+from toolgate.confines import policy_windows
 from toolgate.errors import ConflictError, PolicyHeldError, StoreError, UsageError
 from toolgate.gate import windows as module
 from toolgate.gate.windows import PolicyWindows, is_named, revision_of

@@ -22,6 +22,7 @@ from toolgate.interfaces.cli import (
     policy_accept,
     policy_change,
     policy_learn,
+    programs,
     recover,
     runner,
     serve,
@@ -78,6 +79,8 @@ _add(Panel.CALLS, "undo", undoing.undo, on=OnServer)
 _add(Panel.CALLS, "undo-run", undoing.undo_run, on=OnServer)
 
 _add_group(Panel.POLICY, "policy", policy.app, help="Check, test, explain and compare policies.")
+
+_add_group(Panel.POLICY, "programs", programs.app, help="List, accept and forget pinned programs.")
 
 _add(Panel.SERVER, "serve", serve.serve, on=OnDatabase)
 _add(Panel.SERVER, "worker", worker.worker, on=OnDatabase)

@@ -156,6 +156,24 @@ EXAMPLES = {
         "# follow it from now on",
         "toolgate policy accept 3f1c0a9be24d",
     ),
+    "programs": examples(
+        "toolgate programs list",
+        "toolgate programs accept .venv/bin/ruff",
+    ),
+    "programs list": examples(
+        "toolgate programs list",
+        "# those that are not what they were, for a script",
+        "toolgate programs list --changed --json",
+    ),
+    "programs accept": examples(
+        "# after an upgrade of ruff",
+        "toolgate programs accept .venv/bin/ruff",
+        "# after `npm ci`: all that changed",
+        "toolgate programs accept --all",
+    ),
+    "programs forget": examples(
+        "toolgate programs forget .venv/bin/ruff",
+    ),
     "policy check": examples(
         "toolgate policy check toolgate.yaml",
         "# in a build: problems as JSON",

@@ -141,6 +141,7 @@ def _look(folder: Path, database: str, projects: Path | None) -> Iterator[Findin
         yield _accounts(database)
         if policy.is_fine:
             yield from _held(folder, database, projects)
+            yield from _programs(database)
     yield from _sandbox(folder)
 
 
@@ -214,6 +215,27 @@ def _held(folder: Path, database: str, projects: Path | None) -> Iterator[Findin
         return
     if held is not None:
         yield Finding("held policy", False, str(PolicyHeldError(held.revision, held.files)))
+
+
+def _programs(database: str) -> Iterator[Finding]:
+    """Name the programs that are not what they were when they were pinned."""
+    from toolgate.bootstrap import pinned_programs
+    from toolgate.guards.pins import look_again
+
+    async def changed() -> list[str]:
+        async with pinned_programs(store_url(database)) as pins:
+            both = ((pin.program, look_again(pin.program)) for pin in pins.book.pins.values())
+            return [then.path for then, now in both if now is not None and now.identity != then.identity]
+
+    try:
+        found = asyncio.run(changed())
+    except ToolgateError as error:
+        yield Finding("programs", False, str(error))
+        return
+    if found:
+        named = ", ".join(found[:5]) + (f" and {len(found) - 5:,} more" if len(found) > 5 else "")
+        detail = f"{named} changed since first used: a person is asked before they run. See `toolgate programs list`"
+        yield Finding("programs", False, detail, is_warning=True)
 
 
 def _database(database: str) -> Finding:

@@ -6,7 +6,7 @@ They run under pytest with pytest-asyncio in auto mode, and use real threads and
 import pytest
 
 _MODULES = "bus channel directory directory_rows runner store threads".split()
-_LAWS = "delegations effects events grants large limits".split()
+_LAWS = "delegations effects events grants large limits records".split()
 for _module in (*_MODULES, *(f"store_{laws}" for laws in _LAWS)):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 

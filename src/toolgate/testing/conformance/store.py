@@ -41,11 +41,12 @@ from toolgate.testing.conformance.store_events import EventLaws
 from toolgate.testing.conformance.store_grants import GrantLaws
 from toolgate.testing.conformance.store_large import LargeLaws
 from toolgate.testing.conformance.store_limits import LimitLaws
+from toolgate.testing.conformance.store_records import RecordLaws
 
 RACERS = 100
 
 
-class StoreConformance(CursorLaws, DelegationLaws, EffectLaws, EventLaws, GrantLaws, LargeLaws, LimitLaws):
+class StoreConformance(CursorLaws, DelegationLaws, EffectLaws, EventLaws, GrantLaws, LargeLaws, LimitLaws, RecordLaws):
     """Subclass it with a fixture `store` that gives an empty, open store."""
 
     async def test_a_committed_call_can_be_read(self, store: Store) -> None:
