@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from toolgate.adapters.runners.sandbox import layout, listener, proxy, seccomp
 from toolgate.adapters.runners.sandbox.backend import (
@@ -200,10 +201,32 @@ def _must_be_program(path: str) -> None:
     try:
         status = os.stat(path)
         why = None if stat.S_ISREG(status.st_mode) and status.st_mode & 0o111 else os.strerror(errno.EACCES)
+        if why is None and not _has_format(path):
+            why = os.strerror(errno.ENOEXEC)
     except OSError as error:
         why = error.strerror
     if why is not None:
         raise SandboxError(f"The sandbox could not be set up, so nothing ran: {path}: {why}. {NOT_STARTED}")
+
+
+def _has_format(path: str) -> bool:
+    """Whether the kernel can start a file. What it cannot, `prlimit` would have a shell run, whatever is in it."""
+    try:
+        with Descriptor(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
+            head = os.pread(file.number, 64, 0)
+    except PermissionError:
+        return True  # a shell cannot read it either
+    return head.startswith(b"#!") or _is_elf(head)
+
+
+def _is_elf(head: bytes) -> bool:
+    """Whether a file begins as a binary does: executable, and with as many segments as it says it has."""
+    if len(head) < 64 or not head.startswith(b"\x7fELF") or head[5] not in (1, 2):
+        return False
+    order: Literal["little", "big"] = "little" if head[5] == 1 else "big"
+    at, wanted = {1: (42, 32), 2: (54, 56)}.get(head[4], (0, -1))
+    kind, size, count = (int.from_bytes(head[start : start + 2], order) for start in (16, at, at + 2))
+    return kind in (2, 3) and size == wanted and count > 0
 
 
 def _around(kept: Iterable[str], writable: Iterable[str]) -> Iterator[str]:

@@ -112,6 +112,7 @@ def _together(group: Sequence[Piped]) -> Confined:
         first,
         argv=(sys.executable, "-I", "-S", "-c", _script(), json.dumps(commands)),
         readable=tuple(dict.fromkeys((*first.readable, *layout.interpreter_paths(), *runtimes))),
+        programs=tuple(dict.fromkeys(program for piped in group for program in piped.confined.programs)),
         environment={},
     )
 

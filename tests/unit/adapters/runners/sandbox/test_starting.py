@@ -57,12 +57,31 @@ def test_a_program_whose_interpreter_is_gone(backend: Backend, workspace: Path) 
     assert f"{path}: No such file or directory" in str(error)
 
 
-def test_a_file_that_is_no_program(workspace: Path, files: Files) -> None:
-    path = program(workspace, b"\x7fELF and nothing more", 0o755)
-    for kind in (Landlock, Unconfined):
-        backend = kind(sandbox_user(None, None), files)
-        error = failure(backend, Confined(argv=(path,), readable=(str(workspace),)))
-        assert f"{path}: Exec format error" in str(error)
+TEXT = b"echo a shell ran it\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        TEXT,
+        b"\x7fELF and nothing more",
+        b"\x7fELF\x02\x01\n" + TEXT * 9,
+        b"\x7fELF\x09\x01\n" + TEXT * 9,
+        b"\x7fELF\x02\x07\n" + TEXT * 9,
+    ],
+)
+def test_a_file_that_is_no_program(backend: Backend, workspace: Path, content: bytes) -> None:
+    path = program(workspace, content, 0o755)
+    error = failure(backend, Confined(argv=(path,), readable=(str(workspace),)))
+    assert f"{path}: Exec format error" in str(error)
+    assert not error.may_have_run
+
+
+def test_a_file_that_is_no_program_without_a_sandbox(workspace: Path, files: Files) -> None:
+    path = program(workspace, TEXT, 0o755)
+    error = failure(Unconfined(sandbox_user(None, None), files), Confined(argv=(path,), readable=(str(workspace),)))
+    assert f"{path}: Exec format error" in str(error)
 
 
 def test_a_word_that_is_too_long() -> None:
