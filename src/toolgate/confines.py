@@ -73,16 +73,20 @@ def admit(
 
 
 class PolicyEdges:
-    """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone."""
+    """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone.
 
-    def __init__(self, workspace: str | PathLike[str] | None, url: str) -> None:
+    policy: what counts until there is a gate.
+    """
+
+    def __init__(self, workspace: str | PathLike[str] | None, url: str, policy: Policy | None = None) -> None:
         self._workspace = workspace
+        self._policy = policy
         self._private = _files_of(url)
         self._found: tuple[object, Any] | None = None
         self.gate: Gate | None = None
 
     def __call__(self) -> Any:
-        policy = None if self.gate is None else self.gate.policy
+        policy = self._policy if self.gate is None else self.gate.policy
         if self._found is None or self._found[0] is not policy:
             self._found = (policy, replace(self._make(policy), private_files=self._private))
         return self._found[1]

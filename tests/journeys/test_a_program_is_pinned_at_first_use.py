@@ -53,10 +53,8 @@ class Bench:
             self.asked.append(approval)
             return answer(approval)
 
-        return toolgate.open(
-            self.database,
-            **{"policy": self.work, "workspace": self.work, "built_in_tools": True, "approver": approver} | options,
-        )
+        given: dict[str, Any] = {"policy": self.work, "approver": approver} | options
+        return toolgate.open(self.database, workspace=self.work, built_in_tools=True, **given)
 
     def lint(self, answer: Answer = lambda _approval: False, **options: Any) -> tuple[Status, str]:
         with self.open(answer, **options) as gate:
@@ -142,6 +140,16 @@ def test_without_a_question_a_changed_program_does_not_run(bench: Bench) -> None
     assert done.status is Status.FAILED
     assert f"toolgate programs accept {bench.program}" in str(done.error)
     assert "Nothing ran" in str(done.error)
+
+
+def test_every_program_of_a_pipe_is_looked_at(bench: Bench) -> None:
+    other = bench.program.with_name("show")
+    bench.write("show", other)
+    line = {"command": "lint | ./.venv/bin/show"}
+    with bench.open(lambda _approval: True) as gate:
+        assert gate.sync.call("execute_command", line).status is Status.COMPLETED
+    listed = json.loads(bench.run("list", "--json"))["programs"]
+    assert {one["path"] for one in listed} == {str(bench.program), str(other)}
 
 
 def test_a_tool_that_chooses_its_program_asks_too(bench: Bench) -> None:

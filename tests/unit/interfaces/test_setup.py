@@ -113,3 +113,27 @@ def test_the_doctor_tells_a_broken_policy_from_none(tmp_path: Path) -> None:
     [detail] = [one["detail"] for one in orjson.loads(output)["findings"] if one["what"] == "policy"]
     assert "versoin" in detail
     assert "toolgate init" not in detail
+
+
+def test_the_doctor_tries_it_with_the_policys_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("init", tmp_path)[0] == 0
+    (tmp_path / ".env").write_text("TOKEN=canary")
+    tried: list[Confined] = []
+
+    def note(_self: Sandbox, confined: Confined, **_: object) -> Finished:
+        tried.append(confined)
+        return Finished(exit_code=0, stdout=b"", stderr=b"")
+
+    monkeypatch.setattr(Sandbox, "run", note)
+    assert "sandbox workspace" not in run("doctor", tmp_path, "--json")[1]
+    _, reading, writing = tried
+    assert reading.readable == writing.writable == (str(tmp_path),)
+    assert str(tmp_path / ".env") in {*reading.hidden} & {*writing.hidden}
+
+
+def test_the_doctor_says_that_a_workspace_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("init", tmp_path, "--profile", "locked")[0] == 0
+    monkeypatch.setattr("toolgate.guards.hidden.MAX_NAMES", 0)
+    _, output = run("doctor", tmp_path, "--json")
+    found = {one["what"]: one["detail"] for one in orjson.loads(output)["findings"]}
+    assert "too many to find the protected ones" in found["sandbox workspace"]

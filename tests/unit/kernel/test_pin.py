@@ -54,7 +54,7 @@ def test_another_time_or_number_is_no_other_program() -> None:
 
 
 @pytest.mark.parametrize("other", [{"sha256": "cc"}, {"target": "/elsewhere"}, {"interpreter": "/work/bin/sh"}])
-def test_another_content_target_or_interpreter_is_another_program(other: dict[str, str]) -> None:
+def test_another_content_target_or_interpreter_is_another_program(other: dict[str, Any]) -> None:
     found = book(pinned(1, OLD))
     changed = found.changed(OLD._replace(**other))
     assert changed is not None

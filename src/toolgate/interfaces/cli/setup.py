@@ -7,7 +7,7 @@ import contextlib
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -24,6 +24,7 @@ from toolgate.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from toolgate.adapters.runners.sandbox import Sandbox
+    from toolgate.guards.edges import Edges
 
 POLICY = "toolgate.yaml"
 
@@ -142,14 +143,31 @@ def _look(folder: Path, database: str, projects: Path | None) -> Iterator[Findin
         if policy.is_fine:
             yield from _held(folder, database, projects)
             yield from _programs(database)
-    yield from _sandbox(folder)
+    yield from _sandbox(folder, database, projects)
 
 
-def _sandbox(folder: Path) -> Iterator[Finding]:
-    """Try every backend with escape probes, and name what is out of the reach of the sandbox's user."""
+def _edges(folder: Path, database: str, projects: Path | None) -> Callable[[], Edges]:
+    """Return what calls will be confined by: the policy's edges, or the folder alone where it cannot be read."""
+    from toolgate.confines import PolicyEdges
+    from toolgate.policy.loader import load_policy
+
+    try:
+        policy = load_policy(folder, workspace=folder, projects=projects)
+    except ToolgateError:  # that was said already
+        policy = None
+    return PolicyEdges(folder, _url(database), policy)
+
+
+def _url(database: str) -> str:
+    return database if is_postgres(database) else f"sqlite:///{file_of(database).absolute()}"
+
+
+def _sandbox(folder: Path, database: str, projects: Path | None) -> Iterator[Finding]:
+    """Try every backend with escape probes, as calls will use it, and name what is out of its user's reach."""
     from toolgate.adapters.runners.sandbox import Sandbox
 
-    with contextlib.closing(Sandbox()) as sandbox:
+    edges = _edges(folder, database, projects) if folder.is_dir() else None
+    with contextlib.closing(Sandbox(edges)) as sandbox:
         reports = [sandbox.report(name) for name in ("bubblewrap", "landlock")]
         for report in reports:
             yield Finding(f"sandbox {report.backend}", report.holds, report.summary, is_warning=True)
@@ -161,14 +179,21 @@ def _sandbox(folder: Path) -> Iterator[Finding]:
 
 
 def _reach(sandbox: Sandbox, folder: Path) -> Iterator[Finding]:
-    """Try whether the sandbox's user can use this interpreter and the workspace."""
+    """Try whether the sandbox's user can use this interpreter and the workspace, and write there where calls may."""
     from toolgate.adapters.runners.sandbox.layout import interpreter_paths
     from toolgate.ports.confinement import Confined
 
     tries = {"interpreter": Confined(argv=(sys.executable, "-I", "-S", "-c", ""), readable=interpreter_paths())}
+    roots = sandbox.readable()
     if folder.exists():
         path = str(folder.resolve())
-        tries["workspace"] = Confined(argv=("/bin/ls", path), readable=(path,))
+        try:
+            hidden = sandbox.hidden()
+        except SandboxError as error:
+            yield Finding("sandbox workspace", False, str(error), is_warning=True)
+            return
+        tries["workspace"] = Confined(argv=("/bin/ls", path), readable=roots or (path,), hidden=hidden)
+        tries["writing"] = Confined(argv=("/bin/true",), cwd=path, writable=roots or (path,), hidden=hidden)
     for what, confined in tries.items():
         try:
             finished = sandbox.run(confined)
