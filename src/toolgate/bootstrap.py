@@ -79,6 +79,7 @@ def open(  # `toolgate.open` is the name users type
     redis: str | None = None,
     workers: bool | None = None,
     accept_policy: str | None = None,
+    private_files: Iterable[str | PathLike[str]] = (),
 ) -> Gate:
     """Open a gate on a store, named by its URL or by the path of a SQLite file: `path/to/file.db`, which is the same as
     `sqlite:///path/to/file.db`, is durable, `postgresql://user@host/database` is shared by many machines, `memory://`
@@ -93,7 +94,8 @@ def open(  # `toolgate.open` is the name users type
     where handlers run, by placement (`client`, ...). `redis` is the URL of a Redis that carries wake-ups between
     processes. `workers` lets tools with the placement `worker` run at `toolgate worker`; so it is by default on
     PostgreSQL. `accept_policy` is the revision of the policy that may be followed although its files changed during a
-    sandboxed run that could write them; without it PolicyHeldError is raised then.
+    sandboxed run that could write them; without it PolicyHeldError is raised then. `private_files` are files and
+    folders, such as tokens, that no command may see; the database and its keys are among them anyway.
     """
     url = store_url(url)
     masker = Masker(_secrets(secrets))
@@ -108,7 +110,7 @@ def open(  # `toolgate.open` is the name users type
         source = _load("toolgate.policy.loader", "PolicySource")(policy, workspace=workspace, projects=project_policies)
         followed = source.load()
     metrics = _load("toolgate.adapters.telemetry.metrics", "METRICS")
-    edges = PolicyEdges(workspace, url)
+    edges = PolicyEdges(workspace, url, private=private_files)
     sandbox = LazySandbox(edges, sandbox_uid)
     offered = [*tools]
     if built_in_tools:

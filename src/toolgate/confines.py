@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -14,6 +14,7 @@ from datetime import datetime
 from importlib import import_module
 from os import PathLike
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from toolgate.gate import Gate
 from toolgate.gate.programs import ProgramPins
@@ -75,13 +76,20 @@ def admit(
 class PolicyEdges:
     """What the gate's policy says of files, commands and hosts at the moment; without one, the workspace alone.
 
-    policy: what counts until there is a gate.
+    policy: what counts until there is a gate. private: files and folders besides the database's own that no command
+    may see.
     """
 
-    def __init__(self, workspace: str | PathLike[str] | None, url: str, policy: Policy | None = None) -> None:
+    def __init__(
+        self,
+        workspace: str | PathLike[str] | None,
+        url: str,
+        policy: Policy | None = None,
+        private: Iterable[str | PathLike[str]] = (),
+    ) -> None:
         self._workspace = workspace
         self._policy = policy
-        self._private = _files_of(url)
+        self._private = (*_files_of(url), *map(os.path.abspath, private))
         self._found: tuple[object, Any] | None = None
         self.gate: Gate | None = None
 
@@ -102,6 +110,9 @@ class PolicyEdges:
 def _files_of(url: str) -> tuple[str, ...]:
     """Return the database's own files, with its key: what no command may see."""
     scheme, _, path = url.partition(":///")
+    if url.startswith(("postgresql://", "postgres://")):
+        named = dict(parse_qsl(urlsplit(url).query)).get("key") or os.environ.get("TOOLGATE_KEY_FILE")
+        return (os.path.abspath(named),) if named else ()
     if scheme != "sqlite" or not path:
         return ()
     return tuple(os.path.abspath(f"{path}{end}") for end in ("", "-wal", "-shm", "-journal", ".key", ".owners"))

@@ -78,6 +78,7 @@ def open_local(
     more: Iterable[ToolDefinition] = (),
     confirm: bool = False,
     channels: Sequence[Channel] = (),
+    private: Iterable[Path] = (),
 ) -> LocalGate:
     """Open the runner's gate. PolicyError where the policy cannot be used, UsageError for tools there are not."""
     own = list(more)
@@ -89,6 +90,7 @@ def open_local(
         approver=list(channels),
         undo_ttl_seconds=UNDO_TTL_S,
         built_in_tools=True,
+        private_files=(state.path, *private),
     )
     try:
         offered = ToolRegistry(_chosen(gate, only, own))

@@ -186,6 +186,7 @@ async def _serve(
         more=options.tools,
         confirm=options.confirm,
         channels=[said],
+        private=options.private,
     )
     try:
         check_reach(local, state, options.private)
