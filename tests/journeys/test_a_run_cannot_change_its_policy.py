@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.postgres import needs_postgres
 from typer.testing import CliRunner
 
 import toolgate
 from toolgate.errors import ConflictError, NotAllowedError, PolicyHeldError
 from toolgate.interfaces.cli.app import app
+from toolgate.kernel.context import SYSTEM_PROJECT
 from toolgate.testing.patience import until
 
 POLICY = """
@@ -51,9 +53,9 @@ def script(folder: Path, text: str) -> None:
     (folder / "looser.yaml").write_text(LOOSER)
 
 
-def open_on(folder: Path, **more: str) -> toolgate.Gate:
+def open_on(folder: Path, *, database: str = "", **more: str) -> toolgate.Gate:
     return toolgate.open(
-        folder.parent / "gate.db",
+        database or folder.parent / "gate.db",
         workspace=folder,
         policy=folder,
         built_in_tools=True,
@@ -126,6 +128,27 @@ def test_a_killed_run_is_not_forgotten(folder: Path) -> None:
         open_on(folder)
     (folder / "toolgate.yaml").write_text(POLICY)
     open_on(folder).close()
+
+
+@needs_postgres
+def test_a_killed_run_is_not_forgotten_on_postgresql(folder: Path, postgres_url: str) -> None:
+    script(folder, "cat looser.yaml > toolgate.yaml; echo > done; sleep 600")
+    with subprocess.Popen([sys.executable, "-c", DYING, postgres_url, str(folder)]) as process:
+        while not (folder / "done").exists():
+            assert process.poll() is None
+        process.kill()
+    words = ["policy", "accept", "--policy", str(folder), "--workspace", str(folder), "--database", postgres_url]
+    with pytest.raises(PolicyHeldError):
+        open_on(folder, database=postgres_url)
+    told = CliRunner().invoke(app, words)
+    assert (told.exit_code, "+  read_file: {decision: allow}" in told.output) == (1, True)
+    with pytest.raises(PolicyHeldError) as held:
+        open_on(folder, database=postgres_url)
+    assert CliRunner().invoke(app, [*words, held.value.revision, "--by", "ann"]).exit_code == 0
+    with open_on(folder, database=postgres_url) as gate:
+        assert gate.sync.host.held_policy() is None
+        events = [one.type for one in gate.sync.events(project=SYSTEM_PROJECT) if one.type.startswith("policy.")]
+    assert {"policy.window_opened", "policy.accepted"} <= {*events}
 
 
 def test_a_run_that_leaves_it_alone_holds_nothing(folder: Path) -> None:
