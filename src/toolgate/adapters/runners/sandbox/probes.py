@@ -143,6 +143,8 @@ def _judged(backend: Backend, try_all: Callable[[], dict[str, bool]]) -> ProbeRe
         return ProbeReport(backend=backend.name, problem=str(error), is_unfinished=True)
     except SandboxError as error:
         return ProbeReport(backend=backend.name, problem=str(error))
+    except OSError as error:  # this user cannot even start the interpreter
+        return ProbeReport(backend=backend.name, problem=f"it cannot be tried ({error})")
     return ProbeReport(
         backend=backend.name,
         passed=tuple(name for name, held in results.items() if held),

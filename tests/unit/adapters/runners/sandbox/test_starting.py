@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,14 @@ def test_who_says_that_it_was_not_started_may_have_run(backend: Backend) -> None
         assert backend.run(confined).exit_code == 127
     else:
         assert failure(backend, confined).may_have_run
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+def test_an_interpreter_that_cannot_be_started_is_an_error_of_the_sandbox(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.adapters.runners.sandbox.sandbox._REPORTS", {})
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    with closing(Sandbox()) as sandbox, pytest.raises(SandboxError, match="/no/such/python") as caught:
+        sandbox.run(Confined(argv=("/bin/true",)), backend=kind)
+    assert not caught.value.may_have_run
