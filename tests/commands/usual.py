@@ -13,6 +13,173 @@ from toolgate.kernel.policy import Word
 _MARK = "* "
 
 ALLOWED = r"""
+ls -la src/*.py tests/*.py
+ls src/ tests/ docs/
+ls -lah --time-style=long-iso
+ls -t | head -5
+ls -d */
+wc -l src/*.ts
+wc -l src/*.py | tail -1
+cat package.json | jq '.scripts'
+cat pyproject.toml | head -50
+cat src/main.py | grep -n "import"
+head -c 2000 README.md
+head -n 100 src/main.py | tail -n 20
+tail -n +10 src/main.py | head -30
+sed -n '1,80p' src/main.py
+sed -n '100,140p;200,220p' src/main.py
+nl -ba src/main.py | sed -n '10,40p'
+awk -F: '{print $1}' names.txt | sort | uniq -c | sort -rn | head
+awk '/^def /{print FILENAME": "$0}' src/main.py
+grep -rn "TODO\|FIXME" --include="*.py" src/ | head -20
+grep -rnE "class \w+\(" src --include=*.py
+grep -rl "useState" src --include="*.tsx" --include="*.ts"
+grep -n "def test_" tests/test_main.py | wc -l
+grep -v '^#' requirements.txt | grep -v '^$'
+rg -n "foo\(" --type py -g '!tests/**'
+rg --files | rg test | head
+rg -l "import React" --glob '*.tsx' | wc -l
+rg -U "async def.*\n.*await" src
+rg --no-heading --line-number --color never "handler" src
+find . -type f -name "*.py" -not -path "*/node_modules/*" | head -50
+find . -type f -name '*.ts' | xargs wc -l
+find . -name "*.py" -print0 | xargs -0 grep -l "import os"
+find src -name "*.py" -exec grep -l "main" {} +
+find src -name "*.py" -exec wc -l {} \;
+find . -path ./node_modules -prune -o -name '*.js' -print
+find . -maxdepth 3 -name "*.json" -size -100k -mtime -7
+tree -I 'node_modules|.git|__pycache__' -L 3
+du -sh * | sort -h
+du -sh .git node_modules
+df -h .
+pwd && ls -la
+which python3 node npm
+command -v uv
+echo "hello"
+echo "---" && git log --oneline -3
+printf '%s\n' one two
+env | sort | head
+stat -c '%s %n' README.md
+sha256sum package.json
+xxd README.md | head -5
+hexdump -C README.md | head
+basename src/main.py .py
+realpath src/main.py
+readlink -f src/main.py
+sleep 1 && git status
+[ -d src ] && echo exists || echo missing
+test -d node_modules && echo installed
+diff -u a.txt b.txt | head -40
+diff -rq src tests
+cut -d: -f1 names.txt | sort -u
+tr 'a-z' 'A-Z' < README.md
+paste -sd, names.txt
+column -t -s, data.csv
+jq -r '.dependencies | to_entries[] | "\(.key)@\(.value)"' package.json
+jq '.scripts.test' package.json
+git status --porcelain=v1
+git diff --stat HEAD~1
+git diff HEAD -- src/main.py
+git diff main...HEAD --name-only
+git diff --name-status HEAD~3 HEAD
+git diff --no-color --unified=5 -- src
+git log -p -1 -- src/main.py
+git log --graph --oneline --all --decorate -15
+git log --since="2 weeks ago" --author=alice --pretty=format:"%h %an %s"
+git log -S "needle" --oneline -- src
+git show --stat HEAD~1
+git show HEAD:src/main.py | head -20
+git branch -a -vv
+git ls-files | head -20
+git ls-files '*.py' | xargs wc -l
+git grep -n "needle" -- '*.py'
+git submodule status
+git check-ignore -v build
+git --no-pager log -5
+git --no-pager diff HEAD~1
+git add src/main.py tests/test_main.py
+git commit -am "Add tests"
+git commit -m "Subject" -m "Body text"
+git add . && git status --short
+git switch -c feature/x
+git checkout -b feature/y
+python3 -m pytest tests/test_main.py -x -vv
+pytest tests/test_main.py::test_main -v
+pytest -k "parser and not slow" --tb=short
+pytest -x --lf -q 2>&1 | tail -30
+pytest --maxfail=1 -n 4 tests
+python -m unittest discover -s tests
+mypy --strict src
+ruff check src --output-format=concise
+black --check src
+flake8 src
+pyright src
+python -m compileall -q src
+python3 -V && pip --version
+pip freeze | grep -i django
+python -m pip list --outdated --format=json
+uv --version
+uv pip list
+uv run pytest -q
+uv run ruff check .
+uv tree
+poetry run pytest
+npx tsc --noEmit -p tsconfig.json
+npx tsc --noEmit 2>&1 | head -50
+npx eslint src --ext .ts,.tsx
+npx prettier --check "src/**/*.ts"
+npx vitest run
+npx jest src/app.test.ts
+yarn build
+pnpm -r build
+go test ./... -run TestParse -v -count=1
+go test -race -cover ./pkg/...
+golangci-lint run
+cargo test parser::tests -- --nocapture
+cargo check --all-targets
+cargo clippy --all-targets --all-features
+cargo tree -d
+cargo metadata --format-version 1 --no-deps
+make -j4
+make -n install
+make clean && make
+cmake --build build -j 4
+gcc -Wall -Wextra -O2 -o build/main src/main.c
+gcc -c src/main.c -o build/main.o
+g++ -std=c++17 -Wall src/main.cpp -o build/app
+clang -fsyntax-only src/main.c
+cd tests && pytest -q
+cd src && python -m pytest ../tests
+mkdir -p src/components
+mkdir -p build && cd build && cmake ..
+mkdir -p a/{b,c}
+ls src/{main,app}.py
+timeout 60 pytest -q
+timeout 30s npm test
+time make
+pytest > /tmp/out.txt 2>&1
+ls -la 2>/dev/null || true
+cat does-not-exist.txt 2>/dev/null; echo done
+CI=1 npm test
+PYTHONPATH=src pytest -q
+RUST_BACKTRACE=1 cargo test
+NODE_ENV=test npx jest
+FORCE_COLOR=0 npx vitest run
+bash -c 'ls -la && git status'
+tar -tzf archive.tar.gz
+tar -tf archive.tar | head
+unzip -l archive.zip
+tail -100 build.log | grep -i error
+cat *.md | wc -w
+grep -c "test" tests/*.py
+npm run dev
+patch -p1 --dry-run < fix.patch
+git apply --check fix.patch
+python manage.py migrate
+python manage.py test
+wc -l src/*.py
+ls *.py
+find . -name "*.py" -exec grep -l needle {} +
 * npx tsc --noEmit
 npx eslint .
 npx jest
@@ -693,6 +860,101 @@ cat a.txt | jq .
 """
 
 ASKED = r"""
+type ruff
+git mv src/main.py src/app.py
+git tag v1.2.3
+tox -l
+npm run test -- --watch=false
+npm view react version
+cp src/main.py src/main_copy.py
+cp -r src build/src
+mv src/main.py src/app.py
+cp src/*.py build/
+pytest -q > out.txt 2>&1; tail -5 out.txt
+npm test 2>&1 | tee test.log | tail -20
+GOFLAGS=-mod=mod go build ./...
+tar -czf build/src.tar.gz src
+zip -r build/src.zip src
+rm -rf node_modules
+rm -rf build dist *.egg-info
+rm build/*.o
+rm src/old.py
+npm install --save-dev typescript
+npm i lodash
+pnpm add zod
+yarn add react
+python -m pip install --upgrade pip
+uv add httpx
+uv pip install -r requirements.txt
+cargo add serde --features derive
+go get github.com/stretchr/testify
+git push -u origin feature/x
+git fetch --all --prune
+git reset --hard HEAD
+git merge feature/x
+git revert HEAD --no-edit
+git branch -d feature/x
+git branch -D feature/x
+git clone https://github.com/owner/repo.git
+git submodule update --init --recursive
+git config user.email a@example.com
+git remote add origin git@github.com:owner/repo.git
+git push origin git@github.com:owner/repo.git
+python3 -c "import sys; print(sys.version)"
+python -c 'import json; print(json.load(open("package.json"))["name"])'
+node -e "console.log(require('./package.json').version)"
+bundle exec rspec
+docker ps -a
+docker logs --tail 50 web
+docker compose ps
+docker build -t app .
+docker exec -it web bash
+gh pr view 12 --json title,body
+gh issue list --limit 5
+gh run list
+gh api repos/owner/repo/pulls
+curl -s https://example.com/api | jq .
+curl -I http://localhost:3000
+curl -s http://localhost:8000/health
+wget -q https://example.com/file.tar.gz
+npm run dev &
+pkill -f "npm run dev"
+chmod +x scripts/run.sh
+bash scripts/run.sh
+patch -p1 < fix.patch
+git apply fix.patch
+sed -i 's/foo/bar/g' src/main.py
+sed -i -e 's/a/b/' src/*.py
+perl -pi -e 's/foo/bar/' src/main.py
+find . -name __pycache__ -type d -exec rm -rf {} +
+grep -rl foo src | xargs sed -i 's/foo/bar/g'
+npx prettier --write src
+npx eslint --fix src
+for f in src/*.py; do echo $f; done
+echo $(git rev-parse HEAD)
+alembic upgrade head
+psql -c 'select 1'
+sqlite3 app.db '.tables'
+terraform plan
+ssh host ls
+scp a.txt host:
+tar -xzf archive.tar.gz
+unzip archive.zip -d build
+echo "x" > notes.txt
+echo "export FOO=1" >> .env.example
+brew install jq
+apt-get install -y jq
+sudo apt update
+source .venv/bin/activate && pytest
+. .venv/bin/activate && python -m pytest
+export FOO=bar && npm test
+nvm use 20
+pre-commit run --all-files
+npx create-react-app x
+npx playwright test
+mypy src; echo $?
+ls ~
+cat ~/.bashrc
 * git push
 * git push -u origin feature
 git pull --rebase
@@ -896,7 +1158,6 @@ git diff > changes.patch
 sed -i s/a/b/ README.md
 * sed -i "s/old/new/g" src/main.py
 find . -name "*.pyc" -delete
-find . -name "*.py" -exec grep -l needle {} +
 find . -type d -name __pycache__ -exec rm -rf {} +
 find . -name "*.py" | xargs rm
 sort -o sorted.txt a.txt
@@ -943,8 +1204,6 @@ sh test.sh
 source venv/bin/activate
 export FOO=1
 for f in a b; do echo $f; done
-ls *.py
-wc -l src/*.py
 echo $HOME
 cat $(git ls-files)
 if [ -f a.txt ]; then echo yes; fi

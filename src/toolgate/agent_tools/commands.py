@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from toolgate.agent_tools.validation import Validation
-from toolgate.guards.argv import ArgvRefused, Parsed, parse
+from toolgate.guards.argv import Parsed, parse
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import PathRefused, Workspace
 from toolgate.guards.grammar import Command
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.policy import Word
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from toolgate.agent_tools.commands import CommandValidator
 from toolgate.agent_tools.paths import PathValidator
-from toolgate.guards.argv import ArgvRefused, Parsed
+from toolgate.guards.argv import Parsed
 from toolgate.guards.files import PathRefused
 from toolgate.guards.patterns import SENSITIVE, PathPatterns
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.assessment import LEVEL_TIMEOUT_S
 from toolgate.kernel.misuse import explained_class
 from toolgate.kernel.policy import Word

@@ -9,10 +9,11 @@ from typing import Any
 from toolgate.catalog import credentials, git, remotes
 from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of, roots_of
 from toolgate.errors import ToolExecutionError
-from toolgate.guards.argv import ArgvRefused, Parsed, denied
+from toolgate.guards.argv import Parsed, denied
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
 from toolgate.guards.line import NETWORK_ASKED, Line, LineStep, Part, read_command, with_network
 from toolgate.guards.pins import look, started
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
@@ -48,6 +49,8 @@ COMMAND_SCHEMA = {
     "additionalProperties": False,
 }
 
+_TMP_NOTE = "/tmp is this call's own: what it left there is gone, and the next call does not find it."
+
 
 def tools(edges: EdgeSource) -> list[ToolDefinition]:
     """Return the tool that runs any command the policy knows or a person agrees to."""
@@ -80,7 +83,9 @@ class ExecuteCommand(Confining):
         if len(parts) == len(line.steps) == 1 and not parts[0].redirects and place is not None:
             shown[0]["acts as"] = f"you at {place}, with what your Git has for it, in this call alone"
         whole: Any = shown[0] if len(shown) == 1 and not line.text else {"line": line.text, "commands": shown}
-        return Prepared(preview=whole, preconditions=_pinned(edges, line.judged, urls))
+        if line.expanded:
+            whole["patterns"] = {pattern: " ".join(words) for pattern, words in line.expanded}
+        return Prepared(preview=whole, preconditions=_pinned(edges, line, urls))
 
     def _urls(self, edges: Edges, parsed: Parsed, start: str) -> tuple[str, ...]:
         """Return where a Git command would connect to."""
@@ -90,6 +95,7 @@ class ExecuteCommand(Confining):
     def plan(self, given: ToolInput) -> Confined | ConfinedLine:
         edges, asked = edges_of(self._edges), given.payload
         line = self._read(edges, asked)
+        self._check_unchanged(edges, line, given)
         parts = [part for step in line.steps for part in step.parts]
         limit_s = max(part.command.limits.timeout_s for part in parts)
         timeout_s = min(float(asked["timeout"]), max(limit_s, 1.0)) if "timeout" in asked else limit_s
@@ -98,6 +104,17 @@ class ExecuteCommand(Confining):
             return self._with_login(edges, given, parts[0], steps[0].piped[0].confined)
         room = max(part.command.limits.output_bytes for part in parts)
         return ConfinedLine(steps=steps, timeout_s=timeout_s, output_bytes=room)
+
+    def _check_unchanged(self, edges: Edges, line: Line, given: ToolInput) -> None:
+        """Refuse a line that ran unasked for other words of its patterns than those it has now."""
+        is_asked = any(parsed.word is not Word.ALLOW for parsed in line.judged)
+        if line.expanded and is_asked and given.approver is None and edges.judges_commands(self.name):
+            pattern = line.expanded[0][0]
+            raise ArgvRefused(
+                "changed",
+                f"The pattern {pattern!r} stands for other files now, so a person must be asked about this very line; "
+                "no grant covers it. Try again, or name the files.",
+            )
 
     def _with_login(self, edges: Edges, given: ToolInput, part: Part, confined: Confined) -> Confined:
         """Return a Git command with the user's login for the URL that a person said yes to; others as they are."""
@@ -112,7 +129,7 @@ class ExecuteCommand(Confining):
         if start.kind != "directory":
             raise ToolExecutionError(f"{asked['cwd']!r} is not a directory.")
         args, environment = asked.get("args", []), asked.get("environment", {})
-        line = read_command(edges.commands, asked["command"], args, environment, start.path)
+        line = read_command(edges.commands, asked["command"], args, environment, start.path, edges.workspace)
         unknown = next((parsed.unknown for parsed in line.judged if parsed.unknown), None)
         if unknown is not None and not edges.asks_unknown(self.name):
             raise ArgvRefused(
@@ -159,6 +176,8 @@ class ExecuteCommand(Confining):
 
     def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
         found = result_of(finished)
+        if "/tmp/" in " ".join((given.payload["command"], *given.payload.get("args", ()))):
+            found["note"] = " ".join(filter(None, (found.get("note"), _TMP_NOTE)))
         if finished.ending == "exited":
             return ToolOutput.ok(found)
         reason = {"timeout": "Command timed out", "memory": "Command used too much memory"}
@@ -188,18 +207,21 @@ def preview(part: Part, start: str, urls: Sequence[str] = ()) -> dict[str, Any]:
     return shown
 
 
-def _pinned(edges: Edges, judged: Sequence[Parsed], urls: Sequence[Sequence[str]]) -> dict[str, str | None]:
-    """Return what a yes rests on: the programs, and the content of those without grammar or that can be replaced, and
-    where Git connects to."""
+def _pinned(edges: Edges, line: Line, urls: Sequence[Sequence[str]]) -> dict[str, str | None]:
+    """Return what a yes rests on: the programs, and the content of those without grammar or that can be replaced, what
+    patterns stand for, and where Git connects to."""
     found: dict[str, str | None] = {}
     if any(urls):
         text = "\0".join(url for each in urls for url in (*each, ""))
         found["urls"] = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-    for parsed in judged:
+    if line.expanded:
+        text = "\0\0".join("\0".join((pattern, *words)) for pattern, words in line.expanded)
+        found["patterns"] = hashlib.sha256(text.encode()).hexdigest()
+    for parsed in line.judged:
         for program in (parsed.executable, *parsed.programs):
             found.setdefault(program, None)
             if parsed.unknown:
                 with open(program, "rb") as file:
                     found[program] = hashlib.file_digest(file, "sha256").hexdigest()
-    pinned = look(started(judged, edges.commands), edges.commands, roots_of(edges))
+    pinned = look(started(line.judged, edges.commands), edges.commands, roots_of(edges))
     return found | {program.path: program.identity for program in pinned}

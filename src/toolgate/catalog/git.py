@@ -17,9 +17,10 @@ from typing import Any
 
 from toolgate.catalog.remotes import OWN_ALONE, urls_of
 from toolgate.errors import ToolExecutionError
-from toolgate.guards.argv import ArgvRefused, Parsed
+from toolgate.guards.argv import Parsed
 from toolgate.guards.repository import Repository, is_unchanged, repository_of, tracked
 from toolgate.guards.steering import is_bare
+from toolgate.guards.words import ArgvRefused
 from toolgate.ports.confinement import Confined
 
 ENVIRONMENT = {

@@ -13,9 +13,10 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
-from toolgate.guards import Refused
 from toolgate.guards.files import Access
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, compiled
+from toolgate.guards.variables import variable_problem
+from toolgate.guards.words import ArgvRefused, ProgramUnknown, checked
 from toolgate.kernel.policy import Word
 
 _RANK = {Word.ALLOW: 0, Word.ASK: 1, Word.DENY: 2}
@@ -23,19 +24,10 @@ _NUMBER = re.compile(r"-\d{1,9}\Z")
 _INTEGER = re.compile(r"[+-]?\d{1,18}\Z")
 # Refs, ranges, ancestry, reflogs and `rev:path`; never a leading dash, blank or control character.
 _REV = re.compile(r"(?!-)(?:@\{[^}\x00-\x1f]{0,80}\}|[^\s\x00-\x1f\x7f\\]){1,1024}\Z")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-PLAIN_VARIABLES = frozenset(
-    "CI COLUMNS DEBUG FORCE_COLOR LANG LC_ALL LINES LOG_LEVEL NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE "
-    "PYTHONHASHSEED PYTHONUNBUFFERED RUST_BACKTRACE RUST_LOG TERM TZ".split()
-)
-"""Variables that any command may be given, with a plain value: they choose words and colours, never code or files."""
 _MAX_NESTED = 5
-_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:=+-]{0,200}\Z")
-
-
-class ArgvRefused(Refused):
-    """The command line is not one the grammar knows."""
+_SHOWN_PATTERN = 80
+"""How long a pattern may be that is shown: a longer one tells nobody anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +76,7 @@ def parse(
 
     has_input: there is a standard input to read, so that no file need be named.
     """
-    wrappers, words, variables = unwrap(commands, _checked(argv), environment)
+    wrappers, words, variables = unwrap(commands, checked(argv), environment)
     name, command = words[0], _found(commands, words[0])
     if command.executable is None:
         raise _not_pinned(name)
@@ -161,29 +153,6 @@ def denied(parsed: Parsed) -> ArgvRefused:
     )
 
 
-def _checked(argv: Sequence[str]) -> list[str]:
-    if not isinstance(argv, list | tuple) or not argv:
-        raise ArgvRefused(
-            "empty",
-            f"{str(argv)[:80]!r} is no command line: that is a list of the command's name, then its arguments.",
-        )
-    for number, word in enumerate(argv):
-        if not isinstance(word, str):
-            raise ArgvRefused("encoding", f"{_place(number, word)} must be a string. Put it in quotes.")
-        if "\0" in word:
-            raise ArgvRefused("nul", f"{_place(number, word)} holds a NUL character, which none can. Leave it out.")
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            said = f"{_place(number, word)} must be valid UTF-8 text. Name it in another way."
-            raise ArgvRefused("encoding", said) from None
-    return list(argv)
-
-
-def _place(number: int, word: object) -> str:
-    return f"Word {number} of the command line ({str(word)[:80]!r})"
-
-
 def _check_size(command: Command, words: Sequence[str]) -> None:
     limits = command.limits
     if len(words) > limits.max_args or sum(len(word.encode()) + 1 for word in words) > limits.max_bytes:
@@ -196,15 +165,9 @@ def _check_size(command: Command, words: Sequence[str]) -> None:
 
 def _environment(command: Command, given: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in given.items():
-        if name in PLAIN_VARIABLES and isinstance(value, str) and _PLAIN_VALUE.match(value):
-            continue
-        if name not in command.environment or not _ENV_NAME.match(name):
-            allowed = ", ".join(command.environment) or "none"
-            raise ArgvRefused(
-                "environment", f"'{command.name}' may not be given the variable {name!r}. Allowed: {allowed}."
-            )
-        if not isinstance(value, str) or "\0" in value:
-            raise ArgvRefused("environment", f"The variable {name!r} must be a string without NUL.")
+        problem = variable_problem(command, name, value)
+        if problem is not None:
+            raise ArgvRefused("environment", problem)
     return MappingProxyType(dict(given))
 
 
@@ -405,6 +368,8 @@ class _Reading:
                     self._refuse("missing_value", f"needs a value after {name!r}")
                 value = self.words.pop(0)
             self._value(flag.value, value, name)
+        if flag.executes:
+            self._execute(flag)
         if flag.runs:
             self._hand_over(value or "", self.words)
             return True
@@ -414,10 +379,32 @@ class _Reading:
             return True
         return False
 
+    def _execute(self, flag: Flag) -> None:
+        """Read a command that ends with `;` or `{} +` by its own grammar."""
+        ends = (
+            number
+            for number, (before, word) in enumerate(zip(("", *self.words), self.words, strict=False))
+            if word == ";" or (word == "+" and before == "{}")
+        )
+        end = next(ends, None)
+        if not end:
+            self._refuse("missing_value", f"needs a command after {flag.names[0]!r}, and a ';' or '{{}} +' at its end")
+        at, inside = self.length - len(self.words), self.words[:end]
+        del self.words[: end + 1]
+        command = self.commands.get(inside[0]) if inside[0] in flag.executes else None
+        if command is None:
+            self._refuse("bad_value", f"runs no {inside[0]!r} unasked")
+        within = _Reading(self.commands, has_input=False)
+        within.run(command, inside[0], inside[1:])
+        self.said += within.said
+        self.paths += within.paths
+        self.runs += (inside[0], *within.runs)
+        self.inner.append((at, command))
+
     def _hand_over(self, name: str, words: list[str]) -> Command:
         command = self.commands.get(name)
         if command is None:
-            self._refuse("unknown_command", f"would run {name!r}, which is not in the policy's table of commands")
+            raise ProgramUnknown(self.title, name)
         if len(self.runs) == _MAX_NESTED:
             self._refuse("bad_value", f"runs a command in a command more than {_MAX_NESTED} times")
         self.words = words
@@ -428,13 +415,14 @@ class _Reading:
     def _value(self, value: Value, word: str, argument: str) -> None:
         if value.excludes is not None and compiled(value.excludes).search(word) is not None:
             self._refuse("bad_value", f"takes no {argument!r} such as {word[:200]!r} unasked")
+        if value.matches is not None and compiled(value.matches).fullmatch(word) is None:
+            shown = value.matches if len(value.matches) <= _SHOWN_PATTERN else "those its grammar lists"
+            self._refuse("bad_value", f"takes a text like {shown} as {argument!r}, not {word[:200]!r}")
         problem = _CHECKS[value.kind](self, value, word, argument)
         if problem is not None:
             self._refuse("bad_value", f"takes {problem} as {argument!r}, not {word[:200]!r}")
 
     def _as_text(self, value: Value, word: str, argument: str) -> str | None:
-        if value.matches is not None and compiled(value.matches).fullmatch(word) is None:
-            return f"a text like {value.matches}"
         return None
 
     def _as_integer(self, value: Value, word: str, argument: str) -> str | None:

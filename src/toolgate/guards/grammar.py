@@ -29,10 +29,10 @@ TRUSTED_DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", 
 class Value:
     """What a flag's value or a positional may be.
 
-    str: any text, or one that `matches` (RE2, the whole text). int: between `minimum` and `maximum`.
+    str: any text. int: between `minimum` and `maximum`.
     path: a file name, reported for checking, with what is done to it. rev: a Git revision. glob: a pattern
     that the program compares names with. enum: one of `choices`. path_or_rev: what Git takes for either.
-    excludes: what must not be found anywhere in it (RE2), whatever kind it is.
+    matches: what the whole of it must be (RE2); excludes: what must not be found anywhere in it, whatever kind it is.
     """
 
     kind: ValueKind = "str"
@@ -70,8 +70,9 @@ class Flag:
     word: what using it leads to. fills: the positional that it supplies (grep's `-e` fills the pattern).
     spares: the positional that need not be there with it (with `-r` grep needs no file).
     ends: what follows is the program's own, not flags. runs: its value names a command of the table, and
-    the rest is that command's (`python -m pytest`). writes: the workspace is writable with it. calms: what running
-    the command leads to does not count with it (`black --check`).
+    the rest is that command's (`python -m pytest`). executes: what follows, as far as `;` or `{} +`, is one of these
+    commands (`find -exec`). writes: the workspace is writable with it. calms: what running the command leads to does
+    not count with it (`black --check`).
     """
 
     names: tuple[str, ...]
@@ -83,6 +84,7 @@ class Flag:
     spares: str | None = None
     ends: bool = False
     runs: bool = False
+    executes: tuple[str, ...] = ()
     writes: bool = False
     calms: bool = False
 
@@ -91,6 +93,10 @@ class Flag:
             raise DefinitionError("A flag needs at least one name, and `--` is none.")
         if self.runs and self.value is None:
             raise DefinitionError(f"Flag {self.names[0]!r} runs a command, so it needs a value that names it.")
+        if self.executes and (self.value is not None or "git" in self.executes):
+            raise DefinitionError(
+                f"Flag {self.names[0]!r} executes commands: it takes no value, and Git is none of them."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Take a shell line apart into the commands it runs, without a shell.
 
 One pass over the text. What is read means to bash and dash exactly what is returned: words, variables in front of
-them, redirections, pipes and `&&`, `||`, `;`. Whatever a shell would compute (substitution, variables, patterns,
-loops, functions, jobs) makes the whole line one that cannot be split, never one that is guessed.
+them, redirections, pipes and `&&`, `||`, `;`. Patterns are told apart from words; `expansion` finds what they stand
+for. Whatever else a shell would compute (substitution, variables, loops, functions, jobs) makes the whole line one that
+cannot be split, never one that is guessed.
 """
 
 from __future__ import annotations
@@ -18,13 +19,11 @@ MAX_COMMANDS = 100
 Connector = Literal["&&", "||", ";"]
 RedirectKind = Literal["read", "write", "append", "same"]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SIMPLE_BRACES = re.compile(r"(?:[^{}]|\{[^{},\0]*,[^{}\0]*\})*\Z")
 _OPERATORS = ("&>>", "&&", "||", ">>", "<<", ">&", "<&", "<>", ">|", "&>", "|&", ";;", "\n", ";", "|", "&", "<", ">")
 _COMPUTED = {
     "$": "a variable or substitution ('$')",
     "`": "a substitution ('`')",
-    "*": "a pattern ('*')",
-    "?": "a pattern ('?')",
-    "[": "a pattern ('[')",
     "(": "a group or function ('(')",
     ")": "a group or function (')')",
 }
@@ -57,9 +56,13 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simple:
-    """One command: its words, the variables set for it alone, and its redirections in their order."""
+    """One command: its words, the variables set for it alone, and its redirections in their order.
+
+    patterns: which of the words, by their place, are patterns to a shell; what was quoted there is behind a backslash.
+    """
 
     words: tuple[str, ...]
+    patterns: tuple[tuple[int, str], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     redirects: tuple[Redirect, ...] = ()
 
@@ -74,13 +77,17 @@ class Step:
 
 @dataclass(slots=True)
 class _Token:
-    """A word with what was not quoted of it, or an operator. touches: nothing stands between it and what follows."""
+    """A word with what was not quoted of it, or an operator. touches: nothing stands between it and what follows.
+
+    pattern: the word with a backslash before all that was quoted, where a shell would expand it.
+    """
 
     text: str
     is_operator: bool = False
     is_plain: bool = True
     assigns: str = ""
     touches: bool = False
+    pattern: str = ""
 
 
 def split(text: str) -> tuple[Step, ...]:
@@ -120,14 +127,17 @@ class _Reader:
             raise Unsplittable("a comment ('#')")
         parts: list[str] = []
         bare: list[str] = []  # the same word, with a mark wherever it was quoted
+        pattern: list[str] = []
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in " \t" or self._operator() is not None:
                 break
-            quoted = self._piece(char, bare)
-            parts.append(quoted)
+            before = len(bare)
+            piece = self._piece(char, bare)
+            parts.append(piece)
+            pattern.append(piece if "\0" not in bare[before:] else "".join(f"\\{each}" for each in piece))
         shape = "".join(bare)
-        _check_shape(shape)
+        is_pattern = _is_pattern(shape)
         name = _NAME.match(shape)
         assigns = name.group() if name is not None and shape[name.end() : name.end() + 1] == "=" else ""
         if name is not None and shape.startswith("+=", name.end()):
@@ -137,6 +147,7 @@ class _Reader:
             is_plain="\0" not in shape,
             assigns=assigns,
             touches=self.at < len(self.text) and self.text[self.at] in "<>",
+            pattern="".join(pattern) if is_pattern else "",
         )
 
     def _piece(self, char: str, bare: list[str]) -> str:
@@ -198,12 +209,17 @@ def _checked(part: str, *, quoted: bool = True) -> str:
     return part
 
 
-def _check_shape(shape: str) -> None:
-    """Refuse what a shell would expand in a word. `\\0` stands for what was quoted."""
+def _is_pattern(shape: str) -> bool:
+    """Whether a shell would expand a word to others; Unsplittable where that is more than names and simple braces.
+
+    `\\0` stands for what was quoted.
+    """
     if re.search(r"(?:^|[=:])~", shape):
         raise Unsplittable("a home directory ('~')")
-    if "{" in shape and ("," in shape or ".." in shape):
+    has_braces = "{" in shape and "," in shape
+    if ("{" in shape and ".." in shape) or (has_braces and not _SIMPLE_BRACES.match(shape)):
         raise Unsplittable("an expansion ('{')")
+    return has_braces or "*" in shape or "?" in shape or "]" in shape.partition("[")[2]
 
 
 @dataclass(slots=True)
@@ -253,6 +269,7 @@ class _Steps:
 
     def _simple(self) -> Simple:
         words: list[str] = []
+        patterns: list[tuple[int, str]] = []
         variables: list[tuple[str, str]] = []
         redirects: list[Redirect] = []
         while self.at < len(self.tokens):
@@ -266,10 +283,17 @@ class _Steps:
                 redirects += self._redirect(token.text)
             else:
                 self.at += 1
+                if token.pattern:
+                    patterns.append((len(words), token.pattern))
                 _take(token, words, variables)
         if not words:
             raise Unsplittable("a place where a command is missing")
-        return Simple(words=tuple(words), variables=tuple(variables), redirects=tuple(redirects))
+        if words[0] == "command":
+            words = _looked_for(words)
+            patterns = [(number - 1, pattern) for number, pattern in patterns]
+        return Simple(
+            words=tuple(words), patterns=tuple(patterns), variables=tuple(variables), redirects=tuple(redirects)
+        )
 
     def _redirect(self, number: str | None) -> list[Redirect]:
         operator = self.tokens[self.at].text
@@ -282,6 +306,8 @@ class _Steps:
         self.at += 1
         if number not in (None, "0", "1", "2") or not target.text or target.touches:
             raise Unsplittable("a redirection of another descriptor than 0, 1 or 2")
+        if target.pattern:
+            raise Unsplittable("a redirection to a pattern")
         if operator == ">&":
             if not target.is_plain or target.text not in ("0", "1", "2"):
                 raise Unsplittable("a redirection to another descriptor than 0, 1 or 2")
@@ -299,16 +325,25 @@ class _Steps:
         raise Unsplittable(f"the operator {operator!r}")
 
 
+def _looked_for(words: list[str]) -> list[str]:
+    """Return the command that says where programs are, as `command -v` does; anything else changes the shell."""
+    if words[1:2] != ["-v"] or not words[2:] or any(word.startswith("-") for word in words[2:]):
+        raise Unsplittable("the word 'command', which changes the shell itself")
+    return ["which", *words[2:]]
+
+
 def _take(token: _Token, words: list[str], variables: list[tuple[str, str]]) -> None:
     """Account for a word: a variable where no command came yet, or a word of the command."""
     if token.touches and token.text.startswith("{"):
         raise Unsplittable("a redirection by name ('{')")
+    if not words and token.pattern:
+        raise Unsplittable("a pattern where a variable or a command's name stands")
     if not words and token.assigns:
         variables.append((token.assigns, token.text[len(token.assigns) + 1 :]))
         return
     is_first = not words or words == ["time"]
     if is_first and token.is_plain and token.text in RESERVED:
         raise Unsplittable(f"the word {token.text!r}")
-    if is_first and (token.text in BUILT_IN or (words and token.text == "cd")):
+    if is_first and (token.text in BUILT_IN - {"command"} or (words and token.text == "cd")):
         raise Unsplittable(f"the word {token.text!r}, which changes the shell itself")
     words.append(token.text)

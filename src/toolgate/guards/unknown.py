@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from toolgate.guards.argv import ArgvRefused, Parsed, PathUse, parse, unwrap
+from toolgate.guards.argv import Parsed, PathUse, parse, unwrap
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES, Command, Flag, Limits
 from toolgate.guards.programs import CommandTable, find_program
+from toolgate.guards.words import ArgvRefused, ProgramUnknown
 from toolgate.kernel.policy import Word
 
 UNKNOWN_KINDS = frozenset(
@@ -59,6 +60,8 @@ def read_argv(
         denied = denial(commands, argv)
         if denied is not None:
             raise ArgvRefused("denied", denied) from None
+        if isinstance(error, ProgramUnknown):  # nobody need be asked about what is not there
+            _executable(commands, error.program, home)
         _, words, variables = unwrap(commands, argv, environment)
         found = _unknown(commands, words, variables, home, str(error))
     found = replace(found, has_input=has_input)
@@ -265,8 +268,9 @@ def _names(word: str) -> Iterator[str]:
     if whole.startswith("-"):
         yield whole[2:]
     for piece in _PIECES.split(whole):
-        yield piece
-        yield piece.lstrip("-")
+        if piece.strip("/"):  # a slash between other characters names nothing
+            yield piece
+            yield piece.lstrip("-")
 
 
 def _could_be_path(name: str) -> bool:

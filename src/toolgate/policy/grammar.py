@@ -18,7 +18,7 @@ from toolgate.guards import Refused
 from toolgate.guards.argv import parse
 from toolgate.guards.grammar import Command, ExactLine, Flag, Limits, Positional, Runs, Value
 from toolgate.kernel.policy import Word
-from toolgate.policy.values import Duration, Name, Positive, Spec, Surroundings, WordName
+from toolgate.policy.values import Duration, Expression, Name, Positive, Spec, Surroundings, WordName
 
 Kind = Literal["str", "int", "path", "rev", "glob", "enum", "path_or_rev"]
 
@@ -28,8 +28,8 @@ class ValueSpec(Spec):
     choices: list[Name] = Field(default=[], description="What an `enum` may be.")
     minimum: int | None = Field(default=None, description="The least an `int` may be.")
     maximum: int | None = Field(default=None, description="The most an `int` may be.")
-    matches: Name | None = Field(default=None, description="A pattern (RE2) that the whole of a `str` must match.")
-    excludes: Name | None = Field(default=None, description="A pattern (RE2) that must not be found in it.")
+    matches: Expression | None = Field(default=None, description="A pattern (RE2) that the whole of it must match.")
+    excludes: Expression | None = Field(default=None, description="A pattern (RE2) that must not be found in it.")
     access: Literal["read", "write", "list"] = Field(default="read", description="What is done to a `path`.")
 
     def value(self) -> Value:
@@ -56,6 +56,11 @@ class FlagSpec(Spec):
     )
     ends: bool = Field(default=False, description="What follows it belongs to another program, as after `python -c`.")
     runs: bool = Field(default=False, description="Its value names a command of this table, which takes the rest.")
+    executes: list[Name] = Field(
+        default=[],
+        description="What follows it, as far as `;` or `{} +`, is one of these commands, judged by its own grammar, as "
+        "after `find -exec`.",
+    )
     writes: bool = Field(default=False, description="The workspace is writable with it.")
     calms: bool = Field(
         default=False,
@@ -219,6 +224,7 @@ def _flag(name: str, spec: FlagSpec | Kind | None) -> Flag:
         spares=spec.spares,
         ends=spec.ends,
         runs=spec.runs,
+        executes=tuple(spec.executes),
         writes=spec.writes,
         calms=spec.calms,
     )

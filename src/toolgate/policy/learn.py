@@ -18,7 +18,7 @@ import orjson
 
 from toolgate.errors import UsageError
 from toolgate.guards.argv import Parsed
-from toolgate.guards.grammar import ExactLine
+from toolgate.guards.grammar import Command, ExactLine
 from toolgate.guards.programs import CommandTable
 from toolgate.guards.unknown import STARTERS, asked_word
 from toolgate.kernel.call import Call, Status
@@ -168,7 +168,7 @@ def _never(commands: CommandTable, parsed: Parsed) -> str | None:
     name, args = parsed.command, parsed.argv[1:]
     base = _VERSION.sub("", name)
     known = commands.get(name)
-    if base in WRAPPERS or _LINKER.match(name):
+    if base in WRAPPERS or _LINKER.match(name) or (known is not None and _wraps(known)):
         return f"`{name}` runs other programs that its arguments or its input name"
     if base in INTERPRETERS:
         why = _runs_code(base, args, parsed.has_input)
@@ -200,6 +200,15 @@ def _is_own_program(policy: FilePolicy, path: str) -> bool:
     """Whether a path, from a root of the workspace or by itself, is a program there."""
     found = [os.path.join(root.path, path) for root in policy.workspace.roots]
     return any(os.path.isfile(one) and os.access(one, os.X_OK) and policy.table.is_own(one) for one in found)
+
+
+def _wraps(command: Command) -> bool:
+    """Whether a command runs another one that its arguments name, by some way its grammar knows."""
+    return (
+        command.runs is not None
+        or any(flag.executes for flag in command.flags)
+        or any(map(_wraps, command.subcommands))
+    )
 
 
 def _runs_code(base: str, args: tuple[str, ...], has_input: bool) -> str | None:

@@ -274,7 +274,9 @@ class CommandInspector:
                 words = [argv, *(extra or ())]
                 shown = " ".join(map(str, words))
                 if takes_lines(tool, where):
-                    line = read_command(self.commands(), argv, words[1:], environment, home)
+                    # Names of another machine are not known here; that machine reads the line again.
+                    here = None if call.placement in REMOTE_PLACEMENTS else workspace
+                    line = read_command(self.commands(), argv, words[1:], environment, home, here)
                     line = with_network(line) if arguments.get("network") is True else line
                     return self._target(shown, call, line.judged, None, _place(call, base))
                 argv = words

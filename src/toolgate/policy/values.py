@@ -42,6 +42,8 @@ Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=10 * 365 *
 WordName = Literal["allow", "ask", "deny"]
 ModeName = Literal["NORMAL", "ALERT", "DEGRADED", "LOCKDOWN", "RECOVERY"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Expression = Annotated[str, Field(min_length=1, max_length=1000)]
+"""A pattern in the syntax of RE2."""
 Positive = Annotated[int, Field(gt=0)]
 
 

@@ -71,6 +71,7 @@ class Confined:
     SECRET_FILE, for a program that runs alone and has a reach.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
+    temporary: a directory that the programs of one line have as their `/tmp`, one after the other.
     """
 
     argv: tuple[str, ...]
@@ -92,6 +93,7 @@ class Confined:
     memory_bytes: int = 2048 * MEBIBYTE
     processes: int = 256
     temporary_bytes: int = 256 * MEBIBYTE
+    temporary: str | None = None
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgate.errors import DefinitionError
-from toolgate.guards.argv import ArgvRefused, Parsed, parse
+from toolgate.guards.argv import Parsed, parse
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.policy import Word
 
 PATH = Value(kind="path")
@@ -344,3 +345,16 @@ def test_no_text_makes_the_parser_fail_otherwise(argv: list[str]) -> None:
         except ArgvRefused:
             continue
         assert parsed.argv[1:] == (*start, *argv)[1:]
+
+
+@pytest.mark.parametrize("value", ["src", ".", "./src:lib/python", "a.b/c", "src/"])
+def test_directories_of_the_workspace_may_stand_in_a_search_path(value: str) -> None:
+    table = {"x": Command(name="x", executable="/usr/bin/x", environment=("PYTHONPATH",))}
+    assert parse(table, ["x"], environment={"PYTHONPATH": value}).environment == {"PYTHONPATH": value}
+
+
+@pytest.mark.parametrize("value", ["/tmp/x", "..", "../x", "src:/etc", "src/../..", "", "~", ":", "a//b"])
+def test_others_may_not(value: str) -> None:
+    table = {"x": Command(name="x", executable="/usr/bin/x", environment=("PYTHONPATH",))}
+    with pytest.raises(ArgvRefused, match="directories of the workspace"):
+        parse(table, ["x"], environment={"PYTHONPATH": value})

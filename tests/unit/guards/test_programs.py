@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from toolgate.guards.argv import ArgvRefused
 from toolgate.guards.grammar import Command, Flag, Positional, Value
 from toolgate.guards.programs import CommandTable, find_program
 from toolgate.guards.unknown import read_argv
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.policy import Word
 
 ANY = (Positional(name="word", value=Value(), maximum=None),)

@@ -55,7 +55,8 @@ def test_redirections_keep_their_order(text: str, found: list[tuple[int, str, st
     [
         "", " ", ";", "a &&", "a | | b", "| a", "a;;b", "a &", "a & b", "a |& b", "&& a", "a\n&& b",
         "echo $HOME", 'echo "$HOME"', "echo `id`", 'echo "`id`"', "echo $(id)", "a <(b)", "a >(b)", "echo $'x'",
-        "ls *", "ls ?", "ls [a]", "ls ~", "ls ~/x", "A=~/x b", "a --x=~/y", "ls {a,b}", "ls {1..3}", "{ a; }", "(a)",
+        "*", "a*b c", "A=* b", "a > *", "ls {a,{b,c}}", "ls {a,b", "ls {a'b',c}",
+        "ls ~", "ls ~/x", "A=~/x b", "a --x=~/y", "ls {1..3}", "{ a; }", "(a)",
         "if a; then b; fi", "for x in y; do z; done", "while a; do b; done", "f() { a; }", "! a", "[[ a ]]",
             "time ! a", "time cd a", "time { a; }", "time export A=1",
         "a << E", "a <<< x", "a <> x", "a >| x", "a >&x", "a >&-", "a 3>x", "a <&0", "a {n}>x", "a > $x", "a >", "> x",
@@ -97,7 +98,9 @@ def told(shell: str, text: str, teller: Path) -> list[object] | None:
 
 
 def ours(text: str) -> list[object]:
-    """Return the same by our own reading, for lines whose commands are all `x`."""
+    """Return the same by our own reading, for lines whose commands are all `x`, and that have no patterns."""
+    if any(command.patterns for step in split(text) for command in step.commands):
+        raise Unsplittable("a pattern")
     return [
         [dict(command.variables).get("V"), list(command.words[1:])]
         for step in split(text)
@@ -110,6 +113,22 @@ def ours(text: str) -> list[object]:
 @pytest.mark.parametrize("text", [line for line in LINES if "&&" not in line or "'a&&b'" in line])
 def test_words_are_what_real_shells_make_of_them(shell: str, text: str, teller: Path) -> None:
     assert told(shell, text, teller) == ours(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [("ls *.py", "*.py"), ("ls 'a'*", "\\a*"), ("ls [a]", "[a]"), ("ls {a,b}", "{a,b}"), ("ls a?\\*", "a?\\*")],
+)
+def test_patterns_are_told_apart_with_what_was_quoted_in_them(text: str, pattern: str) -> None:
+    (step,) = split(text)
+    assert step.commands[0].patterns == ((1, pattern),)
+
+
+def test_looking_for_a_program_is_understood_and_nothing_else_that_command_does() -> None:
+    assert words("command -v uv || echo none") == [["which", "uv"], ["echo", "none"]]
+    for text in ("command ls", "command -v", "command -V ls", "command -v -p ls"):
+        with pytest.raises(Unsplittable, match="changes the shell itself"):
+            split(text)
 
 
 PIECES = st.sampled_from(

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from toolgate.guards.argv import ArgvRefused, Parsed
+from toolgate.guards.argv import Parsed
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, pin
 from toolgate.guards.unknown import names_in, read_argv
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.policy import Word
 
 PATHS = Positional(name="path", value=Value(kind="path"), maximum=None)

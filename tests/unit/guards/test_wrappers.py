@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from toolgate.errors import DefinitionError
-from toolgate.guards.argv import ArgvRefused, Parsed, parse
+from toolgate.guards.argv import Parsed, parse
 from toolgate.guards.grammar import Command, Flag, Positional, Value
 from toolgate.guards.programs import CommandTable
 from toolgate.guards.unknown import read_argv
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.policy import Word
 
 PATHS = Positional(name="path", value=Value(kind="path"), maximum=None)
@@ -261,3 +262,48 @@ def test_a_wrapper_has_its_flags_first_and_no_subcommands() -> None:
             command("x", runs="command", **wrong)
     with pytest.raises(DefinitionError):
         Value(excludes="(")
+
+
+FIND = command(
+    "find",
+    combined=False,
+    flags=(Flag(names=("-exec",), executes=("cat", "cp")), Flag(names=("-delete",), word=Word.ASK)),
+    positionals=(PATHS,),
+)
+
+
+def test_what_find_executes_is_judged_by_its_own_grammar() -> None:
+    table = TABLE | {"find": FIND}
+    found = parse(table, ["find", "src", "-exec", "cat", "notes.txt", "{}", "+", "-delete"])
+    assert found.argv == ("/usr/bin/find", "src", "-exec", "/usr/bin/cat", "notes.txt", "{}", "+", "-delete")
+    assert (found.word, found.runs, found.programs) == (Word.ASK, ("cat",), ("/usr/bin/cat",))
+    assert [use.path for use in found.paths] == ["notes.txt", "{}", "src"]
+    assert parse(table, ["find", "-exec", "cp", "a", "+", ";"]).writes  # a `+` without `{}` is a word
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (["-exec", "rm", "{}", ";"], "bad_value"),
+        (["-exec", "sh", "-c", "id", ";"], "bad_value"),
+        (["-exec", "cat", "{}"], "missing_value"),
+        (["-exec", ";"], "missing_value"),
+        (["-exec", "cat", "--odd", "{}", ";"], "unknown_flag"),
+        (["-exec", "{}", ";"], "bad_value"),
+    ],
+)
+def test_find_executes_nothing_else(words: list[str], kind: str) -> None:
+    with pytest.raises(ArgvRefused) as refused:
+        parse(TABLE | {"find": FIND}, ["find", *words])
+    assert refused.value.kind == kind
+
+
+def test_a_flag_never_executes_git() -> None:
+    with pytest.raises(DefinitionError, match="Git is none of them"):
+        Flag(names=("-exec",), executes=("git",))
+
+
+def test_a_wrapper_around_a_program_that_is_nowhere_says_so() -> None:
+    with pytest.raises(ArgvRefused, match="'no-such-program' is not installed") as refused:
+        read_argv(TABLE, ["timeout", "5", "no-such-program", "x"], home="/")
+    assert refused.value.kind == "not_installed"

@@ -321,3 +321,26 @@ def test_lines_stand_at_the_command_itself(tmp_path: Path) -> None:
     (tmp_path / "toolgate.yaml").write_text("commands: {git: {subcommands: {log: {lines: [{args: [x]}]}}}}\n")
     with pytest.raises(PolicyError, match="`lines` stand at"):
         load_policy(tmp_path)
+
+
+def test_a_program_of_the_workspace_is_never_remembered_whoever_runs_it(
+    policy: FilePolicy, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent can change such a program after the line was learned."""
+    (place / "own").write_text("#!/bin/sh\n")
+    (place / "own").chmod(0o755)
+    monkeypatch.setattr("toolgate.guards.programs._first", _everywhere)
+    for line in ("factor own", f"factor {place}/own", "timeout 5 ./own"):
+        with pytest.raises(UsageError, match="cannot be remembered"):
+            propose(policy, asked(policy, line))
+    (place / "own").unlink()
+    assert propose(policy, asked(policy, "factor own")).then is Word.ALLOW
+
+
+def test_a_command_that_runs_others_by_its_grammar_is_never_remembered(tmp_path: Path) -> None:
+    (tmp_path / "toolgate.yaml").write_text(TOOLS)
+    runner = "factor: {subcommands: {run: {runs: project, interspersed: false}}}"
+    (tmp_path / "commands.yaml").write_text(f"commands:\n  {runner}\n")
+    found = load_policy(tmp_path, workspace=tmp_path)
+    with pytest.raises(UsageError, match="runs other programs"):
+        propose(found, asked(found, "factor --odd x"))

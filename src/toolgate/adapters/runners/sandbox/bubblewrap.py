@@ -50,6 +50,10 @@ def find(program: str) -> str | None:
     return shutil.which(program, path=os.pathsep.join(TRUSTED_DIRECTORIES))
 
 
+SHARED_HOME = "/tmp/.home"
+"""The home of a run whose `/tmp` is its line's: settings that one program leaves are not another's."""
+
+
 class Bubblewrap:
     """Runs each program in fresh namespaces; when the process we started dies, everything inside dies."""
 
@@ -99,13 +103,17 @@ class Bubblewrap:
         line += ["--ro-bind", self._group, "/etc/group", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
         size = str(confined.temporary_bytes)
         line += ["--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-        line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
+        if confined.temporary is None:
+            line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
+        else:
+            line += ["--bind", confined.temporary, "/tmp", "--perms", "0700", "--size", size, "--tmpfs", SHARED_HOME]
         line += ["--perms", "0600", "--file", str(descriptors[3]), SECRET_FILE] if confined.secret else []
         for option, path in self.mounts(confined):
             line += [option, path, path]
         line += self._kept(confined)
         led = {} if confined.reach is None else proxy.environment(confined.reach)
-        for name, value in (layout.BASE_ENVIRONMENT | led | layout.environment_of(confined)).items():
+        home = {} if confined.temporary is None else {"HOME": SHARED_HOME}
+        for name, value in (layout.BASE_ENVIRONMENT | home | led | layout.environment_of(confined)).items():
             line += ["--setenv", name, value]
         argv = confined.argv if len(descriptors) < 3 else (*_listener(descriptors[2]), *confined.argv)
         return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *argv]

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from toolgate.adapters.runners.sandbox import conductor, layout
@@ -50,6 +50,19 @@ def run_line(line: ConfinedLine, run: Run, again: Callable[[], object]) -> Finis
         if number + 1 < len(line.steps) and any(piped.confined.writable for piped in step.piped):
             line = _same(line, again())
     return replace(found, duration_s=time.monotonic() - started_at)
+
+
+def words_of(line: ConfinedLine) -> Iterator[str]:
+    """Yield every word of a line, and every file that it redirects to."""
+    for piped in (piped for step in line.steps for piped in step.piped):
+        yield from piped.confined.argv
+        yield from (target for _, _, target in piped.redirects)
+
+
+def sharing(confined: Confined, scratch: str | None) -> Confined:
+    """Return a command with the `/tmp` of its line: never one with a network, or Git, which has more than others."""
+    is_more = confined.network or confined.reach is not None or os.path.basename(confined.argv[0]) == "git"
+    return confined if scratch is None or is_more or confined.secret else replace(confined, temporary=scratch)
 
 
 def _same(line: ConfinedLine, anew: object) -> ConfinedLine:

@@ -21,7 +21,7 @@ from typing import Any
 from toolgate.adapters.runners.sandbox import layout
 from toolgate.adapters.runners.sandbox.backend import OnOutput
 from toolgate.adapters.runners.sandbox.child import BOOT, carried
-from toolgate.adapters.runners.sandbox.line import run_line
+from toolgate.adapters.runners.sandbox.line import run_line, sharing, words_of
 from toolgate.adapters.runners.sandbox.planted import Planted
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import is_readable
@@ -135,9 +135,18 @@ class SandboxRunner:
 
         now = again()
         before = stamps(now.writable)
-        finished = run_line(now, run, again) if isinstance(now, ConfinedLine) else run(now)
+        if isinstance(now, ConfinedLine):
+            with self._scratch(job, now) as scratch:
+                finished = run_line(now, lambda one: run(sharing(one, scratch)), again)
+        else:
+            finished = run(now)
         later = changed(before, stamps(now.writable, may_have_run=True))
         return replace(finished, run_later=tuple(short(path, now.writable) for path in later))
+
+    def _scratch(self, job: Job, line: ConfinedLine) -> AbstractContextManager[str | None]:
+        """Return what the commands of a line share as their `/tmp`, where it has several and one names it."""
+        is_named = len(line.steps) > 1 and any("/tmp/" in word for word in words_of(line))
+        return self.sandbox.scratch(_backend(job)) if is_named else nullcontext()
 
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         output = _ChildOutput(_input_of(job), loop)

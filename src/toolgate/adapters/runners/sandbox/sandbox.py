@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
@@ -69,6 +71,21 @@ class Sandbox:
             yield planted
         finally:
             planted.end()
+
+    @contextlib.contextmanager
+    def scratch(self, backend: str) -> Iterator[str | None]:
+        """Give a directory that can be the `/tmp` of several runs; None where the backend has no such thing."""
+        chosen = self.choose(backend)
+        if chosen.name != "bubblewrap":
+            yield None
+            return
+        place = tempfile.mkdtemp(dir=self._files.path)
+        try:
+            if os.geteuid() == 0:
+                os.chown(place, *chosen.user)
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
     def run(
         self,
