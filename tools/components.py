@@ -22,6 +22,7 @@ COMPONENTS = {
     "patch": "patch",
     "prlimit": "util-linux",
     "redis-server": "redis-server",
+    "sshd": "openssh-server",
 }
 """The Debian package of each program."""
 
@@ -29,8 +30,9 @@ DEBIAN_POSTGRESQL = "/usr/lib/postgresql/*/bin"  # where Debian keeps what only 
 
 
 def is_there(program: str) -> bool:
-    """Whether a program can be run; PostgreSQL's own are also looked for where Debian puts them."""
-    return shutil.which(program) is not None or bool(glob.glob(f"{DEBIAN_POSTGRESQL}/{program}"))
+    """Whether a program can be run; servers are also looked for where Debian puts them."""
+    places = ("/usr/sbin", DEBIAN_POSTGRESQL)
+    return shutil.which(program) is not None or any(glob.glob(f"{place}/{program}") for place in places)
 
 
 def missing() -> list[str]:

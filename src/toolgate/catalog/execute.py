@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from toolgate.catalog import credentials, git, remotes
+from toolgate.catalog import credentials, git, remotes, ssh
 from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of, roots_of
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import Parsed, denied
@@ -49,6 +50,8 @@ COMMAND_SCHEMA = {
     "additionalProperties": False,
 }
 
+_SETTLED = frozenset("add commit status diff log show rm mv restore stash fetch rev-parse ls-files".split())
+"""Git commands that leave the remotes and the branch as they are."""
 _TMP_NOTE = "/tmp is this call's own: what it left there is gone, and the next call does not find it."
 
 
@@ -79,9 +82,10 @@ class ExecuteCommand(Confining):
         starts = [self._checked(edges, part) for part in parts]
         urls = [self._urls(edges, part.command, start) for part, start in zip(parts, starts, strict=True)]
         shown = [preview(*each) for each in zip(parts, starts, urls, strict=True)]
-        place = credentials.place_of(parts[0].command, urls[0])
-        if len(parts) == len(line.steps) == 1 and not parts[0].redirects and place is not None:
-            shown[0]["acts as"] = f"you at {place}, with what your Git has for it, in this call alone"
+        for number, (part, where) in enumerate(zip(parts, urls, strict=True)):
+            lent = _lent(part, where) if _may_be_lent(part, parts[:number]) else None
+            if lent is not None:
+                shown[number]["acts as"] = lent
         whole: Any = shown[0] if len(shown) == 1 and not line.text else {"line": line.text, "commands": shown}
         if line.expanded:
             whole["patterns"] = {pattern: " ".join(words) for pattern, words in line.expanded}
@@ -99,11 +103,15 @@ class ExecuteCommand(Confining):
         parts = [part for step in line.steps for part in step.parts]
         limit_s = max(part.command.limits.timeout_s for part in parts)
         timeout_s = min(float(asked["timeout"]), max(limit_s, 1.0)) if "timeout" in asked else limit_s
-        steps = tuple(self._step(edges, step, timeout_s) for step in line.steps)
+        before: list[Part] = []
+        steps: list[ConfinedStep] = []
+        for step in line.steps:
+            steps.append(self._step(edges, given, step, timeout_s, before))
+            before += step.parts
         if len(parts) == len(steps) == 1 and not parts[0].redirects:
-            return self._with_login(edges, given, parts[0], steps[0].piped[0].confined)
+            return steps[0].piped[0].confined
         room = max(part.command.limits.output_bytes for part in parts)
-        return ConfinedLine(steps=steps, timeout_s=timeout_s, output_bytes=room)
+        return ConfinedLine(steps=tuple(steps), timeout_s=timeout_s, output_bytes=room)
 
     def _check_unchanged(self, edges: Edges, line: Line, given: ToolInput) -> None:
         """Refuse a line that ran unasked for other words of its patterns than those it has now."""
@@ -116,13 +124,35 @@ class ExecuteCommand(Confining):
                 "no grant covers it. Try again, or name the files.",
             )
 
-    def _with_login(self, edges: Edges, given: ToolInput, part: Part, confined: Confined) -> Confined:
+    def _with_login(
+        self, edges: Edges, given: ToolInput, part: Part, confined: Confined, before: Sequence[Part]
+    ) -> Confined:
         """Return a Git command with the user's login for the URL that a person said yes to; others as they are."""
         urls = self._urls(edges, part.command, confined.cwd)
+        if any(map(ssh.is_ssh, urls)):
+            return self._with_agent(edges, given, part, confined, before)
         place = credentials.place_of(part.command, urls)
-        if place is None or given.approver is None:
+        if place is None or given.approver is None or not _may_be_lent(part, before):
             return confined
         return credentials.given_to(confined, part.command.executable, urls[0], place)
+
+    def _with_agent(
+        self, edges: Edges, given: ToolInput, part: Part, confined: Confined, before: Sequence[Part]
+    ) -> Confined:
+        urls = self._urls(edges, part.command, confined.cwd)
+        place = ssh.place_of(urls)
+        if part.command.unknown or place is None:
+            why = "it is not one plain place of ssh, or no grammar knows the command. Name one remote"
+        elif given.approver is None:
+            why = "your ssh agent is used only after a person's yes to this very call. Set `decision: ask` for it"
+        elif not _may_be_lent(part, before):
+            why = (
+                "something before it in the line, or a file it writes to, could change where it goes. Run it by itself"
+            )
+        else:
+            return ssh.given_to(confined, place, edges.hosts)
+        shown = ", ".join(map(remotes.shown, urls))
+        raise ArgvRefused("ssh", f"'{part.command.command}' is refused for '{shown}': {why}, or run it yourself.")
 
     def _read(self, edges: Edges, asked: dict[str, Any]) -> Line:
         start = edges.look(self.name, asked.get("cwd", "."), "list")
@@ -161,12 +191,18 @@ class ExecuteCommand(Confining):
                 edges.look(self.name, use.path, use.access, base=part.start)
         return edges.look(self.name, part.start, "list").path
 
-    def _step(self, edges: Edges, step: LineStep, timeout_s: float) -> ConfinedStep:
+    def _step(
+        self, edges: Edges, given: ToolInput, step: LineStep, timeout_s: float, before: Sequence[Part]
+    ) -> ConfinedStep:
         if step.directory is not None:
             place = edges.look(self.name, step.directory, "list").path
             return ConfinedStep(connector=step.connector, directory=place)
-        piped = tuple(self._piped(edges, part, timeout_s) for part in step.parts)
-        return ConfinedStep(connector=step.connector, piped=piped)
+        found: list[Piped] = []
+        for number, part in enumerate(step.parts):
+            plain = self._piped(edges, part, timeout_s)
+            lent = self._with_login(edges, given, part, plain.confined, (*before, *step.parts[:number]))
+            found.append(replace(plain, confined=lent))
+        return ConfinedStep(connector=step.connector, piped=tuple(found))
 
     def _piped(self, edges: Edges, part: Part, timeout_s: float) -> Piped:
         start = self._checked(edges, part)
@@ -182,6 +218,25 @@ class ExecuteCommand(Confining):
             return ToolOutput.ok(found)
         reason = {"timeout": "Command timed out", "memory": "Command used too much memory"}
         return ToolOutput.fail(reason.get(finished.ending, "Command was stopped"), data=found)
+
+
+def _lent(part: Part, urls: Sequence[str]) -> str | None:
+    """Say what of the user's a command acts with, if a person says yes."""
+    agent = None if part.command.unknown else ssh.place_of(urls)
+    if agent is not None:
+        return f"you at {agent}, with your ssh agent, in this call alone"
+    place = credentials.place_of(part.command, tuple(urls))
+    return None if place is None else f"you at {place}, with what your Git has for it, in this call alone"
+
+
+def _may_be_lent(part: Part, before: Sequence[Part]) -> bool:
+    """Whether a login goes where the card says: nothing before it can lead it elsewhere, and no file gets its output.
+
+    Commands that are not Git's cannot change a repository's settings in the sandbox.
+    """
+    leads = (one.command for one in before if one.command.command == "git")
+    is_settled = all(_SETTLED.issuperset(one.subcommands[:1] or ("",)) for one in leads)
+    return is_settled and all(each.kind == "same" or each.target == "/dev/null" for each in part.redirects)
 
 
 def preview(part: Part, start: str, urls: Sequence[str] = ()) -> dict[str, Any]:

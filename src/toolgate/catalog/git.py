@@ -114,7 +114,6 @@ def fitted(confined: Confined, parsed: Parsed, locked: Sequence[str]) -> Confine
     settings = neutralised(configured, parsed)
     if parsed.network:
         settings |= OWN_ALONE
-        _refuse_ssh(configured, parsed)
     identity = {} if not parsed.writes else identity_of(parsed, configured)
     own = locked_for(locked) if parsed.writes else confined.locked
     kept = (*own, *(files.readable if _leaves_files(parsed) else ()))
@@ -349,21 +348,6 @@ def neutralised(configured: Mapping[str, str], parsed: Parsed) -> dict[str, str]
         if neutral is not None:
             found[key] = neutral
     return found
-
-
-def _refuse_ssh(configured: Mapping[str, str], parsed: Parsed) -> None:
-    """Refuse a remote that is reached by ssh: no key and no agent is in the sandbox."""
-    urls = {key: url for key, url in configured.items() if re.match(r"remote\..+\.(push)?url\Z", key, re.DOTALL)}
-    remotes = {key.removeprefix("remote.").rpartition(".")[0] for key in urls}
-    named = remotes.intersection(parsed.argv) or remotes.intersection({"origin"}) or remotes
-    for key, url in urls.items():
-        is_ssh = url.startswith(("ssh://", "git+ssh://")) or ("://" not in url and ":" in url.partition("/")[0])
-        if is_ssh and key.removeprefix("remote.").rpartition(".")[0] in named:
-            raise ArgvRefused(
-                "repository_setting",
-                f"'git {' '.join(parsed.subcommands)}' is refused: '{key}' is '{url}', and ssh has no key in the "
-                "sandbox. Give the remote an https URL, or run this command yourself.",
-            )
 
 
 def identity_of(parsed: Parsed, configured: Mapping[str, str]) -> dict[str, str]:

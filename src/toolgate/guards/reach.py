@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.addresses import Address
@@ -57,15 +57,50 @@ class HostReach:
             reason += ", where the policy asks; a command that runs cannot wait for an answer"
         if word is not Word.ALLOW:
             raise UrlRefused("denied", f"The connection is refused: {reason}.")
-        failure: OSError | None = None
-        for address in resolve(target, self.hosts):
-            try:
-                made = socket.create_connection((str(address), target.port), timeout=CONNECT_S)
-            except OSError as error:
-                failure = error
-                continue
-            return Opened(socket=made, path=target.path, authority=_authority(target))
-        raise ToolExecutionError(f"'{target.host}' cannot be reached: {failure}.") from failure
+        return _connected(target, self.hosts)
+
+
+def _connected(target: Target, hosts: HostRules) -> Opened:
+    failure: OSError | None = None
+    for address in resolve(target, hosts):
+        try:
+            made = socket.create_connection((str(address), target.port), timeout=CONNECT_S)
+        except OSError as error:
+            failure = error
+            continue
+        return Opened(socket=made, path=target.path, authority=_authority(target))
+    raise ToolExecutionError(f"'{target.host}' cannot be reached: {failure}.") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceReach:
+    """What a command reaches that is for one place alone: its host, if the rules allow it, at its port."""
+
+    hosts: HostRules
+    host: str
+    port: int
+
+    @property
+    def sees_this_machine(self) -> bool:
+        return False
+
+    def name(self, url: str) -> tuple[str, int]:
+        """Return the host and port of a URL; UrlRefused for one that is odd."""
+        target = parse_url(url)
+        return target.host, target.port
+
+    def open(self, url: str) -> Opened:
+        """Return a connection to the place; UrlRefused for any other, and where the rules do not allow the host."""
+        target = parse_url(url)
+        if (target.host, target.port) != (self.host.lower(), self.port):
+            raise UrlRefused("denied", f"The connection is refused: only {self.host}:{self.port} was agreed to.")
+        if not self.hosts.schemes or not self.hosts.ports:
+            raise UrlRefused("denied", "The connection is refused: the policy's `hosts:` allow none at all.")
+        # Names are asked for, not ports: this one stands in the URL that a person agreed to.
+        word, reason = self.hosts.judge(replace(target, scheme=self.hosts.schemes[0], port=self.hosts.ports[0]))
+        if word is Word.DENY:
+            raise UrlRefused("denied", f"The connection is refused: {reason}.")
+        return _connected(target, self.hosts)
 
 
 def _authority(target: Target) -> str:

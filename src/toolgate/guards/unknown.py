@@ -33,6 +33,8 @@ FIXED_PREFIXES = ("LD_", "DYLD_", "GIT_", "BASH_FUNC_", "TOOLGATE_")
 _VISIBLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/dev", "/proc", "/tmp")
 """What every sandbox shows of its own, so that naming it gives nothing away."""
 _PIECES = re.compile(r"[\s'\"`()<>|&;,=:@{}$]+")
+_URL = re.compile(r"\b(?:https?|ssh|git)://[A-Za-z0-9@.:/_~%+-]*")
+"""What names a place on another machine, and no file of this one."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_NAMES = 2000
@@ -267,7 +269,7 @@ def _names(word: str) -> Iterator[str]:
     yield whole
     if whole.startswith("-"):
         yield whole[2:]
-    for piece in _PIECES.split(whole):
+    for piece in _PIECES.split(_URL.sub(" ", whole)):
         if piece.strip("/"):  # a slash between other characters names nothing
             yield piece
             yield piece.lstrip("-")

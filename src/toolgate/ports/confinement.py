@@ -48,6 +48,9 @@ class Reach(Protocol):
 SECRET_FILE = "/tmp/.toolgate-secret"
 """Where a program finds its secret, in the `/tmp` of its own sandbox."""
 
+AGENT_SOCKET = "/tmp/.toolgate-agent"
+"""Where a program that may use the user's ssh agent finds it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
@@ -68,7 +71,8 @@ class Confined:
     environment: all the variables it gets besides. network: whether it has this machine's.
     reach: what it may connect to, from a network of its own and through a proxy.
     makes_repositories: it is Git itself, asked to make one; no other program may. secret: what it finds in
-    SECRET_FILE, for a program that runs alone and has a reach.
+    SECRET_FILE, for a program that runs alone and has a reach. files: what it finds besides, in folders of its `/tmp`,
+    and agent: the user's ssh agent, which it may have sign at AGENT_SOCKET; both for a program that has a reach.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
     memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
     temporary: a directory that the programs of one line have as their `/tmp`, one after the other.
@@ -87,6 +91,8 @@ class Confined:
     reach: Reach | None = None
     makes_repositories: bool = False
     secret: Secret | None = None
+    files: tuple[tuple[str, bytes], ...] = ()
+    agent: str | None = None
     stdin: bytes = b""
     timeout_s: float = 30.0
     output_bytes: int = 1_000_000

@@ -359,8 +359,11 @@ async def test_a_setting_that_cannot_be_ignored_is_refused_by_name(
 
 
 @pytest.mark.parametrize("url", ["git@example.com:x.git", "ssh://git@example.com/x.git"])
-async def test_a_remote_by_ssh_is_refused_with_its_url(gate: toolgate.Gate, repository: Path, url: str) -> None:
+async def test_a_remote_by_ssh_is_refused_where_there_is_no_agent(
+    gate: toolgate.Gate, repository: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     host(repository, "remote", "add", "origin", url)
     for line in (["fetch"], ["push"], ["pull", "origin"]):
-        assert f"is '{url}', and ssh has no key" in str((await run(gate, *line)).error)
+        assert "ssh://git@example.com is reached by ssh" in str((await run(gate, *line)).error)
     assert url in await ok(gate, "remote", "-v")

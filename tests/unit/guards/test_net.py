@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from toolgate.errors import DefinitionError
 from toolgate.guards.addresses import carried, forbidden
 from toolgate.guards.net import HostRules, UrlRefused, parse_url
+from toolgate.guards.reach import PlaceReach
 from toolgate.kernel.policy import Word
 
 
@@ -254,3 +256,18 @@ def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
 )
 def test_what_a_command_reaches_is_told_in_words(rules: HostRules, told: str) -> None:
     assert rules.told() == told
+
+
+def test_a_reach_for_one_place_connects_there_alone() -> None:
+    rules = HostRules(allow=("127.0.0.1",), allow_networks=("127.0.0.1/32",))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        reach = PlaceReach(rules, "127.0.0.1", port)
+        assert (reach.name(f"https://127.0.0.1:{port}/"), reach.sees_this_machine) == (("127.0.0.1", port), False)
+        reach.open(f"https://127.0.0.1:{port}/").socket.close()
+        for url in (f"https://127.0.0.1:{port + 1 if port < 65535 else 1}/", f"https://example.com:{port}/"):
+            with pytest.raises(UrlRefused, match="was agreed to"):
+                reach.open(url)
+        for other in (HostRules(deny=("127.0.0.1",)), HostRules(), HostRules(ports=())):
+            with pytest.raises(UrlRefused, match="refused"):
+                PlaceReach(other, "127.0.0.1", port).open(f"https://127.0.0.1:{port}/")

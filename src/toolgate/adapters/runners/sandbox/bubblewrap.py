@@ -35,7 +35,7 @@ from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of,
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES
-from toolgate.ports.confinement import SECRET_FILE, Confined, Ending, Finished, Secret
+from toolgate.ports.confinement import AGENT_SOCKET, SECRET_FILE, Confined, Ending, Finished, Secret
 
 OLDEST = (0, 8)
 """The first version that can keep what runs inside from making user namespaces."""
@@ -107,7 +107,8 @@ class Bubblewrap:
             line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
         else:
             line += ["--bind", confined.temporary, "/tmp", "--perms", "0700", "--size", size, "--tmpfs", SHARED_HOME]
-        line += ["--perms", "0600", "--file", str(descriptors[3]), SECRET_FILE] if confined.secret else []
+        for number, path in zip(descriptors[3:], given_files(confined), strict=False):
+            line += ["--perms", "0600", "--file", str(number), path]
         for option, path in self.mounts(confined):
             line += [option, path, path]
         line += self._kept(confined)
@@ -115,7 +116,7 @@ class Bubblewrap:
         home = {} if confined.temporary is None else {"HOME": SHARED_HOME}
         for name, value in (layout.BASE_ENVIRONMENT | home | led | layout.environment_of(confined)).items():
             line += ["--setenv", name, value]
-        argv = confined.argv if len(descriptors) < 3 else (*_listener(descriptors[2]), *confined.argv)
+        argv = confined.argv if len(descriptors) < 3 else (*_listener(descriptors[2], confined), *confined.argv)
         return [*line, "--remount-ro", "/", "--chdir", confined.cwd, "--", *self._limited(confined), *argv]
 
     def _limited(self, confined: Confined) -> list[str]:
@@ -245,9 +246,16 @@ def _around(kept: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _listener(handing: int) -> list[str]:
-    """Return the start of a command line that gives the run its proxy's port."""
-    return [sys.executable, "-I", "-S", "-c", _script(), str(handing), str(proxy.PORT)]
+def given_files(confined: Confined) -> dict[str, bytes]:
+    """Return what a run with a reach finds in its `/tmp`."""
+    own = {} if confined.secret is None else {SECRET_FILE: confined.secret.content}
+    return own | dict(confined.files)
+
+
+def _listener(handing: int, confined: Confined) -> list[str]:
+    """Return the start of a command line that gives the run its proxy's port, and the agent's socket."""
+    agent = "-" if confined.agent is None else AGENT_SOCKET
+    return [sys.executable, "-I", "-S", "-c", _script(), str(handing), str(proxy.PORT), agent]
 
 
 @functools.cache
@@ -302,11 +310,9 @@ class _Run:
         handing: tuple[int, ...] = ()
         if confined.reach is not None:
             ours, theirs = pipes.to_talk()
-            serving = pipes.enter_context(Proxy(confined.reach, ours))
-            handing = (theirs.number,)
-            if confined.secret is not None:
-                kept = pipes.enter_context(memory_file("toolgate-secret", confined.secret.content))
-                handing = (theirs.number, kept.number)
+            serving = pipes.enter_context(Proxy(confined.reach, ours, agent=confined.agent))
+            kept = (memory_file("toolgate-file", content) for content in given_files(confined).values())
+            handing = (theirs.number, *(pipes.enter_context(each).number for each in kept))
         process = self._backend.start(
             confined,
             (told.number, rules.number, *handing),

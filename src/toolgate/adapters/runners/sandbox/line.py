@@ -104,7 +104,7 @@ def _rights(piped: Piped) -> tuple[object, ...]:
     """What a command may do. Neighbours in a pipe with the same rights share a sandbox."""
     one = piped.confined
     files = one.readable, one.writable, one.hidden, one.locked, one.cwd
-    return *files, one.network, one.reach, one.makes_repositories
+    return *files, one.network, one.reach, one.makes_repositories, one.secret, one.agent
 
 
 def _together(group: Sequence[Piped]) -> Confined:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
+from toolgate.adapters.runners.sandbox.agent import AGENT_CONNECTIONS, relay
 from toolgate.adapters.runners.sandbox.requests import CHUNK, BadRequest, Incoming, Request
 from toolgate.errors import ToolDeniedError, ToolgateError
 from toolgate.ports.confinement import Opened, Reach, Reached
@@ -53,8 +54,11 @@ class Proxy:
     handed: the socket that the inside hands its port out by. This proxy closes it.
     """
 
-    def __init__(self, reach: Reach, handed: socket.socket, limits: ProxyLimits | None = None) -> None:
+    def __init__(
+        self, reach: Reach, handed: socket.socket, limits: ProxyLimits | None = None, *, agent: str | None = None
+    ) -> None:
         self._reach = reach
+        self._agent = agent
         self._handed = handed
         self._limits = limits or ProxyLimits()
         self._lock = threading.Lock()
@@ -119,9 +123,11 @@ class Proxy:
     def _serve(self) -> None:
         """Take the port that the inside hands out, and every connection made to it."""
         with self._kept(self._handed):
-            _, descriptors, _, _ = socket.recv_fds(self._handed, 1, 1, socket.MSG_CMSG_CLOEXEC)
+            _, descriptors, _, _ = socket.recv_fds(self._handed, 1, 2, socket.MSG_CMSG_CLOEXEC)
         if not descriptors:
             return  # the sandbox ended before anything ran in it
+        for number in descriptors[1:]:
+            self._start(self._lend, socket.socket(fileno=number))
         with self._kept(socket.socket(fileno=descriptors[0])) as listening:
             for number in itertools.count(1):
                 self._room.acquire()
@@ -131,6 +137,23 @@ class Proxy:
                     self._room.release()
                     raise
                 self._start(self._attend, client, number)
+
+    def _lend(self, listening: socket.socket) -> None:
+        """Let the inside have the user's agent sign."""
+        with self._kept(listening):
+            for _ in range(AGENT_CONNECTIONS):
+                client, _ = listening.accept()
+                if self._agent is None:
+                    client.close()
+                else:
+                    self._start(self._sign, client, self._agent)
+
+    def _sign(self, client: socket.socket, agent: str) -> None:
+        with self._kept(client), self._kept(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as there:
+            for one in (client, there):
+                one.settimeout(self._limits.idle_s)
+            there.connect(agent)
+            relay(client, there)
 
     def _attend(self, client: socket.socket, number: int) -> None:
         try:
