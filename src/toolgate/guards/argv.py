@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 from toolgate.guards.files import Access
 from toolgate.guards.grammar import Command, Flag, Limits, Positional, Value, compiled
 from toolgate.guards.variables import variable_problem
-from toolgate.guards.words import ArgvRefused, ProgramUnknown, checked
+from toolgate.guards.words import ArgvRefused, checked
 from toolgate.kernel.policy import Word
 
 _RANK = {Word.ALLOW: 0, Word.ASK: 1, Word.DENY: 2}
@@ -404,7 +404,8 @@ class _Reading:
     def _hand_over(self, name: str, words: list[str]) -> Command:
         command = self.commands.get(name)
         if command is None:
-            raise ProgramUnknown(self.title, name)
+            said = f"'{self.title}' would run {name[:200]!r}, which is not in the policy's table of commands."
+            raise ArgvRefused("unknown_command", said, program=name)
         if len(self.runs) == _MAX_NESTED:
             self._refuse("bad_value", f"runs a command in a command more than {_MAX_NESTED} times")
         self.words = words

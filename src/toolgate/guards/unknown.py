@@ -15,7 +15,7 @@ from types import MappingProxyType
 from toolgate.guards.argv import Parsed, PathUse, parse, unwrap
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES, Command, Flag, Limits
 from toolgate.guards.programs import CommandTable, find_program
-from toolgate.guards.words import ArgvRefused, ProgramUnknown
+from toolgate.guards.words import ArgvRefused
 from toolgate.kernel.policy import Word
 
 UNKNOWN_KINDS = frozenset(
@@ -62,7 +62,7 @@ def read_argv(
         denied = denial(commands, argv)
         if denied is not None:
             raise ArgvRefused("denied", denied) from None
-        if isinstance(error, ProgramUnknown):  # nobody need be asked about what is not there
+        if error.program:  # nobody need be asked about what is not there
             _executable(commands, error.program, home)
         _, words, variables = unwrap(commands, argv, environment)
         found = _unknown(commands, words, variables, home, str(error))

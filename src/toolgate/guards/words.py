@@ -8,15 +8,10 @@ from toolgate.guards import Refused
 
 
 class ArgvRefused(Refused):
-    """The command line is not one the grammar knows."""
+    """The command line is not one the grammar knows. `program`: what it would run, where that has no grammar."""
 
-
-class ProgramUnknown(ArgvRefused):
-    """The command line would run a program that has no grammar."""
-
-    def __init__(self, title: str, program: str) -> None:
-        said = f"'{title}' would run {program[:200]!r}, which is not in the policy's table of commands."
-        super().__init__("unknown_command", said)
+    def __init__(self, kind: str, text: str, *, program: str = "") -> None:
+        super().__init__(kind, text)
         self.program = program
 
 
