@@ -191,8 +191,9 @@ def _starts(policy: FilePolicy, parsed: Parsed) -> str | None:
     named = next((word for word in args if word in words or _PROGRAM_FLAGS.match(word)), None)
     if named is not None:
         return f"`{named}` has it start another program, or load code"
-    uses = () if base in INTERPRETERS else parsed.paths
-    own = next((use.path for use in uses if _is_own_program(policy, use.path)), None)
+    # Words as well as paths: a workspace beneath /tmp has names that no path is told of.
+    named_paths = () if base in INTERPRETERS else (*(use.path for use in parsed.paths), *args)
+    own = next((path for path in named_paths if _is_own_program(policy, path)), None)
     return None if own is None else f"it names {own}, a program of the workspace, and what that is may change"
 
 
