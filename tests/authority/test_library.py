@@ -187,6 +187,27 @@ async def test_what_a_run_may_have_written_counts_by_a_person_s_word(kind: Princ
                 await accepting
 
 
+@pytest.mark.parametrize("whose", ["other", "own"])
+@pytest.mark.parametrize("kind", PrincipalKind)
+async def test_a_network_is_given_by_who_may_edit(kind: PrincipalKind, whose: str) -> None:
+    schema = {"command": {"type": "string", "format": "shell-line"}, "network": {"type": "boolean"}}
+    line = toolgate.ToolDefinition(
+        "line", {"properties": schema}, lambda given: ToolOutput.ok(dict(given.payload)), requires_approval=True
+    )
+    by = Principal(name="x", kind=kind)
+    async with toolgate.open("memory://", tools=[line]) as gate:
+        context = _context(by.name if whose == "own" else "agent:else", HERE)
+        asked = await gate.call("line", {"command": "make"}, context=context, wait=False)
+        giving = gate.approvals.approve_with_network(str(asked.approval_id), by=by, reason="ok", project=HERE)
+        if refusal(Verb.EDIT, kind, whose, LEAD, HERE) is None:
+            await giving
+            ended = await gate.wait(asked.call_id, project=HERE)
+            assert ended.data == {"command": "make", "network": True}
+        else:
+            with pytest.raises(NotAllowedError):
+                await giving
+
+
 def test_every_method_that_names_somebody_who_acts_is_tried() -> None:
     named = {
         name
@@ -199,4 +220,4 @@ def test_every_method_that_names_somebody_who_acts_is_tried() -> None:
         "progress",
     }
     looks = {"check", "preview", "votes_held"}  # ask what an answer would be refused with, and decide nothing
-    assert named == tried | looks | {"doubt", "give", "end", "accept_policy"} | OF_HOSTS
+    assert named == tried | looks | {"doubt", "give", "end", "accept_policy", "approve_with_network"} | OF_HOSTS

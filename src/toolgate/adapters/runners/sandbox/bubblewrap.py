@@ -213,6 +213,8 @@ def _must_be_program(path: str) -> None:
         if why is None and not _has_format(path):
             why = os.strerror(errno.ENOEXEC)
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise  # the machine's trouble, not the program's
         why = error.strerror
     if why is not None:
         raise SandboxError(f"The sandbox could not be set up, so nothing ran: {path}: {why}. {NOT_STARTED}")
