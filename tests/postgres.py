@@ -100,9 +100,10 @@ class Pooler:
 class Cluster:
     """A PostgreSQL server of this process alone. `fsync=False` is for tests in which nothing crashes."""
 
-    def __init__(self, *, fsync: bool = False) -> None:
+    def __init__(self, *, fsync: bool = False, counts_statements: bool = False) -> None:
         if program("initdb") is None:
             pytest.skip("PostgreSQL is not installed here")
+        self._counts_statements = counts_statements
         self.folder = Path(tempfile.mkdtemp(prefix="toolgate-postgres-"))
         self.port = free_port()
         self._who = account()
@@ -119,6 +120,12 @@ class Cluster:
     @property
     def data(self) -> Path:
         return self.folder / "data"
+
+    @property
+    def pid(self) -> int:
+        """The server's first process, the parent of all its others."""
+        assert self._process is not None
+        return self._process.pid
 
     def _run(self, name: str, *arguments: str) -> None:
         found = program(name)
@@ -138,6 +145,8 @@ class Cluster:
             "max_connections": "120",
             "log_min_messages": "fatal",
         }
+        if self._counts_statements:
+            settings |= {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track": "top"}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         self._process = subprocess.Popen(
             [found, "-D", str(self.data), *options],

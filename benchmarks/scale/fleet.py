@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from benchmarks.contenders import REPOSITORY, MeasurementFailedError
@@ -87,8 +87,19 @@ async def workers(url: str, count: int) -> AsyncIterator[None]:
         await asyncio.gather(*reading)
 
 
-async def together(url: str, projects: list[str], *, tool: str, tasks: int, seconds: float) -> Load:
-    """Load one server for each project named; projects may be the same. Latencies are those of the slowest."""
+async def together(
+    url: str,
+    projects: list[str],
+    *,
+    tool: str,
+    tasks: int,
+    seconds: float,
+    mark: Callable[[], Awaitable[None]] | None = None,
+) -> Load:
+    """Load one server for each project named; projects may be the same. Latencies are those of the slowest.
+
+    `mark` is awaited when all are ready, and again when all are done and none has ended.
+    """
     servers: list[Process] = []
     try:
         for project in projects:
@@ -96,10 +107,14 @@ async def together(url: str, projects: list[str], *, tool: str, tasks: int, seco
             servers.append(await _start(*command))
         for process in servers:
             await _line(process)
+        if mark is not None:
+            await mark()
         for process in servers:
             assert process.stdin is not None
             process.stdin.write(b"go\n")
         loads = [Load(**json.loads(await _line(process))) for process in servers]
+        if mark is not None:
+            await mark()
     finally:
         await asyncio.gather(*(_end(process) for process in servers))
     return Load(
