@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -14,9 +15,10 @@ from toolgate.adapters.postgres import link as postgres_link
 from toolgate.adapters.postgres import owners as postgres_owners
 from toolgate.adapters.postgres import read as postgres_read
 from toolgate.adapters.postgres import write as postgres_write
+from toolgate.adapters.postgres.batch import Batch
 from toolgate.adapters.postgres.store import PostgresStore
 from toolgate.adapters.postgres.write import Writer
-from toolgate.errors import StoreError
+from toolgate.errors import ModeChangedError, StoreError
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Mode
 from toolgate.kernel.event import verify
@@ -156,3 +158,73 @@ async def test_a_write_that_failed_says_nothing_of_the_mode(postgres_url: str, m
         await commit(store, insert(a_call()))
     assert store.brakes.mode is Mode.LOCKDOWN
     await store.close()
+
+
+class Cut:
+    """A connection that is lost with the answer to a commit of the server's function, before or after it was made."""
+
+    def __init__(self, inner: Any, *, is_made: bool) -> None:
+        self._inner, self._is_made = inner, is_made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def fetchrow(self, sql: str, *given: Any) -> Any:
+        if "toolgate_commit" not in sql:
+            return await self._inner.fetchrow(sql, *given)
+        if self._is_made:
+            await self._inner.fetchrow(sql, *given)
+        self._inner.terminate()
+        raise ConnectionResetError
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+async def test_a_commit_whose_answer_was_lost_is_made_once(store: PostgresStore, *, is_made: bool) -> None:
+    await commit(store, insert(a_call("c0"), events=(a_fact("c0"),)))  # from here on it takes one round trip
+    writer = store._writer
+    writer._connection = Cut(writer._connection, is_made=is_made)
+    await asyncio.gather(*(commit(store, insert(a_call(id), events=(a_fact(id),))) for id in ("c1", "c2")))
+    assert verify(await store.events(PROJECT)) == 3
+    assert [event.call_id for event in await store.events(PROJECT)] == ["c0", "c1", "c2"]
+
+
+async def test_a_commit_that_was_looked_up_and_not_found_cannot_be_made_later(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    """A server that is only slow may still have the statement before it when its client asks elsewhere."""
+    await commit(store, insert(a_call("c0")))
+    writer, batch = store._writer, Batch([], store._lease.new_id())
+    assert not await store.link.do(writer._outcome(await store.link.do(writer._connected()), batch))
+    slow = await asyncpg.connect(postgres_url)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await slow.execute(
+            "SELECT toolgate_commit($1, $2, NULL, NULL, $3, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
+            batch.id, PROJECT, store._sealer.current,
+        )  # fmt: skip
+    await slow.close()
+
+
+async def test_the_mode_of_another_server_stops_what_was_judged_before_it(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    await commit(store, insert(a_call("c0")))
+    other = PostgresStore(postgres_url, owner="other")
+    await commit(other, set_mode(Mode.LOCKDOWN))
+    with pytest.raises(ModeChangedError):
+        await commit(store, insert(a_call("c1"), mode_seen=0))
+    assert store.brakes.mode is Mode.LOCKDOWN
+    await commit(store, insert(a_call("c2"), mode_seen=store.brakes.serial))
+    await other.close()
+
+
+async def test_ids_of_old_commits_are_forgotten_and_those_of_late_ones_kept(
+    store: PostgresStore, postgres_url: str, postgres_cluster: Cluster
+) -> None:
+    name = postgres_url.rpartition("/")[2]
+    old = UUID(int=int((store.now().timestamp() - postgres_owners.KEPT_S - 60) * 1000) << 80)
+    await postgres_cluster.as_admin(f"INSERT INTO commits (id) VALUES ('{old}')", database=name)
+    await commit(store, insert(a_call("c0")))
+    await store.link.do(store._lease._beat())
+    kept = [id for (id,) in await postgres_cluster.as_admin("SELECT id FROM commits", database=name)]
+    assert kept
+    assert old not in kept

@@ -1,10 +1,10 @@
-"""How every store refuses a change because of who holds a key, or of where another call stands."""
+"""How every store refuses a change because of who holds a key, where another call stands, or what events tell."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from toolgate.errors import EffectHeldError
+from toolgate.errors import AlreadyToldError, EffectHeldError
 from toolgate.kernel.holding import How, Move
 
 Held = tuple[str, datetime | None]
@@ -29,3 +29,8 @@ def check_stands(stands: tuple[str, int], version: int | None) -> None:
     call_id, expected = stands
     if version != expected:
         raise EffectHeldError(f"Call {call_id} was changed by somebody else.", holder=call_id)
+
+
+def already_told(call_id: str) -> AlreadyToldError:
+    """What refuses a change that its call's events rule out."""
+    return AlreadyToldError(f"The events of call {call_id[:64]} tell what its row says has not happened.")

@@ -24,6 +24,7 @@
     |   |-- DecisionConflictError        the approval is decided, expired or frozen
     |   |-- ModeChangedError             the operator's mode is another one than the rules saw
     |   |-- GrantChangedError            a grant was used up, revoked or used by somebody else meanwhile
+    |   |-- AlreadyToldError             the call's events tell what its row says has not happened
     |   |-- EffectHeldError              another call holds the key of its effect
     |   |-- StaleFenceError              a result from an execution that lost its claim
     |   `-- RateLimitError               the claim would exceed a rate
@@ -65,6 +66,7 @@ from toolgate.errors.calls import (
     text_of,
 )
 from toolgate.errors.gate import (
+    AlreadyToldError,
     ConflictError,
     DecisionConflictError,
     DefinitionError,
@@ -98,6 +100,7 @@ from toolgate.errors.server import (
 )
 
 __all__ = [
+    "AlreadyToldError",
     "AnswerLostError",
     "BadAnswerError",
     "ConflictError",

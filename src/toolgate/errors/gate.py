@@ -94,6 +94,12 @@ class ModeChangedError(ConflictError):
     code = "mode_changed"
 
 
+class AlreadyToldError(ConflictError):
+    """The call's events tell already what this change would tell first: its row was put back. Nothing was written."""
+
+    code = "already_told"
+
+
 class GrantChangedError(ConflictError):
     """The grant is not as it was read: used, revoked or used up; nothing was written."""
 

@@ -74,6 +74,8 @@ class Change:
     `grant` is written only if the stored one has version `grant_expect` (None: there must be none of this id).
     `delegation` is written only over its version before; the first one only where there is none of this id.
     `starts` says that it lets the call's handler start for the first time.
+    `untold` are names of events: it is refused where one of them tells of the call already. A row can be put back by
+    whoever can write to the database, an event cannot. A store that no other process may use need not look.
     `joins` are moves of keys besides those that follow from the call.
     `rewrites` says that the call's arguments are others than before.
     """
@@ -97,6 +99,7 @@ class Change:
     delegation: Delegation | None = None
     rewrites: bool = False
     starts: bool = False
+    untold: frozenset[str] = frozenset()
     joins: tuple[Move, ...] = ()
 
     @property

@@ -75,6 +75,12 @@ EVENTS: dict[str, str] = {
 """Every event name with its meaning. A name that is not here cannot be drafted."""
 
 
+BEGUN = frozenset({"tool.started", "tool.undo_started"})
+"""Told by every claim."""
+ENDED = frozenset({"tool.completed", "tool.failed", "tool.cancelled", "tool.denied", "tool.undone", "tool.undo_failed"})
+"""Told when nothing more is to happen. A call that is tried again has told none of them."""
+
+
 class ChainError(ToolgateError):
     """The events do not form the chain they claim to form."""
 
@@ -187,6 +193,30 @@ def link_all(told: Iterable[tuple[datetime, Sequence[Draft]]], project: str, seq
             last = node.digest()
             linked.append((seq, name, at, call_id, leaf, content, prev, last))
     return linked
+
+
+Open = tuple[str, str | None, str, str, bytes | None]
+"""An event without its number: its name, its call, its frame before and after the number, and its content."""
+
+
+def open_frames(drafts: Sequence[Draft], project: str, at: datetime) -> list[Open]:
+    """Return the drafts as events that only lack their numbers, for who numbers them elsewhere.
+
+    What `link_all` makes of the same draft is the same bytes, with the number between the two parts of its frame.
+    """
+    made: list[Open] = []
+    for name, call_id, facts, said in drafts:
+        if name not in EVENTS:
+            raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
+        content, committed = None, ""
+        if said:
+            content = _salts.take() + _dumps(said, None, _OPTIONS)
+            committed = f'"content":"{_sha256(content).hexdigest()}",'
+        before = _dumps({"at": at, "call_id": call_id, "project": project}, None, _OPTIONS)
+        after = _dumps({"type": name, "data": facts}, None, _OPTIONS)
+        frame = f'{{{committed}{before[1:-1].decode()},"seq":', f",{after[1:].decode()}"
+        made.append((name, call_id, *frame, content))
+    return made
 
 
 def unlink(project: str, linked: Link) -> Event:

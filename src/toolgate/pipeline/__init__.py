@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from toolgate.errors import (
+    AlreadyToldError,
     ConflictError,
     EffectHeldError,
     GrantChangedError,
@@ -31,6 +32,7 @@ from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
 from toolgate.kernel.context import Context
 from toolgate.kernel.effect import EffectKey
+from toolgate.kernel.event import BEGUN
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.holding import doubt_key
 from toolgate.kernel.output import Result, result_of
@@ -45,7 +47,6 @@ from toolgate.pipeline import joining, steps
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.evidence import (
     ALREADY_STARTED,
-    BEGUN,
     is_marked,
     is_told,
     lapse_of_giver,
@@ -198,8 +199,6 @@ class Pipeline:
         is_ours = call.approval_id is None and call.waits_for_caller  # nobody was asked, and the rules are asked again
         if not is_ours and (refusal := await refusal_of(driver.store, call, approval)) is not None:
             return await self._end(call, Status.DENIED, *refusal)
-        if await is_told(driver.store, call, BEGUN):
-            return await self._end(call, Status.DENIED, *ALREADY_STARTED)
         trip = Trip(driver.plan_of(tool, call.context), call, approval=approval, taker=taker)
         try:
             if call.undo_of is None:  # an undo has no arguments of its own
@@ -424,6 +423,8 @@ class Pipeline:
         """End a call that could not be made ready or claimed; one that a guard or a rate refused is denied."""
         if isinstance(error, RateLimitError):
             return await self._end(call, Status.DENIED, "rate_limited", str(error), reason="rate_limited")
+        if isinstance(error, AlreadyToldError):
+            return await self._end(call, Status.DENIED, *ALREADY_STARTED)
         if isinstance(error, ConflictError):
             return await self._outrun(call)
         if isinstance(error, ToolDeniedError):

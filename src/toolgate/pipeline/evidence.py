@@ -19,10 +19,6 @@ from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.ports.store import GrantQuery, Store
 
-BEGUN = frozenset({"tool.started", "tool.undo_started"})
-"""Told by every claim."""
-ENDED = frozenset({"tool.completed", "tool.failed", "tool.cancelled", "tool.denied", "tool.undone", "tool.undo_failed"})
-"""Told when nothing more is to happen. A call that is tried again has told none of them."""
 ALREADY_STARTED = ("already_started", "it was started before, as its events tell, and what was approved runs once")
 """Why a call does not run whose row says that it never did, as a code and a reason."""
 GRANT_MOVES = frozenset({"grant.used", "grant.revoked"})

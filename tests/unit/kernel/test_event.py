@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 from tests.unit.kernel.samples import NOW
 
 from toolgate.errors import ToolgateError
-from toolgate.kernel.event import EVENTS, SALT_BYTES, ChainError, Draft, Event, genesis, link, seal, unlink, verify
+from toolgate.kernel.event import (
+    EVENTS,
+    SALT_BYTES,
+    ChainError,
+    Draft,
+    Event,
+    genesis,
+    link,
+    open_frames,
+    seal,
+    unlink,
+    verify,
+)
 
 SIZE = 5
 
@@ -283,3 +295,24 @@ def test_a_frame_that_is_not_an_event_is_found(frame: bytes) -> None:
     event = Event("p", 1, "tool.invoked", NOW, None, frame, None, prev, digest)
     with pytest.raises(ChainError, match="a frame that is not an event"):
         verify([event])
+
+
+@given(st.none() | st.text(), json_values, json_values, st.integers(1, 2**62))
+def test_a_frame_that_is_numbered_elsewhere_is_the_same_as_one_that_is_numbered_here(
+    call_id: str | None, facts: Any, said: Any, seq: int
+) -> None:
+    draft: Draft = ("tool.progress", call_id, facts, said)
+    ((name, told_of, before, after, content),) = open_frames((draft,), "p", NOW)
+    frame = f"{before}{seq}{after}".encode()
+    assert (name, told_of) == draft[:2]
+    here = orjson.loads(seal(draft, "p", seq, NOW, genesis("p")).frame)
+    there = orjson.loads(frame)
+    assert (here.pop("content", None) is None) == (there.pop("content", None) is None) == (content is None)
+    assert list(here.items()) == list(there.items())
+    node = hashlib.sha256(b"\x01" + genesis("p") + hashlib.sha256(b"\x00" + frame).digest()).digest()
+    verify([Event("p", seq, name, NOW, told_of, frame, content, genesis("p"), node)], after=(seq - 1, genesis("p")))
+
+
+def test_a_frame_of_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ChainError, match="not an event name"):
+        open_frames((("tool.invented", None, {}, None),), "p", NOW)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from uuid import UUID
 
-from toolgate.adapters.held import Held, check_move, check_stands
+from toolgate.adapters.held import Held, already_told, check_move, check_stands
+from toolgate.adapters.postgres import packing
 from toolgate.adapters.postgres.bulk import (
     BESIDE,
     FREE_KEYS,
-    INSERT_EVENTS,
     INSERT_RATES,
     PASS_KEYS,
-    PUT_APPROVALS,
     PUT_DELEGATIONS,
-    PUT_EVENTS,
     PUT_GRANTS,
     PUT_KEYS,
-    PUT_UNDOS,
-    UPDATE_PARAMS,
     Bulk,
-    columns_of,
 )
+from toolgate.adapters.postgres.packing import APPROVALS, CALL_PARAMS, INSERTS, RUNS, UNDOS, UNTOLD, UPDATES
 from toolgate.adapters.sql.delegation_rows import delegation_row
 from toolgate.adapters.sql.gathering import Outcome
 from toolgate.adapters.sql.rows import Row, grant_row, moment, uuid_hex
@@ -29,11 +26,10 @@ from toolgate.adapters.sql.write_set import Beside, Large, WriteSet
 from toolgate.errors import ConflictError, GrantChangedError, ModeChangedError
 from toolgate.kernel.brake import Brakes
 from toolgate.kernel.change import Change, Reservation
-from toolgate.kernel.event import EVENTS, ChainError, genesis, link
+from toolgate.kernel.event import EVENTS, ChainError, open_frames
 from toolgate.kernel.holding import How
 
 Key = tuple[str, str]
-Head = tuple[int, bytes]
 
 
 @dataclass(slots=True)
@@ -41,7 +37,6 @@ class Standing:
     """What was read under the locks of the transaction, kept current with what the batch itself adds."""
 
     brakes: Brakes = field(default_factory=Brakes)
-    heads: dict[str, Head] = field(default_factory=dict)
     undos: dict[Key, str] = field(default_factory=dict)
     grants: dict[str, int] = field(default_factory=dict)
     delegations: dict[str, int] = field(default_factory=dict)
@@ -52,6 +47,7 @@ class Standing:
 
     def check(self, change: Change) -> None:
         """Raise why this change cannot be written now. Nothing it says depends on another change but for rates."""
+        check_told(change)
         if change.mode_seen is not None and change.mode_seen != self.brakes.serial:
             raise ModeChangedError("The mode was changed meanwhile.")
         undo, state = change.undo, change.undo_expect
@@ -62,9 +58,6 @@ class Standing:
         lent = change.delegation
         if lent is not None and self.delegations.get(uuid_hex(lent.id), 0) != lent.version - 1:
             raise ConflictError(f"Delegation {lent.id} was changed by somebody else.")
-        for name, *_ in change.events:
-            if name not in EVENTS:
-                raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
         call = change.call
         if needs_version(change) and call is not None and self.versions.get((call.project, call.id)) != change.expect:
             raise outdated(change)
@@ -84,6 +77,13 @@ class Standing:
         for key, amount in taken.items():
             self.added[key] = self.added.get(key, 0) + amount
         return None
+
+
+def check_told(change: Change) -> None:
+    """Raise where a change tells of what is not in the list of events."""
+    for name, *_ in change.events:
+        if name not in EVENTS:
+            raise ChainError(f"'{name}' is not an event name; add it to EVENTS with its meaning.")
 
 
 def needs_version(change: Change) -> bool:
@@ -115,35 +115,37 @@ def keys_of(write_set: WriteSet) -> list[object]:
     return keys
 
 
-def runs_of(write_sets: list[WriteSet]) -> list[Row]:
-    """The runs these changes refer to: they must be there first."""
-    found: dict[Key, Row] = {}
-    for write_set in write_sets:
-        rest = write_set.rest
-        if rest is None:
-            continue
-        if rest.run is not None:
-            found[rest.run[1], rest.run[0]] = rest.run
-        for approval in write_set.change.approvals:
-            if approval.run_id is not None:
-                hexed = uuid_hex(approval.run_id)
-                row = (hexed, approval.project, approval.run_id, moment(approval.created_at))
-                found.setdefault((approval.project, hexed), row)
-    return list(found.values())
+def is_judged_by_rows(write_set: WriteSet) -> bool:
+    """Whether more than its call's version, its events and the mode decides about a change, or it writes much."""
+    change, rest = write_set.change, write_set.rest
+    if needs_version(change) or change.set_mode is not None or (rest is not None and rest.beside):
+        return True
+    return next(iter(change.uses), None) is not None
+
+
+def runs_of(write_set: WriteSet) -> list[Row]:
+    """The runs a change refers to: they must be there first."""
+    rest = write_set.rest
+    found = [rest.run] if rest is not None and rest.run is not None else []
+    for approval in write_set.change.approvals:
+        if approval.run_id is not None:
+            row = (uuid_hex(approval.run_id), approval.project, approval.run_id, moment(approval.created_at))
+            found.append(row)
+    return found
 
 
 class Batch:
     """Changes that are written in one transaction, and what becomes of each."""
 
-    def __init__(self, write_sets: list[WriteSet]) -> None:
+    def __init__(self, write_sets: list[WriteSet], id: UUID) -> None:
+        self.id = id
         self.write_sets = write_sets
         self.outcomes: list[Outcome] = [None] * len(write_sets)
         self.projects = sorted({write_set.change.project for write_set in write_sets} | {
             write_set.change.call.project for write_set in write_sets if write_set.change.call is not None
         })  # fmt: skip
-        self.xid: str | None = None
-        self.last_event: Row | None = None
-        self.is_committing = False
+        self.last_seq = 0
+        self.is_sent = False
         self.brakes = Brakes()
 
     @property
@@ -151,46 +153,65 @@ class Batch:
         """Those not refused so far."""
         return [write_set for write_set, outcome in zip(self.write_sets, self.outcomes, strict=True) if outcome is None]
 
-    def refuse_missing(self, wanted: list[WriteSet], written: list[Any]) -> None:
-        """Refuse those whose call was not written, since its row was not as they expected."""
-        if len(written) == len(wanted):
-            return
-        there = {(project, call_id) for project, call_id in written}
-        asked = {id(write_set) for write_set in wanted}
-        for place, write_set in enumerate(self.write_sets):
-            call = write_set.change.call
-            if id(write_set) in asked and call is not None and (call.project, call.id) not in there:
-                self.outcomes[place] = outdated(write_set.change)
+    @property
+    def is_judged_by_rows(self) -> bool:
+        """Whether what becomes of some change is decided by rows that must be looked at under the projects' locks."""
+        return any(map(is_judged_by_rows, self.write_sets))
+
+    def refuse(self, refused: Collection[int], told: Collection[int]) -> None:
+        """Refuse the changes with these numbers: their call was not as expected, or its events tell otherwise."""
+        for place in refused:
+            change = self.write_sets[place].change
+            assert change.call is not None
+            self.outcomes[place] = already_told(change.call.id) if place in told else outdated(change)
+
+    def rows(self) -> list[list[str]]:
+        """What `toolgate_commit` writes of the changes that stand: its parameters, from `p_untold` on."""
+        rows: tuple[list[Row], ...] = tuple([] for _ in range(8))
+        untold, runs, inserts, updates, params, approvals, undos, events = rows
+        for place, (write_set, outcome) in enumerate(zip(self.write_sets, self.outcomes, strict=True)):
+            if outcome is not None:
+                continue
+            change, insert, update, rest, _ = write_set
+            if change.untold and change.call is not None:
+                untold.append((place, change.project, change.call.id, ",".join(sorted(change.untold))))
+            if insert is not None:
+                inserts.append((place, *insert))
+            elif update is not None:
+                updates.append((place, *update))
+            if rest is not None:
+                runs += [(place, *row) for row in runs_of(write_set)]
+                approvals += [(place, *row) for row in rest.approvals]
+                if rest.params is not None:
+                    params.append((place, *rest.params))
+                if rest.undo is not None:
+                    undos.append((place, *rest.undo))
+            if change.events:
+                project, at = change.project, moment(change.at)
+                made = open_frames(change.events, project, change.at)
+                events += [(place, project, name, at, *more) for name, *more in made]
+        packings = (UNTOLD, RUNS, INSERTS, UPDATES, CALL_PARAMS, APPROVALS, UNDOS, packing.EVENTS)
+        return [one.pack(found) for one, found in zip(packings, rows, strict=True)]
 
     def companions(self) -> list[tuple[Bulk, list[Row]]]:
-        """What the changes that stand write besides calls and events: statements with their rows."""
-        params: list[Row] = []
-        approvals: list[Row] = []
-        undos: list[Row] = []
+        """What the changes that stand write besides: statements with their rows."""
         rates: list[Row] = []
         grants: list[Row] = []
         delegations: list[Row] = []
         beside: dict[Beside, list[Row]] = {}
         for write_set in self.standing:
             change, rest = write_set.change, write_set.rest
-            if rest is not None:
-                if rest.params is not None:
-                    params.append(rest.params)
-                approvals += rest.approvals
-                if rest.undo is not None:
-                    undos.append(rest.undo)
-                for large in rest.beside:
-                    beside.setdefault(large.what, []).append(large.row)
+            for large in () if rest is None else rest.beside:
+                beside.setdefault(large.what, []).append(large.row)
             rates += [(change.project, one.key, change.at.timestamp(), one.amount) for one in change.reservations]
             rates += [(change.project, use.key, use.at.timestamp(), use.amount) for use in change.uses]
             if change.grant is not None:
                 grants.append(grant_row(change.grant))
             if change.delegation is not None:
                 delegations.append(delegation_row(change.delegation))
-        tables = ((UPDATE_PARAMS, params), (PUT_APPROVALS, approvals), (PUT_UNDOS, undos))
         given = ((INSERT_RATES, rates), (PUT_GRANTS, grants), (PUT_DELEGATIONS, delegations))
         apart = [(BESIDE[what], rows) for what, rows in beside.items() if what in BESIDE]
-        return [(bulk, rows) for bulk, rows in (*tables, *given, *apart, *self._moves()) if rows]
+        return [(bulk, rows) for bulk, rows in (*given, *apart, *self._moves()) if rows]
 
     def _moves(self) -> tuple[tuple[Bulk, list[Row]], ...]:
         """The moves of keys: those that were checked or are always made, and those made where their holder has one."""
@@ -213,22 +234,3 @@ class Batch:
         """The large values that are there already, of the changes that stand."""
         rests = [write_set.rest for write_set in self.standing if write_set.rest is not None]
         return [large for rest in rests for large in rest.beside if large.what is Beside.KEEP_UNDO]
-
-    def chain(self, heads: dict[str, Head]) -> tuple[str, list[list[Any]]] | None:
-        """Link the events of the changes that stand to the ends of their chains; the statement that writes them."""
-        rows: list[Row] = []
-        ends: dict[str, Head] = {}
-        for write_set in self.standing:
-            change = write_set.change
-            if not change.events:
-                continue
-            project, at = change.project, moment(change.at)
-            seq, last = ends.get(project) or heads.get(project) or (0, genesis(project))
-            linked = link(change.events, project, change.at, seq, last)
-            rows += [(project, number, name, at, *rest) for number, name, _, *rest in linked]
-            ends[project] = (linked[-1][0], linked[-1][7])
-        if not rows:
-            return None
-        self.last_event = rows[-1]
-        heads_of = [(project, *head) for project, head in sorted(ends.items())]
-        return PUT_EVENTS, [*INSERT_EVENTS.values(rows), *columns_of(heads_of)]

@@ -1,4 +1,5 @@
-"""Many rows in one statement: an array for each column, unfolded by the server.
+"""Many rows in one statement: an array for each column, unfolded by the server. Calls, approvals, undo records and
+their events are written by `toolgate_commit`; this is for what few changes write besides.
 
 Every value goes over as text, number, truth value or bytes and is cast by the statement, so the driver need not ask
 the server about types, which a pooler would not allow it to remember.
@@ -11,15 +12,10 @@ from typing import Any
 
 from toolgate.adapters.sql.delegation_rows import DELEGATION_COLUMNS
 from toolgate.adapters.sql.rows import (
-    APPROVAL_COLUMNS,
-    CALL_COLUMNS,
-    CHANGING,
     EVENT_COLUMNS,
     GRANT_COLUMNS,
     LARGE_PARAMS_COLUMNS,
     LARGE_UNDO_COLUMNS,
-    PARAMS,
-    UNDO_COLUMNS,
     Row,
 )
 from toolgate.adapters.sql.write_set import Beside
@@ -66,87 +62,41 @@ def _value(table: str, column: str) -> str:
 
 
 class Bulk:
-    """A statement for any number of rows, and how those become its parameters.
+    """A statement for any number of rows, and how those become its parameters."""
 
-    Packed, a column is one text that the server takes apart: the driver would look at every value of an array twice,
-    which costs more than all the rest. That is for the tables every change writes; it refuses text with the two
-    control characters that keep the values apart.
-    """
+    __slots__ = ("sql",)
 
-    __slots__ = ("_is_packed", "_kinds", "sql")
-
-    def __init__(self, sql: str, table: str, columns: Sequence[str], *, packed: bool) -> None:
+    def __init__(self, sql: str) -> None:
         self.sql = sql
-        self._kinds = [_kind(table, column) for column in columns]
-        self._is_packed = packed
 
     def values(self, rows: Sequence[Row]) -> list[Any]:
         """The rows as parameters, one for each column."""
-        if not self._is_packed:
-            return columns_of(rows)
-        return [_pack(kind, column) for kind, column in zip(self._kinds, zip(*rows, strict=True), strict=True)]
+        return columns_of(rows)
 
 
-def _pack(kind: str, column: Sequence[Any]) -> str:
-    missing = column.count(None)
-    if missing == len(column):
-        return (_NEXT + _NULL) * missing
-    if kind == "text":
-        values = [_NULL if value is None else value for value in column] if missing else column
-        text = _NEXT + _NEXT.join(values)
-        if text.count(_NEXT) != len(column) or text.count(_NULL) != missing:
-            raise ValueError("text holds a control character that PostgreSQL's rows are packed with")
-        return text
-    if kind == "bytea":
-        return _NEXT + _NEXT.join([_NULL if value is None else value.hex() for value in column])
-    return _NEXT + _NEXT.join([_NULL if value is None else str(value) for value in column])
-
-
-def _unfolded(table: str, columns: Sequence[str], first: int, *, packed: bool) -> str:
-    arrays = []
-    for number, column in enumerate(columns, first):
-        kind = _kind(table, column)
-        if packed:
-            # The first element is empty, so that a single empty text is not taken for no element at all.
-            apart = f"(string_to_array(${number}::text, chr(31), chr(30)))[2:]"
-            arrays.append(apart if kind in ("text", "bytea") else f"{apart}::{kind}[]")
-        else:
-            arrays.append(f"${number}::{kind}[]")
+def _unfolded(table: str, columns: Sequence[str], first: int) -> str:
+    arrays = [f"${number}::{_kind(table, column)}[]" for number, column in enumerate(columns, first)]
     return f"unnest({', '.join(arrays)}) AS v({', '.join(columns)})"
 
 
-def _values(table: str, columns: Sequence[str], *, packed: bool) -> list[str]:
-    found = [_value(table, column) for column in columns]
-    if not packed:
-        return found
-    kinds = [_kind(table, column) for column in columns]
-    return [f"decode({value}, 'hex')" if kind == "bytea" else value for value, kind in zip(found, kinds, strict=True)]
-
-
-def inserting(table: str, columns: Sequence[str], *, then: str = "", first: int = 1, packed: bool = False) -> Bulk:
+def inserting(table: str, columns: Sequence[str], *, then: str = "", first: int = 1) -> Bulk:
     """Rows that are inserted; `then` is what follows, `first` the number of the first parameter."""
-    values = ", ".join(_values(table, columns, packed=packed))
-    rows = _unfolded(table, columns, first, packed=packed)
-    sql = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {rows}{then}"
-    return Bulk(sql, table, columns, packed=packed)
+    values = ", ".join(_value(table, column) for column in columns)
+    rows = _unfolded(table, columns, first)
+    return Bulk(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {rows}{then}")
 
 
-def updating(
-    table: str, columns: Sequence[str], keys: Sequence[str], *, where: str, then: str = "", packed: bool = False
-) -> Bulk:
+def updating(table: str, columns: Sequence[str], keys: Sequence[str], *, where: str) -> Bulk:
     """Rows of new values, followed by the keys of the row they belong to."""
-    values = _values(table, columns, packed=packed)
-    sets = ", ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True))
-    everything = (*columns, *keys)
-    rows = _unfolded(table, everything, 1, packed=packed)
-    return Bulk(f"UPDATE {table} AS t SET {sets} FROM {rows} WHERE {where}{then}", table, everything, packed=packed)
+    sets = ", ".join(f"{column}={_value(table, column)}" for column in columns)
+    rows = _unfolded(table, (*columns, *keys), 1)
+    return Bulk(f"UPDATE {table} AS t SET {sets} FROM {rows} WHERE {where}")
 
 
 def deleting(table: str, keys: Sequence[str]) -> Bulk:
     """Rows that are deleted, given by their keys."""
-    rows = _unfolded(table, keys, 1, packed=False)
     where = " AND ".join(f"t.{key}=v.{key}" for key in keys)
-    return Bulk(f"DELETE FROM {table} AS t USING {rows} WHERE {where}", table, keys, packed=False)
+    return Bulk(f"DELETE FROM {table} AS t USING {_unfolded(table, keys, 1)} WHERE {where}")
 
 
 def columns_of(rows: Sequence[Row]) -> list[list[Any]]:
@@ -154,33 +104,6 @@ def columns_of(rows: Sequence[Row]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-_NEXT, _NULL = "\x1f", "\x1e"
-_SAME_ROW = "t.project_id=v.project_id AND t.id=v.id"
-_WHO = " RETURNING {}project_id, {}call_id"
-
-INSERT_CALLS = inserting(
-    "tool_executions", CALL_COLUMNS, then=" ON CONFLICT DO NOTHING" + _WHO.format("", ""), packed=True
-)
-UPDATE_CALLS = updating(
-    "tool_executions",
-    CALL_COLUMNS[CHANGING:],
-    ("project_id", "id", "expected"),
-    where=f"{_SAME_ROW} AND t.version=v.expected",
-    then=_WHO.format("t.", "t."),
-    packed=True,
-)
-UPDATE_PARAMS = updating("tool_executions", CALL_COLUMNS[PARAMS:CHANGING], ("project_id", "id"), where=_SAME_ROW)
-PUT_APPROVALS = inserting(
-    "approval_requests",
-    APPROVAL_COLUMNS,
-    then=" ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name}=excluded.{name}" for name in APPROVAL_COLUMNS[9:]),
-)
-PUT_UNDOS = inserting(
-    "undo_records",
-    UNDO_COLUMNS,
-    then=" ON CONFLICT (project_id, action_id) DO UPDATE SET "
-    + ", ".join(f"{name}=excluded.{name}" for name in UNDO_COLUMNS[2:]),
-)
 PUT_GRANTS = inserting(
     "grants",
     GRANT_COLUMNS,
@@ -217,9 +140,8 @@ FREE_UNDO = (
     "DELETE FROM large_undo AS t USING gone WHERE t.project_id=gone.project_id AND t.action_id=gone.action_id"
 )
 """Removes undo data whose time is over. One statement: a record that was just given more time keeps its data."""
-INSERT_RUNS = inserting("runs", ("id", "project_id", "name", "created_at"), then=" ON CONFLICT DO NOTHING")
 INSERT_RATES = inserting("rate_uses", ("project_id", "key", "at", "amount"))
-INSERT_EVENTS = inserting("events", EVENT_COLUMNS, packed=True)
+INSERT_EVENTS = inserting("events", EVENT_COLUMNS)
 _PUT_HEADS = inserting("chain_heads", ("project_id", "seq", "hash"), first=len(EVENT_COLUMNS) + 1)
 PUT_EVENTS = (
     f"WITH told AS ({INSERT_EVENTS.sql}) {_PUT_HEADS.sql} "

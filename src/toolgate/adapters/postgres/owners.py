@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from time import monotonic
+from uuid import UUID
 
 from toolgate.adapters.postgres.link import EVERYTHING, Connection, Link
 from toolgate.errors import StoreError
@@ -20,7 +22,7 @@ from toolgate.errors import StoreError
 LEASE_S, BEAT_S = 9.0, 2.0
 SKEW_THAT_COUNTS = timedelta(seconds=0.5)
 KEPT_S = 600.0
-"""How long a dead owner's row is kept, so that everybody sees that it died."""
+"""How long a dead owner's row is kept, so that everybody sees that it died; and the id of a commit, to look it up."""
 
 _PUT = """
 INSERT INTO owners (owner, host, started_at, alive_until)
@@ -56,17 +58,26 @@ class Lease:
         now = monotonic()
         return now >= self._trust_from and now - self._beat_at < LEASE_S
 
+    def new_id(self) -> UUID:
+        """Return the id of a commit, which begins with the database's time: by that it is forgotten."""
+        return UUID(int=_id_of(self._clock() + self.skew).int | int.from_bytes(os.urandom(10), "big"))
+
     async def begin(self) -> None:
         """Be alive from now on, until `end`."""
         await self._beat()
         self._beating = asyncio.get_running_loop().create_task(self._keep_beating())
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the time must be pushed on with the next change, since no beat of its own came through."""
+        return monotonic() - self._beat_at > 2 * BEAT_S
 
     async def renew(self, connection: Connection) -> None:
         """In somebody's transaction: push the time on where that is overdue, so that no claim is made by the dead.
 
         Not noted, since the transaction may be taken back: the next one does so again, until a beat of its own is done.
         """
-        if monotonic() - self._beat_at > 2 * BEAT_S:
+        if self.is_overdue:
             await connection.execute(_PUT, self.owner, self._host, LEASE_S)
 
     def _note(self) -> None:
@@ -82,6 +93,7 @@ class Lease:
             self._skews.append(theirs - asked_at - (self._clock() - asked_at) / 2)
             await connection.execute(_PUT, self.owner, self._host, LEASE_S)
             await connection.execute("DELETE FROM owners WHERE alive_until < now() - make_interval(secs => $1)", KEPT_S)
+            await connection.execute("DELETE FROM commits WHERE id < $1", _id_of(theirs - timedelta(seconds=KEPT_S)))
         self._note()
 
     async def _keep_beating(self) -> None:
@@ -106,3 +118,8 @@ class Lease:
             log.warning(
                 "the shutdown of this server could not be recorded; others notice it in %g s: %s", LEASE_S, error
             )
+
+
+def _id_of(at: datetime) -> UUID:
+    """The least id of what was made at a time, where ids begin with their time."""
+    return UUID(int=int(at.timestamp() * 1000) << 80)

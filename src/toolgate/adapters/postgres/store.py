@@ -67,9 +67,7 @@ class PostgresStore:
         self._lease = Lease(self.link, owner, clock)
         self._watch = Watch(self.marks)
         self._reader = Reader(self.link, self._sealer)
-        self._writer = Writer(
-            address, self._sealer, self._watch, renew=self._lease.renew, later=self._reader.later_changes
-        )
+        self._writer = Writer(address, self._sealer, self._watch, lease=self._lease, later=self._reader.later_changes)
         self._cursors = Cursors(self.link, owner)
         self._gathering = Gathering(self._take)
         self._waiting: deque[Waiting] = deque()

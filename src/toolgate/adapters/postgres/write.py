@@ -1,9 +1,11 @@
 """Writing changes to PostgreSQL: one transaction for many, each wholly in it or not at all.
 
-A transaction first takes an advisory lock for each of its projects, in order; whoever writes in a project holds its
-lock, so what is read after that stays true until the commit, and the project's events get numbers without gaps.
-Different projects do not wait for each other. A connection that dies during COMMIT leaves the outcome open: it is
-looked up by the transaction's id, never guessed.
+Most changes stand or fall with the version of their call, its events and the mode: those are written by one call of
+the server's function `toolgate_commit`, which takes the advisory lock of a project last, to number its events without
+gaps, so that nobody holds it over the network. What is decided by other rows (rates, grants, keys of effects, undo
+records) is looked at first, in a transaction that takes the locks of its projects at its beginning, in order: what is
+read after that stays true until the commit. Different projects do not wait for each other. A connection that dies
+leaves the outcome open: it is looked up by the id of the commit, never guessed.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable
 from time import monotonic
+from typing import NamedTuple
 
 import asyncpg
 
-from toolgate.adapters.postgres.batch import Batch, Standing, needs_version, runs_of
-from toolgate.adapters.postgres.bulk import BESIDE, HAS_LARGE_UNDO, INSERT_CALLS, INSERT_RUNS, UPDATE_CALLS, columns_of
-from toolgate.adapters.postgres.link import AWAY, Connection, begin, connect, failure
+from toolgate.adapters.postgres.batch import Batch, Standing, needs_version
+from toolgate.adapters.postgres.bulk import BESIDE, HAS_LARGE_UNDO, columns_of
+from toolgate.adapters.postgres.link import AWAY, SEPARATOR, Connection, begin, connect, failure
+from toolgate.adapters.postgres.owners import Lease
 from toolgate.adapters.postgres.url import Address
 from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.brakes import Later, Watch, text_of
@@ -41,12 +45,16 @@ PLANS = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": 
 UNKEEPABLE = (ValueError, TypeError, ArithmeticError, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 """What a change with values no row can hold raises; the database itself is well."""
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
-_READ = """
-SELECT p.project, h.seq, h.hash, m.value AS mode, m.xmin::text AS written,
-  (SELECT value FROM settings WHERE name='keys') AS keys, pg_current_xact_id()::text AS xid
-FROM unnest($1::text[]) AS p(project) LEFT JOIN chain_heads AS h ON h.project_id=p.project
-  LEFT JOIN settings AS m ON m.name='mode'
+SETTINGS_CHANGED = "TG001"
+"""What the function answers where the mode is not the one it was told, or the key in use here was forgotten."""
+_COMMIT = "SELECT * FROM toolgate_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+_READ_SETTINGS = """
+SELECT m.value, m.xmin::text, k.value FROM (SELECT 1) AS one
+LEFT JOIN settings AS m ON m.name='mode' LEFT JOIN settings AS k ON k.name='keys'
 """
+_CALL_OFF = "INSERT INTO commits (id, is_void) VALUES ($1, true) ON CONFLICT (id) DO NOTHING"
+"""Waits for whoever is just making that commit; afterwards it is done, or can never be done."""
+_WAS_CALLED_OFF = "SELECT is_void FROM commits WHERE id=$1"
 _READ_VERSIONS = """
 SELECT t.project_id, t.call_id, t.version FROM unnest($1::text[], $2::uuid[]) AS v(project, id)
 JOIN tool_executions AS t ON t.project_id=v.project AND t.id=v.id
@@ -85,8 +93,20 @@ def locks_on(projects: list[str]) -> list[str]:
 
     Sorted by number, since two names may share one: nobody waits for somebody who waits for them.
     """
-    numbers = sorted({zlib.crc32(project.encode()) - 2**31 for project in projects})
-    return [f"pg_advisory_xact_lock({PROJECT_LOCK}, {number})" for number in numbers]
+    return [f"pg_advisory_xact_lock({PROJECT_LOCK}, {number})" for number in lock_numbers(projects)]
+
+
+def lock_numbers(projects: list[str]) -> list[int]:
+    """The numbers of the projects' locks, in the order in which everybody takes them."""
+    return sorted({zlib.crc32(project.encode()) - 2**31 for project in projects})
+
+
+class Settings(NamedTuple):
+    """What the function is told to be stored: the mode, which transaction wrote it, and the key in use here."""
+
+    mode: str | None
+    written: str | None
+    key: str
 
 
 class Writer:
@@ -98,22 +118,23 @@ class Writer:
         sealer: Sealer,
         watch: Watch,
         *,
-        renew: Callable[[Connection], Awaitable[None]],
+        lease: Lease,
         later: Callable[[str | None], Awaitable[Later]],
     ) -> None:
         self._address = address
         self._sealer = sealer
         self._watch = watch
-        self._renew = renew
+        self._lease = lease
         self._later = later
         self._connection: Connection | None = None
+        self._settings: Settings | None = None
         self.brakes = Brakes()
 
     async def write(self, write_sets: list[WriteSet]) -> list[Outcome]:
         """Write these changes in one transaction and return what became of each; StoreError: nothing was written."""
         deadline = monotonic() + PATIENCE_S
         while True:
-            batch = Batch(write_sets)
+            batch = Batch(write_sets, self._lease.new_id())
             try:
                 connection = await self._connected()
                 await self._transact(connection, batch)
@@ -123,6 +144,10 @@ class Writer:
             except _AGAIN:
                 await self._take_back()
             except (asyncpg.PostgresError, *AWAY) as error:
+                if getattr(error, "sqlstate", None) == SETTINGS_CHANGED:
+                    self._settings = None
+                    await self._take_back()
+                    continue
                 # A server that panics in a commit says so before it dies; the commit may be on its disk all the same.
                 if await self._recover(batch, error):
                     return self._done(batch)
@@ -142,11 +167,11 @@ class Writer:
 
     async def _recover(self, batch: Batch, error: BaseException) -> bool:
         """After an error: whether the batch was written nevertheless."""
-        if batch.is_committing or isinstance(error, AWAY):
+        if batch.is_sent or isinstance(error, AWAY):
             self.drop()
         else:
             await self._take_back()
-        return batch.is_committing and await self._was_written(batch)
+        return batch.is_sent and await self._was_written(batch)
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
@@ -160,45 +185,66 @@ class Writer:
             self._connection = None
 
     async def _take_back(self) -> None:
-        if self._connection is not None and not self._connection.is_closed():
+        connection = self._connection
+        if connection is not None and not connection.is_closed() and connection.is_in_transaction():
             try:
-                await self._connection.execute("ROLLBACK")
+                await connection.execute("ROLLBACK")
             except (asyncpg.PostgresError, *AWAY):
                 self.drop()
 
     async def _transact(self, connection: Connection, batch: Batch) -> None:
+        settings = self._settings
+        brakes = None if settings is None else self._watch.known(settings.mode, settings.written)
+        is_short = not (self._address.pooled or self._lease.is_overdue or batch.is_judged_by_rows)
+        if is_short and settings is not None and brakes is not None:
+            self._judge_alone(batch, Standing(brakes=brakes))
+            batch.brakes = brakes
+            await self._commit(connection, batch, settings, is_last=True)
+            return
         await connection.execute(self._begin(batch))
-        await self._renew(connection)
-        standing = await self._look(connection, batch)
+        await self._lease.renew(connection)
+        settings, standing = await self._look(connection, batch)
         await self._judge(connection, batch, standing)
+        await self._commit(connection, batch, settings, is_last=False)
         await self._put(connection, batch, standing)
-        batch.brakes, batch.is_committing = standing.brakes, True
+        batch.brakes, batch.is_sent = standing.brakes, True
         await connection.execute("COMMIT")
+        self._settings = None if _sets_mode(batch) else settings
+
+    async def _commit(self, connection: Connection, batch: Batch, settings: Settings, *, is_last: bool) -> None:
+        """Have the server write, number and chain; where that is all, it commits, too."""
+        rows = batch.rows()
+        if is_last and not any(rows):
+            return  # all were refused
+        batch.is_sent = is_last
+        projects = SEPARATOR.join(batch.projects)
+        told = (batch.id, projects, *settings, lock_numbers(batch.projects))
+        refused, told_before, last_seq = await connection.fetchrow(_COMMIT, *told, *rows)
+        batch.refuse(refused, told_before)
+        batch.last_seq = last_seq
 
     def _begin(self, batch: Batch) -> str:
-        sets_mode = any(write_set.change.set_mode is not None for write_set in batch.write_sets)
-        locks = [f"pg_advisory_xact_lock{'' if sets_mode else '_shared'}({MODE_LOCK}, 0)"]
-        locks += locks_on(batch.projects)
+        is_locked = batch.is_judged_by_rows
+        locks = [f"pg_advisory_xact_lock{'' if _sets_mode(batch) else '_shared'}({MODE_LOCK}, 0)"]
+        locks += locks_on(batch.projects) if is_locked else []
         then = "".join(f", {lock}" for lock in [*locks, "set_config('synchronous_commit', 'on', true)"])
         return begin(self._address, batch.projects, writing=True, then=then, **PLANS)
 
-    async def _look(self, connection: Connection, batch: Batch) -> Standing:
-        """Read what the changes are checked against: heads and brakes always, the rest where some change needs it."""
-        standing = Standing()
-        noted: list[str] = []
-        mode: tuple[str | None, str | None] = (None, None)
-        for project, seq, digest, *mode_row, keys, xid in await connection.fetch(_READ, batch.projects):
-            batch.xid, mode = xid, (mode_row[0], mode_row[1])
-            if seq is not None:
-                standing.heads[project] = (seq, digest)
-            noted = (keys or "").split()
-        standing.brakes = self._watch.known(*mode) or await self._believe(*mode)
+    async def _look(self, connection: Connection, batch: Batch) -> tuple[Settings, Standing]:
+        """Read what the changes are checked against: the settings always, the rest where some change needs it."""
+        mode, written, keys = await connection.fetchrow(_READ_SETTINGS)
+        standing = Standing(brakes=self._watch.known(mode, written) or await self._believe(mode, written))
+        noted = (keys or "").split()
         if self._sealer.current not in noted:
             # Others sealed everything anew and forgot this key: what is sealed with it now needs it again.
             await connection.execute(PUT_SETTING, "keys", " ".join([*noted, self._sealer.current]))
         changes = [write_set.change for write_set in batch.write_sets if needs_version(write_set.change)]
-        if not changes:
-            return standing
+        if changes:
+            await self._look_at_rows(connection, changes, standing)
+            await self._look_at_rates(connection, batch, standing)
+        return Settings(mode, written, self._sealer.current), standing
+
+    async def _look_at_rows(self, connection: Connection, changes: list[Change], standing: Standing) -> None:
         calls = [(change.call.project, change.call.id) for change in changes if change.call is not None]
         calls += [(change.project, stands[0]) for change in changes if (stands := change.stands) is not None]
         if calls:
@@ -220,8 +266,6 @@ class Writer:
         if moved:
             found = await connection.fetch(_READ_KEYS, *columns_of(moved))
             standing.held = {(project, key): (holder, until) for project, key, holder, until in found}
-        await self._look_at_rates(connection, batch, standing)
-        return standing
 
     async def _believe(self, text: str | None, written: str | None) -> Brakes:
         """Look into the chain of `_system`, which no project's own transaction sees; nobody sets a mode meanwhile."""
@@ -240,6 +284,14 @@ class Writer:
             found = await connection.fetch(_READ_RATES, *columns_of(rows))
             standing.used = {(project, key): used for project, key, used in found}
 
+    def _judge_alone(self, batch: Batch, standing: Standing) -> None:
+        """Refuse what the mode or the list of events refuses; the rest is judged by the server."""
+        for place, write_set in enumerate(batch.write_sets):
+            try:
+                standing.check(write_set.change)
+            except ToolgateError as error:
+                batch.outcomes[place] = error
+
     async def _judge(self, connection: Connection, batch: Batch, standing: Standing) -> None:
         """Refuse, in order, what cannot be written beside what is there and what came before it."""
         for place, write_set in enumerate(batch.write_sets):
@@ -256,49 +308,44 @@ class Writer:
                 batch.outcomes[place] = error
 
     async def _put(self, connection: Connection, batch: Batch, standing: Standing) -> None:
-        write_sets = batch.standing
-        if runs := runs_of(write_sets):
-            await connection.execute(INSERT_RUNS.sql, *INSERT_RUNS.values(runs))
-        inserts = [write_set for write_set in write_sets if write_set.insert is not None]
-        if inserts:
-            rows = [write_set.insert for write_set in inserts if write_set.insert is not None]
-            batch.refuse_missing(inserts, await connection.fetch(INSERT_CALLS.sql, *INSERT_CALLS.values(rows)))
-        updates = [write_set for write_set in write_sets if write_set.update is not None]
-        if updates:
-            rows = [write_set.update for write_set in updates if write_set.update is not None]
-            batch.refuse_missing(updates, await connection.fetch(UPDATE_CALLS.sql, *UPDATE_CALLS.values(rows)))
         for bulk, rows in batch.companions():
             await connection.execute(bulk.sql, *bulk.values(rows))
         for large in batch.kept():
             await _keep(connection, large)
-        if (told := batch.chain(standing.heads)) is not None:
-            await connection.execute(told[0], *told[1])
         for write_set in batch.standing:
             if write_set.change.set_mode is not None:
-                assert batch.last_event is not None  # the change that sets a mode tells of it
-                standing.brakes = write_set.change.set_mode.numbered(batch.last_event[1])
+                standing.brakes = write_set.change.set_mode.numbered(batch.last_seq)
                 await connection.execute(PUT_SETTING, "mode", text_of(standing.brakes, self._sealer.marks))
 
     async def _was_written(self, batch: Batch) -> bool:
-        """Whether a transaction whose COMMIT was not answered was done; StoreError where that cannot be learned."""
+        """Whether a commit that was not answered was done; StoreError where that cannot be learned.
+
+        Where it was not, it is called off for good: a server that is only slow cannot do it later.
+        """
         deadline = monotonic() + RESOLVE_S
         while monotonic() < deadline:
             try:
                 connection = await self._connected()
-                written = await _outcome(self._address, connection, batch)
+                written = await self._outcome(connection, batch)
             except (asyncpg.PostgresError, *AWAY) as error:
                 log.warning("looking up an unanswered commit: %s", type(error).__name__)
                 self.drop()
-                written = None
-            if written is not None:
-                outcome = "done" if written else "not done"
-                log.warning("an unanswered commit of %d changes was %s", len(batch.write_sets), outcome)
-                return written
-            await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(RETRY_S)
+                continue
+            outcome = "done" if written else "not done"
+            log.warning("an unanswered commit of %d changes was %s", len(batch.write_sets), outcome)
+            return written
         raise StoreError(
             "The connection to PostgreSQL was lost during a commit and it is not known whether the change was "
             "written. Read the call again before anything is repeated."
         )
+
+    async def _outcome(self, connection: Connection, batch: Batch) -> bool:
+        await connection.execute(begin(self._address, batch.projects, writing=True))  # a pooler keeps no less together
+        await connection.execute(_CALL_OFF, batch.id)
+        is_void: bool = await connection.fetchval(_WAS_CALLED_OFF, batch.id)
+        await connection.execute("COMMIT")
+        return not is_void
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -325,21 +372,5 @@ async def _used_by(connection: Connection, change: Change) -> dict[tuple[str, st
     return used
 
 
-async def _outcome(address: Address, connection: Connection, batch: Batch) -> bool | None:
-    """True: committed, False: not, None: still open. After a failover the number may be somebody else's."""
-    await connection.execute(begin(address, batch.projects))  # a pooler keeps a question together in nothing less
-    try:
-        status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", batch.xid)
-        if status == "in progress":
-            return None
-        if status == "aborted":
-            return False
-        if batch.last_event is None:
-            return bool(status == "committed")
-        project, seq, *_, digest = batch.last_event
-        kept = await connection.fetchval("SELECT hash FROM events WHERE project_id=$1 AND seq=$2", project, seq)
-        return bool(kept == digest)
-    except asyncpg.InvalidParameterValueError:  # in the future: this server never saw it
-        return False
-    finally:
-        await connection.execute("ROLLBACK")
+def _sets_mode(batch: Batch) -> bool:
+    return any(write_set.change.set_mode is not None for write_set in batch.write_sets)

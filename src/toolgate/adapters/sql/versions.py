@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from toolgate.errors import StoreError
 
-HEAD = "0013"
+HEAD = "0014"
 """The schema revision this version needs; a test compares it with the migrations."""
 FLOOR = "0012"
 """The oldest revision whose software works with a database at HEAD."""

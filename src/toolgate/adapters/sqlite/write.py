@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 
+from toolgate.adapters.held import already_told
 from toolgate.adapters.sealing import Sealer
 from toolgate.adapters.sql.brakes import Watch, text_of
 from toolgate.adapters.sql.delegation_rows import delegation_row
@@ -169,7 +170,7 @@ class Writer:
     def write_alone(self, write_set: WriteSet) -> Outcome:
         """Write one change in a transaction of its own and return what became of it."""
         change = write_set.change
-        if write_set.rest is not None or not change.is_plain or change.moves:
+        if write_set.rest is not None or not change.is_plain or change.moves or change.untold:
             group = Group([write_set])
             self.write(group)
             return group.outcomes[0]
@@ -303,6 +304,8 @@ class Writer:
     def _check(self, change: Change) -> None:
         if change.mode_seen is not None and change.mode_seen != self.brakes.serial:
             raise ModeChangedError("The mode was changed meanwhile.")
+        if change.untold:
+            self._check_untold(change)
         if change.undo_expect is not None and change.undo is not None:
             row = self._connection.execute(
                 "SELECT state FROM undo_records WHERE project_id=? AND action_id=?",
@@ -320,6 +323,15 @@ class Writer:
             check_held(self._connection, change)
         for reservation in change.reservations:
             self._check_rate(change, reservation)
+
+    def _check_untold(self, change: Change) -> None:
+        call = change.call
+        assert call is not None
+        told = self._connection.execute(
+            "SELECT type FROM events WHERE call_id=? AND project_id=?", (call.id, change.project)
+        )
+        if any(name in change.untold for (name,) in told):
+            raise already_told(call.id)
 
     def _check_grant(self, grant: Grant, expect: int | None) -> None:
         row = self._connection.execute("SELECT version FROM grants WHERE id=?", (uuid_hex(grant.id),)).fetchone()

@@ -10,7 +10,14 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from toolgate.authority import check_holder, check_maker
-from toolgate.errors import ConflictError, StaleFenceError, ToolExecutionError, ToolOutputError, UsageError
+from toolgate.errors import (
+    AlreadyToldError,
+    ConflictError,
+    StaleFenceError,
+    ToolExecutionError,
+    ToolOutputError,
+    UsageError,
+)
 from toolgate.kernel.assessment import ApprovalLevel
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change
@@ -21,7 +28,7 @@ from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import Placement, ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
-from toolgate.pipeline.evidence import ENDED, is_told, lapse_of, refusal_of
+from toolgate.pipeline.evidence import lapse_of, refusal_of
 from toolgate.pipeline.flight import Taker
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import Outcome, decode, interpret, raised, unusable
@@ -43,11 +50,9 @@ MOST_BETWEEN_S = 60.0
 async def denial_of(driver: Driver, call: Call, plan: Plan, now: datetime) -> str | None:
     """Why a call that was claimed, maybe by another process, may not start now; None where it may.
 
-    The rules of now are asked, whether the yes it was claimed with is there, and whether the chain has told its end
-    already: its row alone proves nothing.
+    The rules of now are asked, and whether the yes it was claimed with is there. Whether the chain has told its end
+    already is left to the commit that starts it.
     """
-    if await is_told(driver.store, call, ENDED):
-        return "its events tell that it has ended"
     subject = call if call.undo_of is None else await driver.read(call.project, call.undo_of)
     _, ruling = await plan.judge_aside(call, decode(subject.arguments), now)
     if ruling.denial is not None:
@@ -87,10 +92,15 @@ class Leases:
         The arguments of an undo are the undo data. Durable before it returns.
         Raises ConflictError where somebody has it, or it does not wait for anybody.
         """
-        while not await self._try(change := await self.handover(project, call_id, to=to)):
-            pass  # the row changed meanwhile: it is looked at again
-        leased = change.call
-        assert leased is not None
+        while True:
+            change = await self.handover(project, call_id, to=to)
+            leased = change.call
+            assert leased is not None
+            try:
+                if await self._try(change):
+                    break  # otherwise the row changed meanwhile, and is looked at again
+            except AlreadyToldError:
+                await self.end_told(leased, change.expect)
         if leased.undo_of is None:
             return leased
         undo = await self._driver.store.undo(project, leased.undo_of)
@@ -131,11 +141,20 @@ class Leases:
             denial = None if tool is None else await denial_of(driver, call, driver.plan_of(tool, call.context), now)
             if denial is None:
                 break
-            text = f"`{call.tool_name}` did not run: it is denied now: {driver.masker.text(denial)}"
-            if await self._try(steps.fail(call, now=now, status=Status.FAILED, code="denied", error=text)):
-                raise ConflictError(f"Call {call_id} is denied now and did not run.")
+            await self._refuse(call, denial)
         term = self._term(call) if lease_s is None else timedelta(seconds=lease_s)
         return steps.take(call, by=to.name, now=now, lease=term, mode=mode)
+
+    async def _refuse(self, call: Call, denial: str) -> None:
+        """End a call that is denied now, and raise ConflictError; return where its row changed meanwhile."""
+        driver = self._driver
+        text = f"`{call.tool_name}` did not run: it is denied now: {driver.masker.text(denial)}"
+        if await self._try(steps.fail(call, now=driver.now(), status=Status.FAILED, code="denied", error=text)):
+            raise ConflictError(f"Call {call.id} is denied now and did not run.")
+
+    async def end_told(self, taken: Call, expect: int | None) -> None:
+        """End a call whose row says that it waits to be run, and whose events say that it ended."""
+        await self._refuse(evolve(taken, version=expect or 0, runner=None), "its events tell that it has ended")
 
     async def renew(self, call: Call, lease_s: float) -> Call:
         """Hold the call for longer; ConflictError where its row is not as given any more."""
@@ -238,6 +257,8 @@ class Leases:
         """Commit; False where the row changed meanwhile and has to be looked at again."""
         try:
             await self._driver.commit(change)
+        except AlreadyToldError:
+            raise
         except ConflictError:
             return False
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from toolgate.errors import ConflictError, StoreError
+from toolgate.errors import AlreadyToldError, ConflictError, StoreError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.context import Principal
 from toolgate.kernel.output import Result
@@ -58,6 +58,8 @@ class Orders:
             try:
                 plan = driver.plan_of(tool, call.context)
                 return await self._flights.fly(taking, plan, undo, runner=holding, inside=inside)
+            except AlreadyToldError:
+                await self._leases.end_told(call, taking.expect)
             except ConflictError:
                 log.debug("call %s changed while it was taken; looking again", call_id)
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability, Reservation
 from toolgate.kernel.context import Context
-from toolgate.kernel.event import Draft
+from toolgate.kernel.event import BEGUN, ENDED, Draft
 from toolgate.kernel.grant import Grant
 from toolgate.kernel.narration import invoked, is_plainly_told, tell
 from toolgate.kernel.record import evolve
@@ -75,6 +75,7 @@ def claim(
         grant_expect=None if grant is None else grant.version - 1,
         lasting=grant is None and is_plainly_told(call),
         starts=True,
+        untold=BEGUN if call.version else frozenset(),
     )
 
 
@@ -153,7 +154,8 @@ def take(call: Call, *, by: str, now: datetime, lease: timedelta, mode: int) -> 
     taken = evolve(call.stay(), runner=by, due_at=now + lease)
     event = tell(taken, "tool.dispatched", {"runner": by, "attempt": call.attempt})
     durability = Durability.FSYNCED if call.has_effects else Durability.COMMITTED
-    return moved(taken, call, now=now, events=(event,), durability=durability, mode=mode)
+    taking = moved(taken, call, now=now, events=(event,), durability=durability, mode=mode)
+    return evolve(taking, untold=ENDED)
 
 
 def moved(

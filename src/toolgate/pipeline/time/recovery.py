@@ -16,11 +16,13 @@ from datetime import datetime, timedelta
 from toolgate.errors import ConflictError
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.change import Change, Durability
+from toolgate.kernel.event import ENDED
 from toolgate.kernel.output import Result
 from toolgate.kernel.record import evolve
 from toolgate.kernel.tool import ToolDefinition
 from toolgate.pipeline import steps
 from toolgate.pipeline.driver import Driver
+from toolgate.pipeline.evidence import is_told
 from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.plan import CALLER, REMOTE
 from toolgate.pipeline.recording import Recorder
@@ -135,7 +137,8 @@ class Recovery:
         if driver.refresh is not None:
             await driver.refresh()
         mode, plan, now = driver.store.brakes.serial, driver.plan_of(tool, call.context), driver.now()
-        denial = await denial_of(driver, call, plan, now)
+        has_ended = await is_told(driver.store, call, ENDED)
+        denial = "its events tell that it has ended" if has_ended else await denial_of(driver, call, plan, now)
         if denial is not None:
             await self._give_up(call, f"it is not tried again, because it is denied now: {denial}")
             return

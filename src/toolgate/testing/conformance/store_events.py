@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
+from toolgate.errors import AlreadyToldError
+from toolgate.kernel.call import Status
 from toolgate.kernel.change import Change
-from toolgate.kernel.event import genesis, verify
+from toolgate.kernel.event import BEGUN, genesis, verify
 from toolgate.ports.store import Store
 from toolgate.testing.clock import NOON
-from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert, losers, race_threads
+from toolgate.testing.conformance.rows import PROJECT, a_call, a_fact, commit, insert, losers, race_threads, step
 
 WRITERS = 8
 EACH = 25
@@ -93,3 +97,18 @@ class EventLaws:
                 assert len(await store.events(PROJECT, call_id=call_id)) == 1
 
         assert losers(await race_threads(WRITERS, write_and_read)) == []
+
+    async def test_a_change_is_refused_whose_calls_events_tell_what_they_must_not(self, store: Store) -> None:
+        """Whoever can write to the database may put a row back, mark and all; its events stay."""
+        if not store.is_shared:
+            pytest.skip("nobody else can write to this store")
+        begun = ("tool.started", "c1", {}, None)
+        await commit(store, insert(a_call("c1"), events=(begun,)))
+        await commit(store, insert(a_call("c2"), events=(a_fact("c2"),)))
+        claims = [step(a_call(id), Status.EXECUTING, untold=BEGUN, events=(a_fact(id),)) for id in ("c1", "c2")]
+        with pytest.raises(AlreadyToldError):
+            await commit(store, claims[0])
+        await commit(store, claims[1])
+        first, second = await store.call(PROJECT, "c1"), await store.call(PROJECT, "c2")
+        assert (first and first.status, second and second.status) == (Status.APPROVED, Status.EXECUTING)
+        assert [event.call_id for event in await store.events(PROJECT)] == ["c1", "c2", "c2"]

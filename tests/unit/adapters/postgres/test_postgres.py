@@ -10,8 +10,9 @@ from tests.postgres import Cluster, needs_postgres
 
 import toolgate
 from toolgate.adapters.postgres import url as postgres_url
-from toolgate.adapters.postgres.bulk import INSERT_CALLS
+from toolgate.adapters.postgres.packing import INSERTS, RUNS
 from toolgate.adapters.postgres.store import PostgresStore
+from toolgate.adapters.sql.rows import CALL_COLUMNS
 from toolgate.errors import StoreError, UsageError
 from toolgate.ports.sink import Cursor
 from toolgate.testing.conformance.rows import a_call, commit, insert
@@ -117,12 +118,13 @@ async def test_a_named_sink_has_one_owner_until_that_is_dead_or_lets_go(postgres
 
 
 def test_packed_text_keeps_empty_and_missing_values_apart_and_refuses_what_would_confuse_them() -> None:
-    width = 27
-    packed = INSERT_CALLS.values([("", *[None] * (width - 1)), ("b", *[None] * (width - 1))])
-    assert packed[:2] == ["\x1f\x1fb", "\x1f\x1e\x1f\x1e"]
+    rest = [None] * (len(CALL_COLUMNS) - 1)
+    packed = INSERTS.pack([(0, "", *rest), (1, "b", *rest)])
+    assert packed[:3] == ["\x1f0\x1f1", "\x1f\x1fb", "\x1f\x1e\x1f\x1e"]
     for wrong in ("a\x1fb", "\x1e"):
         with pytest.raises(ValueError, match="control character"):
-            INSERT_CALLS.values([(wrong, *[None] * (width - 1))])
+            INSERTS.pack([(0, wrong, *rest)])
+    assert RUNS.pack([(0, "1", "p", "a\x1fb", "now")])[3] == '\x1f"a\\u001fb"'
 
 
 @needs_postgres
