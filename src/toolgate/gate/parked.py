@@ -44,7 +44,10 @@ class Parked:
         self._minded: dict[Key, asyncio.AbstractEventLoop] = {}
         """The loops on which calls nobody waits for run; looked at in the background."""
         self._is_minding = False
-        self._resuming: set[Key] = set()
+        self._resuming: dict[Key, bool] = {}
+        """The calls this process is about to run, and whether their end was heard of meanwhile.
+
+        One attempt is enough: the claim would let only one through."""
         self._strays: set[asyncio.Task[None]] = set()
         self.is_closed = False
         self._unsubscribe = driver.bus.subscribe(self._on_hint)  # last: others may be told of something at once
@@ -52,7 +55,7 @@ class Parked:
     async def settle_in(self, key: Key) -> None:
         """Remember the running loop as the one a parked call came from, unless the call ended meanwhile."""
         self._homes[key] = asyncio.get_running_loop()
-        if (await self._driver.read(*key)).is_final:
+        if self._driver.store.known(*key) is None and (await self._driver.read(*key)).is_final:
             self._homes.pop(key, None)
 
     async def wait(self, key: Key) -> Result:
@@ -61,28 +64,38 @@ class Parked:
         while True:
             future = self._waiters.add(key)
             try:
-                call = await driver.read(*key)
+                call = driver.store.known(*key) or await driver.read(*key)
                 if call.is_final:
                     self._homes.pop(key, None)
                     return result_of(call, data=decode(call.result))
                 if call.waits_for_caller:
                     return result_of(call)
                 is_here = call.tool_name in driver.realm(call.project).registry
-                if call.status is Status.APPROVED and is_here and driver.is_free(call):
-                    result = await self._pipeline.resume(call)
+                if call.status is _APPROVED and is_here and driver.is_free(call) and key not in self._resuming:
+                    result = await self._resume(key, call)
                     if result.is_final:
                         self._homes.pop(key, None)
                         return result
                 if self.is_closed:
                     raise GateClosedError(f"The gate was closed; call {key[1]} stays {call.status}.")
                 del call  # thousands may wait here for hours
-                await future
+                given = await future
+                if given is not None:
+                    return given
             except asyncio.CancelledError:
                 if not self._waiters.discard(key, future):
                     self._dispatch(key)  # a wake-up may have reached only the one who leaves: pass it on
                 raise
             finally:
                 self._waiters.discard(key, future)
+
+    async def _resume(self, key: Key, call: Call) -> Result:
+        self._resuming[key] = False
+        try:
+            return await self._pipeline.resume(call)
+        finally:
+            self._resuming.pop(key, None)
+            self._waiters.wake_one(key, None)  # somebody who left it to this attempt may have to go on themselves
 
     async def answer(self, approval_id: str, project: str | None) -> Approval:
         """Return an approval once it is decided or closed. Looking on runs nothing."""
@@ -109,23 +122,33 @@ class Parked:
 
     def _on_hint(self, hint: Hint) -> None:
         if hint is LOOK_AGAIN:
+            self._driver.store.forget()
             self._waiters.wake_all()
             self._onlookers.wake_all()
             return
         if hint == MODE_CHANGED and self._driver.on_due is not None:
             self._driver.on_due(self._driver.now())  # a sweep reads the mode, and enforces it
             return
+        self._driver.store.forget(hint.project, hint.call_id, hint.version)
         self._onlookers.wake(hint)
+        if hint.status is Status.EXECUTING:
+            return  # whoever waits for its end waits on
         if hint.status is _UNKNOWN and self._driver.on_due is not None:
             self._driver.on_due(self._driver.now())  # a sweep asks its tool what happened
-        if hint.status.is_final and (self._homes or self._minded):
-            self._homes.pop((hint.project, hint.call_id), None)
-            self._minded.pop((hint.project, hint.call_id), None)
+        if hint.status.is_final:
+            key = (hint.project, hint.call_id)
+            self._homes.pop(key, None)
+            self._minded.pop(key, None)
+            if key in self._resuming:
+                self._resuming[key] = True
+                return  # whoever runs it gives its result to who waits for it
         if not self._waiters.wake(hint) and hint.status is _APPROVED and self._holds(hint):
             self._dispatch((hint.project, hint.call_id))
 
     def _holds(self, hint: Hint) -> bool:
-        """Whether the call may be run here; where the tool is not told, whoever reads the call finds out."""
+        """Whether the call may be run here; where tool and owner are not told, whoever reads the call finds out."""
+        if hint.owner not in (None, self._driver.owner):
+            return False  # it is another process's to run; where that is dead, recovery takes it over
         return hint.tool_name is None or hint.tool_name in self._driver.realm(hint.project).registry
 
     def offer(self, call: Call) -> None:
@@ -137,8 +160,9 @@ class Parked:
 
     def _dispatch(self, key: Key) -> None:
         """Run an approved call nobody waits for: on the loop that made it, or on the gate's own."""
-        if self.is_closed:
+        if self.is_closed or key in self._resuming:
             return
+        self._resuming[key] = False
         home = self._homes.pop(key, None)
         if home is None or not home.is_running():
             self._background.spawn(self._take_up(key))
@@ -162,9 +186,7 @@ class Parked:
         while idle < IDLE_LOOKS and not self.is_closed:
             await asyncio.sleep(LOOK_AFTER_S)
             for key, home in tuple(self._minded.items()):
-                if (await self._driver.read(*key)).status not in (_APPROVED, Status.EXECUTING):
-                    self._minded.pop(key, None)
-                elif home.is_closed():
+                if home.is_closed():
                     self._minded.pop(key, None)
                     if not await self._flights.bury(*key):
                         await self._take_up(key)
@@ -175,26 +197,33 @@ class Parked:
                     self._is_minding, idle = True, 0
 
     async def _take_up(self, key: Key) -> None:
-        if key in self._resuming:
-            return  # told twice; the claim would let only one through anyway
-        self._resuming.add(key)
+        result = None
         try:
-            await self._go_on(await self._driver.read(*key))
+            result = await self._go_on(self._driver.store.known(*key) or await self._driver.read(*key))
         except StoreError:
             if not self.is_closed:  # then it stays approved, for whoever opens the store next
                 raise
         finally:
-            self._resuming.discard(key)
+            is_under_way = result is not None and not result.is_final
+            has_ended = self._resuming.pop(key, False)
+            if has_ended or not is_under_way:
+                self._waiters.wake_one(key, None if is_under_way else result)
 
-    async def _go_on(self, call: Call) -> None:
-        """Take a parked call further, if it is to go on here; again, where its row changed under that."""
+    async def _go_on(self, call: Call) -> Result | None:
+        """Take a parked call further, if it is to go on here; again, where its row changed under that.
+
+        Returns its result where it was claimed here.
+        """
         driver, tried = self._driver, 0
         while call.status is Status.APPROVED and driver.is_free(call) and call.version != tried:
             tried = call.version
-            await self._pipeline.resume(call)
+            result = await self._pipeline.resume(call)
+            if result.is_final or result.status is Status.EXECUTING:
+                return result
             call = await driver.read(call.project, call.id)
         if call.status is Status.PENDING and call.owner == driver.owner:
             await self._pipeline.restart(call)
+        return None
 
     def close(self) -> None:
         """Wake everybody who waits, so that they notice."""

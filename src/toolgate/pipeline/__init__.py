@@ -465,6 +465,9 @@ class Pipeline:
         return result if call.version else evolve(result, joined=True)
 
     async def _approval_of(self, call: Call) -> Approval | None:
+        known = self._driver.store.known_question(call.approval_id or "")
+        if known is not None and known.call.version == call.version:
+            return known.approval
         query = ApprovalQuery(project=call.project, id=call.approval_id)
         found = await self._driver.store.approvals(query)
         return found[0] if found else None

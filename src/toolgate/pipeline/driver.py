@@ -141,7 +141,9 @@ class Driver:
             if not is_told and call.placement in REMOTE:
                 is_told = call.runner is None or call.recalled is not None
             if is_told:
-                self.bus.publish(_new(Hint, (call.project, call.id, call.status, call.tool_name)))
+                self.bus.publish(
+                    _new(Hint, (call.project, call.id, call.status, call.tool_name, call.version, call.owner))
+                )
             if is_over and self.tally is not None:
                 self.tally(change)
             if call.due_at is not None and self.on_due is not None:

@@ -380,7 +380,9 @@ class Flights:
                     await relay.moment()
                 return None
             if not relay.is_ours:  # another process must tell it: otherwise a claim is nobody's news
-                self._driver.bus.publish(Hint(call.project, call.id, call.status, call.tool_name))
+                self._driver.bus.publish(
+                    Hint(call.project, call.id, call.status, call.tool_name, call.version, call.owner)
+                )
             if await relay.insist():
                 return None
         except asyncio.CancelledError:  # nothing ran yet, and the claim is made: the end must be written down

@@ -9,12 +9,18 @@ from toolgate.kernel.call import Status
 
 
 class Hint(NamedTuple):
-    """Something changed about this call; read the store to learn what. `tool_name` is told where it is at hand."""
+    """Something changed about this call; read the store to learn what.
+
+    `tool_name`, the `version` the call's row has since, and its `owner`, who is to go on with it, are told where they
+    are at hand.
+    """
 
     project: str
     call_id: str
     status: Status
     tool_name: str | None = None
+    version: int | None = None
+    owner: str | None = None
 
 
 LOOK_AGAIN: Final = Hint("", "", Status.PENDING)

@@ -154,6 +154,22 @@ class Store(Cursors, Protocol):
         """
         ...
 
+    def known(self, project: str, call_id: str) -> Call | None:
+        """Return a waiting call as it was last written from here, where that is at hand without asking anybody.
+
+        It may be outdated: whoever goes on from it commits against its version, and reads the store where that fails.
+        A refusal, or the end of a wait, must never rest on it alone.
+        """
+        ...
+
+    def known_question(self, approval_id: str) -> Question | None:
+        """Return an approval with its call, as both were last written from here; it may be outdated as `known` may."""
+        ...
+
+    def forget(self, project: str | None = None, call_id: str = "", version: int | None = None) -> None:
+        """Know a call no longer that was heard to have this version now, unless that is known; without any, nothing."""
+        ...
+
     async def call(self, project: str, call_id: str) -> Call | None: ...
 
     async def calls(self, query: CallQuery) -> list[Call]: ...

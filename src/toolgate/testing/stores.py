@@ -58,6 +58,15 @@ class RemoteStore:
         if writing is not None:
             await writing
 
+    def known(self, project: str, call_id: str) -> Call | None:
+        return self._inner.known(project, call_id)
+
+    def known_question(self, approval_id: str) -> Question | None:
+        return self._inner.known_question(approval_id)
+
+    def forget(self, project: str | None = None, call_id: str = "", version: int | None = None) -> None:
+        self._inner.forget(project, call_id, version)
+
     async def call(self, project: str, call_id: str) -> Call | None:
         await asyncio.sleep(0)
         return await self._inner.call(project, call_id)

@@ -277,6 +277,15 @@ class MemoryStore:
         for id in self._asked.pop(key, ()):
             self._approvals.pop(id, None)
 
+    def known(self, project: str, call_id: str) -> Call | None:
+        """Nothing: reading asks nobody here."""
+
+    def known_question(self, approval_id: str) -> Question | None:
+        """Nothing, likewise."""
+
+    def forget(self, project: str | None = None, call_id: str = "", version: int | None = None) -> None:
+        """Nothing is known apart from what is stored."""
+
     async def call(self, project: str, call_id: str) -> Call | None:
         found = self._calls.get((project, call_id))
         chain = self._chains.get(project)

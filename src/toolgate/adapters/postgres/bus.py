@@ -147,7 +147,7 @@ class PostgresBus:
             owner, hints = orjson.loads(payload)
             if owner == self._news.owner:
                 return
-            told = [Hint(project, call_id, Status(status), tool) for project, call_id, status, tool in hints or ()]
+            told = [Hint(project, call_id, Status(status), *more) for project, call_id, status, *more in hints or ()]
         except (ValueError, TypeError):
             log.warning("a notification cannot be read; polling instead")
             self._look.set()
@@ -184,7 +184,7 @@ def payloads_of(owner: str, hints: list[Hint]) -> list[str]:
     page: list[str] = []
     size = 0
     for hint in dict.fromkeys(hints):
-        text = orjson.dumps([hint.project, hint.call_id, hint.status.value, hint.tool_name]).decode()
+        text = orjson.dumps([hint.project, hint.call_id, hint.status.value, *hint[3:]]).decode()
         length = len(text.encode()) + 1
         if length > MOST_BYTES:
             return [orjson.dumps([owner, None]).decode()]

@@ -10,7 +10,7 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -126,6 +126,7 @@ class Link:
         self._pool: asyncpg.Pool | None = None
         self._lock = threading.Lock()
         self._is_ending = False
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread.start()
 
     def _serve(self) -> None:
@@ -151,6 +152,17 @@ class Link:
         except StoreError:
             work.close()
             raise
+
+    def hand_over(self, callback: Callable[..., object], *given: object) -> None:
+        """Have the loop call this soon; StoreError where it is about to end: what it takes before, it sees through."""
+        with self._lock:
+            self.check()
+            self.loop.call_soon_threadsafe(callback, *given)
+
+    def keep(self, task: asyncio.Task[None]) -> None:
+        """Hold on to a task of the link's loop until it ends."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do the work and return its result; blocks this thread."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from toolgate.adapters.postgres.bulk import FREE_UNDO
 from toolgate.adapters.postgres.link import EVERYTHING, Link
@@ -42,6 +44,19 @@ _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _DELEGATION = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
+_CALLS_BY_KEY = f"""
+SELECT t.* FROM unnest($1::text[], $2::uuid[]) AS v(project, id) CROSS JOIN LATERAL (
+  {_CALL} WHERE t.project_id=v.project AND t.id=v.id OFFSET 0
+) AS t
+"""
+"""Each is found by its key, whatever was known of the table when the statement was planned."""
+_APPROVALS_BY_ID = f"{_APPROVAL} WHERE id = ANY ($1::uuid[])"
+_GRANTS_BY_TOOL = f"""
+SELECT g.* FROM unnest($1::text[], $2::text[]) AS v(project, tool) CROSS JOIN LATERAL (
+  {_GRANT} AS g WHERE g.project_id=v.project AND g.tool_name=v.tool AND g.expires_at>$3 AND g.revoked_at IS NULL
+    AND g.uses_left>0 OFFSET 0
+) AS g ORDER BY g.created_at, g.id
+"""
 _PLACE = ("created_at", 'project_id COLLATE "C"', 'call_id COLLATE "C"')
 """Where a call stands among the others, oldest first."""
 _DEAD = (
@@ -81,10 +96,34 @@ class Reader:
         self._link = link
         self._sealer = sealer
 
-    async def call(self, project: str, call_id: str) -> Call | None:
-        sql = f"{_CALL} WHERE project_id=$1 AND id=$2 AND call_id=$3"
-        found = await self._link.fetch(sql, project, uuid_hex(call_id), call_id, projects=[project])
-        return call_of(found[0], self._sealer) if found else None
+    async def call_rows(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Any]:
+        """The rows of the calls of these projects and ids, as far as there are such."""
+        columns = [project for project, _ in keys], [uuid_hex(call_id) for _, call_id in keys]
+        found = await self._link.fetch(_CALLS_BY_KEY, *columns, projects=sorted(set(columns[0])))
+        return {(row["project_id"], row["call_id"]): row for row in found}
+
+    async def approval_rows(self, keys: Sequence[tuple[str | None, str]]) -> dict[tuple[str | None, str], Any]:
+        """The rows of the approvals of these ids, where they are of the project that is named, if one is."""
+        projects = {project for project, _ in keys}
+        seen = EVERYTHING if None in projects else sorted(project for project in projects if project is not None)
+        ids = {key: UUID(uuid_hex(key[1])) for key in keys}
+        found = await self._link.fetch(_APPROVALS_BY_ID, list(set(ids.values())), projects=seen)
+        there = {row["id"]: row for row in found}
+        asked = {key: there.get(id) for key, id in ids.items()}
+        return {key: row for key, row in asked.items() if row is not None and key[0] in (None, row["project_id"])}
+
+    async def grant_rows(self, keys: Sequence[tuple[str, str, datetime]]) -> dict[tuple[str, str, datetime], Any]:
+        """The rows of the grants for these projects and tools that may be used at these times, oldest first."""
+        pairs = list({(project, tool) for project, tool, _ in keys})
+        columns = [project for project, _ in pairs], [tool for _, tool in pairs], min(at for *_, at in keys)
+        found: dict[tuple[str, str], list[Any]] = {}
+        for row in await self._link.fetch(_GRANTS_BY_TOOL, *columns, projects=sorted(set(columns[0]))):
+            found.setdefault((row["project_id"], row["tool_name"]), []).append(row)
+        return {key: [row for row in found.get(key[:2], ()) if row["expires_at"] > key[2]] for key in keys}
+
+    def call(self, row: Any) -> Call:
+        """What a row of a call says."""
+        return call_of(row, self._sealer)
 
     async def calls(self, query: CallQuery) -> list[Call]:
         where = _Where()
@@ -218,3 +257,8 @@ class Reader:
     async def setting(self, name: str) -> str | None:
         found = await self._link.fetch("SELECT value FROM settings WHERE name=$1", name, projects=EVERYTHING)
         return found[0][0] if found else None
+
+
+def grants_of(rows: list[Any]) -> list[Grant]:
+    """What rows of grants say."""
+    return [grant_of(row) for row in rows]

@@ -18,16 +18,18 @@ from toolgate.adapters import sealing
 from toolgate.adapters.postgres import schema
 from toolgate.adapters.postgres.batch import keys_of
 from toolgate.adapters.postgres.cursors import Cursors
+from toolgate.adapters.postgres.gathered import Gathered
 from toolgate.adapters.postgres.link import EVERYTHING, Link, check_name
 from toolgate.adapters.postgres.news import News
 from toolgate.adapters.postgres.owners import Lease
-from toolgate.adapters.postgres.read import Reader
+from toolgate.adapters.postgres.read import Reader, grants_of
 from toolgate.adapters.postgres.url import read
 from toolgate.adapters.postgres.write import PUT_SETTING, UNKEEPABLE, Writer
 from toolgate.adapters.sealing import check_keys
 from toolgate.adapters.sql.brakes import Watch
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
-from toolgate.adapters.sql.rows import CHANGING
+from toolgate.adapters.sql.recent import Recent
+from toolgate.adapters.sql.rows import CHANGING, approval_of
 from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.errors import StoreError
 from toolgate.kernel.approval import Approval
@@ -67,7 +69,11 @@ class PostgresStore:
         self._lease = Lease(self.link, owner, clock)
         self._watch = Watch(self.marks)
         self._reader = Reader(self.link, self._sealer)
+        self._calls = Gathered(self.link, self._reader.call_rows, self._reader.call)
+        self._approvals = Gathered(self.link, self._reader.approval_rows, approval_of)
+        self._grants = Gathered(self.link, self._reader.grant_rows, grants_of)
         self._writer = Writer(address, self._sealer, self._watch, lease=self._lease, later=self._reader.later_changes)
+        self._recent = Recent()
         self._cursors = Cursors(self.link, owner)
         self._gathering = Gathering(self._take)
         self._waiting: deque[Waiting] = deque()
@@ -105,6 +111,7 @@ class PostgresStore:
             write_set = write_set_of(change, self._sealer)
         except UNKEEPABLE as error:
             raise _unkeepable(error) from error
+        self._recent.begin(change)
         return self._gathering.add(write_set)
 
     def _take(self, gathered: list[Waiting]) -> None:
@@ -119,7 +126,10 @@ class PostgresStore:
         try:
             while self._waiting:
                 group = self._next_group()
-                tell(group, await self._write([write_set for write_set, _ in group]))
+                outcomes = await self._write([write_set for write_set, _ in group])
+                for (write_set, _), outcome in zip(group, outcomes, strict=True):
+                    (self._recent.note if outcome is None else self._recent.drop)(write_set.change)
+                tell(group, outcomes)
         finally:
             self._writing = None
 
@@ -164,13 +174,25 @@ class PostgresStore:
         """Return what the bus sends and hears through."""
         return News(self.link, self.owner)
 
+    def known(self, project: str, call_id: str) -> Call | None:
+        return self._recent.call(project, call_id)
+
+    def known_question(self, approval_id: str) -> Question | None:
+        return self._recent.question(approval_id)
+
+    def forget(self, project: str | None = None, call_id: str = "", version: int | None = None) -> None:
+        self._recent.clear() if project is None else self._recent.forget(project, call_id, version)
+
     async def call(self, project: str, call_id: str) -> Call | None:
-        return await self.link.do(self._reader.call(project, call_id))
+        return await self._calls.get((project, call_id))
 
     async def calls(self, query: CallQuery) -> list[Call]:
         return await self.link.do(self._reader.calls(query))
 
     async def approvals(self, query: ApprovalQuery) -> list[Approval]:
+        if query.id is not None and query == ApprovalQuery(project=query.project, id=query.id, limit=query.limit):
+            found = await self._approvals.get((query.project, query.id))
+            return [] if found is None else [found]
         return await self.link.do(self._reader.approvals(query))
 
     async def question(self, approval_id: str, *, project: str | None = None) -> Question | None:
@@ -180,6 +202,9 @@ class PostgresStore:
         return await self.link.do(self._reader.undo(project, call_id))
 
     async def grants(self, query: GrantQuery) -> list[Grant]:
+        project, tool, at = query.project, query.tool_name, query.live_at
+        if project is not None and tool is not None and at is not None and query.id is None:
+            return (await self._grants.get((project, tool, at)) or [])[: query.limit]
         return await self.link.do(self._reader.grants(query))
 
     async def delegations(self, query: DelegationQuery) -> list[Delegation]:

@@ -150,7 +150,7 @@ class RedisBus:
     def _hear(self, body: bytes) -> None:
         try:
             origin, hints = orjson.loads(body)
-            told = [Hint(project, call_id, Status(status), name) for project, call_id, status, name in hints]
+            told = [Hint(project, call_id, Status(status), *more) for project, call_id, status, *more in hints]
         except (ValueError, TypeError):
             log.warning("a message on the channel is not a hint")
             return

@@ -24,6 +24,7 @@ from toolgate.adapters import sealing
 from toolgate.adapters.sealing import check_keys
 from toolgate.adapters.sql.brakes import Watch
 from toolgate.adapters.sql.gathering import Gathering, Outcome, Waiting, tell
+from toolgate.adapters.sql.recent import Recent
 from toolgate.adapters.sql.write_set import WriteSet, is_large, write_set_of
 from toolgate.adapters.sqlite import cursors
 from toolgate.adapters.sqlite.checkpoint import Checkpoints
@@ -31,7 +32,6 @@ from toolgate.adapters.sqlite.file import PUT_KEYS, connect, keys_of, open_file
 from toolgate.adapters.sqlite.news import News
 from toolgate.adapters.sqlite.owners import OwnerLock
 from toolgate.adapters.sqlite.read import Reader
-from toolgate.adapters.sqlite.recent import Recent
 from toolgate.adapters.sqlite.statements import free_undo
 from toolgate.adapters.sqlite.write import Group, Writer
 from toolgate.errors import StoreError
@@ -114,11 +114,15 @@ class SqliteStore:
             write_set = write_set_of(change, self._sealer)
         except _UNKEEPABLE as error:
             raise _failure(error) from error
+        self._recent.begin(change)
         if change.durability is not _FSYNCED and self._is_idle() and self._writing.acquire(blocking=False):
             try:
                 if self._write_now(write_set):
                     self._recent.note(change)
                     return None
+            except BaseException:
+                self._recent.drop(change)
+                raise
             finally:
                 self._writing.release()
         return self._enqueue(write_set)
@@ -194,8 +198,7 @@ class SqliteStore:
             if len(waiting) >= CROWD:
                 self._crowded_until = monotonic() + CROWDED_S
             for (write_set, _), outcome in zip(waiting, outcomes, strict=True):
-                if outcome is None:
-                    self._recent.note(write_set.change)
+                (self._recent.note if outcome is None else self._recent.drop)(write_set.change)
             tell(waiting, outcomes)
 
     def _drain(self, waiting: list[Waiting], large: deque[Waiting], *, is_last: bool) -> bool:
@@ -246,6 +249,15 @@ class SqliteStore:
             open_reader=lambda: Reader(connect(self._path, busy_s=BUSY_S), self._sealer),
             own=lambda: self._writer.own,
         )
+
+    def known(self, project: str, call_id: str) -> Call | None:
+        return self._recent.call(project, call_id)
+
+    def known_question(self, approval_id: str) -> Question | None:
+        return self._recent.question(approval_id)
+
+    def forget(self, project: str | None = None, call_id: str = "", version: int | None = None) -> None:
+        self._recent.clear() if project is None else self._recent.forget(project, call_id, version)
 
     async def call(self, project: str, call_id: str) -> Call | None:
         reading, known = self._reading, self._recent.call(project, call_id)

@@ -6,6 +6,7 @@ meanwhile it looks again, so the first decision wins and everybody else hears of
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from toolgate.errors import (
     ConflictError,
     DecisionConflictError,
     NotFoundError,
+    ToolgateError,
     ToolInputError,
     UsageError,
 )
@@ -252,8 +254,17 @@ class Deciding:
         return await self._delegating.held(said.by, call, approval)
 
     async def _answerable(self, said: Said) -> tuple[Call, Approval, Principal]:
-        """Return a call, its question, and whose vote an answer is, if this person may give it now."""
-        call, approval = await self._asked(said)
+        """Return a call, its question, and whose vote an answer is, if this person may give it now.
+
+        What is known here of a question may be outdated, so only what is stored refuses; the commit decides the rest.
+        """
+        known = self._driver.store.known_question(said.approval_id)
+        if known is not None and said.project in (None, known.call.project):
+            with contextlib.suppress(ToolgateError):
+                return await self._may_answer(said, known.call, known.approval)
+        return await self._may_answer(said, *await self._asked(said))
+
+    async def _may_answer(self, said: Said, call: Call, approval: Approval) -> tuple[Call, Approval, Principal]:
         voter = said.by
         if said.on_behalf_of is None:
             check_decider(voter, call, approval)

@@ -39,6 +39,7 @@ from toolgate.testing.conformance.store_delegations import DelegationLaws
 from toolgate.testing.conformance.store_effects import EffectLaws
 from toolgate.testing.conformance.store_events import EventLaws
 from toolgate.testing.conformance.store_grants import GrantLaws
+from toolgate.testing.conformance.store_known import KnownLaws
 from toolgate.testing.conformance.store_large import LargeLaws
 from toolgate.testing.conformance.store_limits import LimitLaws
 from toolgate.testing.conformance.store_records import RecordLaws
@@ -46,7 +47,9 @@ from toolgate.testing.conformance.store_records import RecordLaws
 RACERS = 100
 
 
-class StoreConformance(CursorLaws, DelegationLaws, EffectLaws, EventLaws, GrantLaws, LargeLaws, LimitLaws, RecordLaws):
+class StoreConformance(
+    CursorLaws, DelegationLaws, EffectLaws, EventLaws, GrantLaws, KnownLaws, LargeLaws, LimitLaws, RecordLaws
+):
     """Subclass it with a fixture `store` that gives an empty, open store."""
 
     async def test_a_committed_call_can_be_read(self, store: Store) -> None:

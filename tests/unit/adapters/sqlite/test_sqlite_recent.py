@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolgate.adapters.sqlite import recent as sqlite_recent
+from toolgate.adapters.sql import recent as sqlite_recent
 from toolgate.adapters.sqlite.store import SqliteStore
 from toolgate.kernel.approval import ApprovalStatus
 from toolgate.kernel.call import Call, Status
