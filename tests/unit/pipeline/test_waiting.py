@@ -4,8 +4,10 @@ import asyncio
 import threading
 
 from toolgate.kernel.call import Status
+from toolgate.kernel.output import result_of
 from toolgate.pipeline.waiting import Waiters
 from toolgate.ports.bus import Hint
+from toolgate.testing.conformance.rows import a_call
 
 KEY = ("default", "c1")
 HINT = Hint(*KEY, Status.APPROVED)
@@ -73,3 +75,15 @@ def test_one_whose_loop_is_gone_counts_as_nobody() -> None:
     asyncio.run(wait())
     assert KEY in waiters
     assert not waiters.wake(HINT)
+
+
+async def test_a_result_is_given_to_one_of_those_who_wait_and_the_others_look_for_themselves() -> None:
+    waiters, result = Waiters(), result_of(a_call(status=Status.COMPLETED))
+    gone = asyncio.new_event_loop()
+    first, second = waiters.add(KEY), waiters.add(KEY)
+    waiters._waiting[KEY].insert(0, gone.create_future())
+    gone.close()  # whoever waited there hears nothing any more
+    waiters.wake_one(KEY, result)
+    assert await asyncio.gather(first, second) == [result, None]
+    waiters.wake_one(KEY, result)
+    assert KEY not in waiters

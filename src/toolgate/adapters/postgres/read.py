@@ -43,7 +43,8 @@ _CALL = f"SELECT {call_columns('t')} FROM tool_executions AS t"
 _APPROVAL = f"SELECT {', '.join(APPROVAL_COLUMNS)} FROM approval_requests"
 _DELEGATION = f"SELECT {', '.join(DELEGATION_COLUMNS)} FROM delegations"
 _GRANT = f"SELECT {', '.join(GRANT_COLUMNS)} FROM grants"
-_EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events"
+_EVENT_FIELDS = f"SELECT {', '.join(EVENT_COLUMNS)}"
+_EVENT = f"{_EVENT_FIELDS} FROM events"
 _CALLS_BY_KEY = f"""
 SELECT t.* FROM unnest($1::text[], $2::uuid[]) AS v(project, id) CROSS JOIN LATERAL (
   {_CALL} WHERE t.project_id=v.project AND t.id=v.id OFFSET 0
@@ -203,9 +204,11 @@ class Reader:
     async def events(self, project: str, *, after: int, limit: int, call_id: str | None) -> list[Event]:
         where = _Where()
         where.add("project_id=? AND seq>?", project, after)
-        if call_id is not None:
-            where.add("call_id=?", call_id)
-        sql = where.sql(_EVENT, "seq", limit)
+        source = _EVENT
+        if call_id is not None:  # few: found by their call, and not by walking the project's events in their order
+            where.values.append(call_id)
+            source = f"{_EVENT_FIELDS} FROM (SELECT * FROM events WHERE call_id=${len(where.values)} OFFSET 0) AS e"
+        sql = where.sql(source, "seq", limit)
         return [event_of(row) for row in await self._link.fetch(sql, *where.values, projects=[project])]
 
     async def head(self, project: str) -> Head:

@@ -53,10 +53,10 @@ runs = Table(
 tool_executions = Table(
     "tool_executions",
     metadata,
-    Column("project_id", String(128), primary_key=True, index=True),
+    Column("project_id", String(128), primary_key=True),
     Column("id", Uuid, primary_key=True),
     Column("call_id", Text, nullable=False),
-    Column("user_id", Uuid, index=True),
+    Column("user_id", Uuid),
     Column("principal", Text, nullable=False),
     Column("session_id", Text),
     Column("pipeline_run_id", Uuid),

@@ -84,10 +84,8 @@ CREATE TABLE tool_executions (
 CREATE INDEX ix_tool_executions_created_at ON tool_executions (created_at);
 CREATE INDEX ix_tool_executions_due_at ON tool_executions (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX ix_tool_executions_pipeline_run_id ON tool_executions (pipeline_run_id) WHERE pipeline_run_id IS NOT NULL;
-CREATE INDEX ix_tool_executions_project_id ON tool_executions (project_id);
 CREATE INDEX ix_tool_executions_status ON tool_executions (status);
 CREATE INDEX ix_tool_executions_tool_name ON tool_executions (tool_name);
-CREATE INDEX ix_tool_executions_user_id ON tool_executions (user_id);
 CREATE TABLE "rate_uses" (
   id INTEGER NOT NULL,
   project_id VARCHAR(128) NOT NULL,

@@ -27,7 +27,8 @@ EXECUTION_COLUMNS = (
     "id user_id project_id session_id approval_id tool_name tool_params result risk_level requires_approval status "
     "error error_type execution_time_ms created_at completed_at approved_at"
 ).split()
-EXECUTION_INDEXES = {"user_id", "project_id", "tool_name", "status", "created_at"}
+EXECUTION_INDEXES = {"tool_name", "status", "created_at"}
+"""The project is the first column of the key; nobody looks for calls by their user alone."""
 APPROVAL_COLUMNS = {
     "id": ("CHAR(32)", False),
     "pipeline_run_id": ("CHAR(32)", True),
