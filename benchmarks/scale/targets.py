@@ -7,15 +7,21 @@ from dataclasses import dataclass, field
 
 from benchmarks.contenders import MeasurementFailedError, measure, own_python
 from benchmarks.scale.by_hand import by_hand
+from benchmarks.scale.costs import Cost
+from benchmarks.scale.costs import cost as measure_cost
 from benchmarks.scale.fleet import TASKS, together, workers
 from benchmarks.scale.pending import Waiting
 from benchmarks.scale.stores import Places
 from benchmarks.scale.wake import wake
 from benchmarks.targets import Verdict
+from tests.postgres import Cluster
 
 CHANGES_TIMES = 4.0
 WORKFLOW_SHARE = 0.35
-WAKE_LIMIT = 6.0
+WAKE_LIMIT = 8.0
+AT_WORKER_PER_S, INLINE_PER_S = 500.0, 700.0
+CPU_MS = 2.5
+"""Per workflow, over all processes; the driver of the load is in the server's, and counts."""
 NOTIFY_PERCENT = 15.0
 PENDING_LIMIT = 1.5
 FEW, MANY = 100, 100_000
@@ -37,6 +43,7 @@ class Found:
     by_hand_bare_per_s: float | None = None
     wake: dict[str, float] = field(default_factory=dict)
     pending: dict[int, Waiting] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
 
     def figures(self) -> dict[str, float]:
         """Every number by the name a reader knows it by."""
@@ -48,6 +55,10 @@ class Found:
         if self.ours_per_s:
             named["approval workflows/s, one server, one worker"] = statistics.median(self.ours_per_s)
             named["by hand, group commit, with a journal/s"] = statistics.median(self.by_hand_per_s)
+        for where, cost in self.costs.items():
+            named[f"approval workflows/s, {where}"] = cost.per_s
+            named[f"statements per workflow, {where}"] = cost.statements
+            named[f"CPU ms per workflow, {where}"] = sum(cost.cpu_ms.values())
         if self.by_hand_bare_per_s is not None:
             named["(by hand without a journal/s)"] = self.by_hand_bare_per_s
         if self.wake:
@@ -71,6 +82,7 @@ async def measure_targets(places: Places, *, seconds: float, decisions: int, cal
     except MeasurementFailedError as error:
         say(f"targets: changes were not measured: {error}")
     try:
+        await _count(found, seconds, say)
         await _compare(found, places, seconds, say)
         async with places.empty("PostgreSQL") as url, workers(url, 1):
             found.wake = await wake(url, decisions=decisions)
@@ -78,6 +90,17 @@ async def measure_targets(places: Places, *, seconds: float, decisions: int, cal
     except MeasurementFailedError as error:
         say(f"targets: what runs at workers was not measured: {error}")
     return found
+
+
+async def _count(found: Found, seconds: float, say: Say) -> None:
+    """What a workflow costs, inline and at a worker, on a PostgreSQL of its own that counts statements."""
+    cluster = await asyncio.to_thread(lambda: Cluster(fsync=True, counts_statements=True))
+    try:
+        for where, tool in (("inline", "pay"), ("at a worker", "pay_far")):
+            found.costs[where] = cost = await measure_cost(cluster, tool, tasks=TASKS, seconds=seconds)
+            say(f"targets: {where} {cost.per_s:.0f}/s, {cost.statements:.1f} statements per workflow")
+    finally:
+        await asyncio.to_thread(cluster.close)
 
 
 async def _compare(found: Found, places: Places, seconds: float, say: Say) -> None:
@@ -98,6 +121,7 @@ def judge(found: Found) -> list[Verdict]:
     """Return every target's verdict, those without numbers included."""
     changes, wakes, pending = found.changes, found.wake, found.pending
     ours, theirs = found.ours_per_s, found.by_hand_per_s
+    inline, far = found.costs.get("inline"), found.costs.get("at a worker")
     both = FEW in pending and MANY in pending
     return [
         Verdict(
@@ -105,6 +129,26 @@ def judge(found: Found) -> list[Verdict]:
             limit=CHANGES_TIMES,
             at_least=True,
             measured=changes["times_raw"] if changes else None,
+        ),
+        Verdict(
+            title="approval workflows/s at a worker, 64 at once",
+            limit=AT_WORKER_PER_S,
+            at_least=True,
+            unit="/s",
+            measured=None if far is None else far.per_s,
+        ),
+        Verdict(
+            title="approval workflows/s inline, 64 at once",
+            limit=INLINE_PER_S,
+            at_least=True,
+            unit="/s",
+            measured=None if inline is None else inline.per_s,
+        ),
+        Verdict(
+            title="CPU of an approval workflow at a worker, all processes",
+            limit=CPU_MS,
+            unit=" ms",
+            measured=None if far is None else sum(far.cpu_ms.values()),
         ),
         Verdict(
             title="approval workflows at a worker / group commit by hand",
