@@ -12,11 +12,36 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LOOK_S = 1.0
 """How often connections are looked at."""
 MOST_FILES = 65_536
+MOST_HEAD = 64 * 1024
+"""How many bytes the head of a request may have; the parser itself takes any number."""
+
+
+class HeadLimitedProtocol(HttpToolsProtocol):
+    """The web server's own protocol, for requests whose heads are not endless."""
+
+    _head: int | None = 0
+    """How much of a head has come so far; None while a body is read."""
+
+    def data_received(self, data: bytes) -> None:
+        if self._head is not None:
+            if self._head > MOST_HEAD:
+                self.transport.abort()
+                return
+            self._head += len(data)  # after the check: one read may bring a whole request, body and all
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._head = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._head = 0
+        super().on_message_complete()
 
 
 class Connections:
@@ -35,7 +60,7 @@ class Connections:
 
     def protocol(self, **given: Any) -> Any:
         """Make the protocol of a new connection, and room for it."""
-        made = AutoHTTPProtocol(**given)
+        made = HeadLimitedProtocol(**given)
         self._idle[made] = self._clock()
         while len(self._idle) > self._most_idle:
             oldest, _ = self._idle.popitem(last=False)

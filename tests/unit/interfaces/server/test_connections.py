@@ -70,6 +70,27 @@ async def test_the_head_of_a_second_request_is_timed_too() -> None:
         await asyncio.gather(*(ended(reader) for reader, _ in made))
 
 
+async def test_an_endless_head_is_not_taken() -> None:
+    async with open_house() as house, dialled(house, 1, HALF_A_HEAD) as [(reader, writer)]:
+        ending = asyncio.create_task(ended(reader))
+        with contextlib.suppress(ConnectionError):
+            for _ in range(8 * connections.MOST_HEAD // 4096):
+                writer.write(b"x" * 4096)
+                await writer.drain()
+        assert b" 200 " not in await ending
+        assert await is_served(house)
+
+
+async def test_a_large_body_is_no_large_head() -> None:
+    size = 4 * connections.MOST_HEAD
+    head = f"POST /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n".encode()
+    async with open_house() as house, dialled(house, 1, head + b"x" * size + WHOLE) as [(reader, _)]:
+        async with asyncio.timeout(PATIENCE_S):
+            heard = b""
+            while b" 200 " not in heard:
+                heard += await reader.read(65536)
+
+
 async def test_a_head_that_comes_byte_by_byte_is_not_waited_for() -> None:
     async with open_house(head_s=1) as house, dialled(house, 1, HALF_A_HEAD) as [(reader, writer)]:
         ending = asyncio.create_task(ended(reader))

@@ -120,9 +120,13 @@ async def test_signing_out_ends_a_session_s_streams(house: House) -> None:
         await open_stream.until(lambda: open_stream.has_ended)
 
 
-@pytest.mark.parametrize("cookie", ["toolgate_session=tg_nobody", "other=1", "bad\x01cookie", "toolgate_session"])
+@pytest.mark.parametrize("cookie", ["toolgate_session=tg_nobody", "other=1", "bad cookie", "toolgate_session"])
 async def test_a_cookie_of_nobody_signs_nobody_in(house: House, cookie: str) -> None:
     assert (await house.client(Cookie=cookie).get("/session")).status_code == 401
+
+
+async def test_a_header_with_a_control_character_is_no_request(house: House) -> None:
+    assert (await house.client(Cookie="bad\x01cookie").get("/session")).status_code == 400
 
 
 async def test_a_ticket_opens_one_stream_once(house: House) -> None:
