@@ -84,6 +84,6 @@ async def test_a_result_is_given_to_one_of_those_who_wait_and_the_others_look_fo
     waiters._waiting[KEY].insert(0, gone.create_future())
     gone.close()  # whoever waited there hears nothing any more
     waiters.wake_one(KEY, result)
-    assert await asyncio.gather(first, second) == [result, None]
+    assert (await first, await second) == (result, None)
     waiters.wake_one(KEY, result)
     assert KEY not in waiters
