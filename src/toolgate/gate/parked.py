@@ -71,7 +71,7 @@ class Parked:
                 if call.waits_for_caller:
                     return result_of(call)
                 is_here = call.tool_name in driver.realm(call.project).registry
-                if call.status is _APPROVED and is_here and driver.is_free(call) and key not in self._resuming:
+                if call.status is _APPROVED and is_here and driver.is_free(call) and not self._is_taken_up(key):
                     result = await self._resume(key, call)
                     if result.is_final:
                         self._homes.pop(key, None)
@@ -88,6 +88,11 @@ class Parked:
                 raise
             finally:
                 self._waiters.discard(key, future)
+
+    def _is_taken_up(self, key: Key) -> bool:
+        """Whether this process is about to run a call, on a loop that goes on."""
+        home = self._minded.get(key)
+        return key in self._resuming and (home is None or home.is_running())
 
     async def _resume(self, key: Key, call: Call) -> Result:
         self._resuming[key] = False
