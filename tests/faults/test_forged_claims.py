@@ -226,6 +226,19 @@ async def test_what_a_runner_ran_is_not_given_out_again_because_its_row_says_so(
             await gate.remote.dispatch(asked.call_id, to="runner:1")
 
 
+async def test_what_a_worker_ran_is_not_run_again_because_its_row_says_so(database: Path) -> None:
+    async with open_gate(database, tools=[tool(placement="worker")]) as gate:
+        asked = await gate.call("pay", {"sum": 1}, wait=False)
+        await gate.decide(str(asked.approval_id), "approve", by="ann")
+        await claimed(gate, asked.call_id)
+        assert (await gate.remote.work(asked.call_id, by="worker:1")).success
+        await write(gate, asked.call_id, {"status": Status.EXECUTING, "runner": None, "completed_at": None})
+        with pytest.raises(ConflictError, match="denied now"):
+            await gate.remote.work(asked.call_id, by="worker:1")
+        assert "its events tell that it has ended" in str((await gate.get(asked.call_id)).error)
+    assert RAN == [{"sum": 1}]
+
+
 async def test_terms_that_were_lowered_for_a_while_do_not_count(database: Path) -> None:
     terms = ApprovalTerms(approvers=(frozenset({"finance"}),), separation=True)
     options = {"policy": Policy(terms=terms, revision="terms")}
