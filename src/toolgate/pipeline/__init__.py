@@ -86,8 +86,12 @@ class Pipeline:
         *,
         call_id: str | None = None,
         options: Options = NO_OPTIONS,
+        taker: Taker | None = None,
     ) -> Result:
-        """Take a new call as far as it goes without a person: to its end, or to its question."""
+        """Take a new call as far as it goes without a person: to its end, or to its question.
+
+        One placed at its caller runs at once for a `taker`, where nobody has to be asked.
+        """
         driver = self._driver
         if driver.refresh is not None:
             await driver.refresh()
@@ -111,6 +115,7 @@ class Pipeline:
             await joining.check_repeat(driver, call)
         trip = Trip(plan, call, arguments.value, mode=mode, is_fresh=not is_long and call.repeat_of is None)
         trip.is_ready, trip.kwargs = plan.tool.prepare is None, arguments.kwargs
+        trip.taker = taker if call.approved_for_s is not None else None
         return await self.advance(trip)
 
     def _read(self, plan: Plan, raw: str | bytes | Mapping[str, object]) -> tuple[Checked, Any]:
