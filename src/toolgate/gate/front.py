@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgate.errors import GateClosedError, UsageError
 from toolgate.gate.approvals import Approvals, said, somebody
@@ -14,6 +14,7 @@ from toolgate.gate.grants import Grants
 from toolgate.gate.host import Host
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.news import News
+from toolgate.gate.options import checked
 from toolgate.gate.ownership import Ownership
 from toolgate.gate.parked import Parked
 from toolgate.gate.policies import Policies, PolicySource
@@ -41,7 +42,7 @@ from toolgate.pipeline import Pipeline
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.braking import Braking
 from toolgate.pipeline.driver import Driver, utc_now
-from toolgate.pipeline.flight import Flights, Taker
+from toolgate.pipeline.flight import Flights
 from toolgate.pipeline.lockdown import Lockdown
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.people.answers import Answers
@@ -68,6 +69,7 @@ RESOURCES = "policy:resources"
 """Who moves the system to DEGRADED when it is out of disk or memory."""
 
 _NOTHING_ASKED = (None,) * 5
+T = TypeVar("T")
 
 
 class Gate:
@@ -130,7 +132,7 @@ class Gate:
         self.grants = Grants(self._driver, self._deciding, self._check_open)
         self.delegations = Delegations(delegating, self._check_open)
         self.remote = Remote(self._leases, Orders(self._driver, self._flights, self._leases), self._check_open)
-        doings = (self._policies, self._undoing, self._messenger)
+        doings = (self._policies, self._undoing, self._messenger, self._parked)
         self.host = Host(self._driver, *doings, self._check_open, program_pins)
         lockdown = Lockdown(self._driver, self._flights)
         self._braking = Braking(self._driver, lockdown)
@@ -169,17 +171,6 @@ class Gate:
         if self._parked.is_closed:
             raise GateClosedError("This gate is closed; open a new one.")
 
-    def _options(self, asked: Options) -> Options:
-        if asked.approval_timeout_s is not None and not 0 < asked.approval_timeout_s < float("inf"):
-            raise UsageError("approval_timeout_s must be a positive number of seconds.")
-        if asked.repeat_of is not None:
-            check_id(asked.repeat_of, "call id", self._driver.masker)
-        if asked.held_key is not None and not isinstance(asked.held_key, str):
-            raise UsageError(f"`held_key` is text, not {type(asked.held_key).__name__}.")
-        mask, message, claim = self._driver.masker.text, asked.message, asked.claim
-        message, claim = None if message is None else mask(message), None if claim is None else mask(claim)
-        return asked._replace(message=message, claim=claim)
-
     def _name_of(self, tool: str | ToolDefinition) -> str:
         """The name of a tool; a definition must be the one that is registered, since that is what would run."""
         if not isinstance(tool, ToolDefinition):
@@ -198,6 +189,15 @@ class Gate:
     def register(self, tool: ToolDefinition) -> None:
         """Offer a tool, or replace the one of the same name."""
         self.registry.add(tool)
+
+    def wrap(self, target: T, *, name: str | None = None, context: Context | None = None, **options: Any) -> T:
+        """Return a function, or a framework's tool object, that does what it did through this gate.
+
+        It waits where a person must answer, and raises what else became of the call. `options` are ToolDefinition's.
+        """
+        from toolgate.gate.wrapping import wrap
+
+        return wrap(self, target, name=name, context=context, options=options)
 
     async def call(
         self,
@@ -242,7 +242,9 @@ class Gate:
             call_id=call_id,
             options=NO_OPTIONS
             if (approval_timeout_s, message, claim, repeat_of, held_key) == _NOTHING_ASKED and not distinct
-            else self._options(Options(approval_timeout_s, message, claim, repeat_of, distinct, held_key)),
+            else checked(
+                Options(approval_timeout_s, message, claim, repeat_of, distinct, held_key), self._driver.masker
+            ),
         )
         if own and call_id is not None:
             return await self._owners.see_through((context.project, call_id), submitting)
@@ -266,26 +268,24 @@ class Gate:
 
     @explained
     async def run_here(
-        self, call_id: str, function: Callable[[dict[str, Any]], Any], *, project: str = DEFAULT_PROJECT
+        self,
+        call_id: str,
+        function: Callable[[dict[str, Any]], Any],
+        *,
+        project: str = DEFAULT_PROJECT,
+        wait: bool = True,
     ) -> Result:
         """Run an approved call of a tool placed at its caller with a function of your own, and record what it did.
 
-        Waits until the call is approved, judges it again, and calls `function(arguments)` with what was approved, which
-        a person may have edited. Only one of many who try runs it; the others get the recorded result. What the
-        function returns or raises is the call's outcome; where it never says, the outcome is UNKNOWN.
+        Waits until the call is approved (without `wait`, returns where it stands if a person has yet to answer), judges
+        it again, and calls `function(arguments)` with what was approved, which a person may have edited. Only one of
+        many who try runs it; the others get the recorded result. What the function returns or raises is the call's
+        outcome; where it never says, the outcome is UNKNOWN.
         """
         self._check_open()
         if not callable(function):
             raise UsageError(f"`run_here` takes a function of the arguments, not {type(function).__name__}.")
-        call = await self._driver.read(project, call_id)
-        if call.approved_for_s is None:
-            raise UsageError(f"Call {call_id[:64]} runs in placement '{call.placement}', not at its caller.")
-        while True:
-            result = await self._parked.wait((project, call_id))
-            if not result.is_final:
-                result = await self._pipeline.take(project, call_id, Taker(function))
-            if result.is_final:
-                return result
+        return await self._parked.run_here((project, call_id), function, wait=wait)
 
     @explained
     async def decide(

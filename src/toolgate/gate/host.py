@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 from toolgate.authority import check_accepting
 from toolgate.gate.approvals import somebody
 from toolgate.gate.messenger import Messenger
+from toolgate.gate.parked import Parked
 from toolgate.gate.policies import Policies
 from toolgate.gate.programs import ProgramPins
 from toolgate.gate.windows import Held
@@ -17,6 +19,8 @@ from toolgate.kernel.call import Call
 from toolgate.kernel.change import Change
 from toolgate.kernel.comparing import Difference
 from toolgate.kernel.context import DEFAULT_CONTEXT, DEFAULT_PROJECT, Context, Principal
+from toolgate.kernel.ids import check_context, check_id
+from toolgate.kernel.output import Result
 from toolgate.kernel.pin import Program
 from toolgate.kernel.policy import Policy
 from toolgate.kernel.registry import ToolRegistry
@@ -36,6 +40,8 @@ from toolgate.ports.runner import Runner
 from toolgate.ports.sink import Sink
 from toolgate.ports.store import Head
 
+T = TypeVar("T")
+
 
 class Host:
     """`gate.host`."""
@@ -46,6 +52,7 @@ class Host:
         policies: Policies,
         undoing: Undoing,
         messenger: Messenger,
+        parked: Parked,
         check_open: Callable[[], None],
         programs: ProgramPins | None = None,
     ) -> None:
@@ -53,6 +60,7 @@ class Host:
         self._policies = policies
         self._undoing = undoing
         self._messenger = messenger
+        self._parked = parked
         self._check_open = check_open
         self._programs = programs
 
@@ -180,6 +188,34 @@ class Host:
         they may not decide there. Without it, who gives a grant or a vote is the host's word, and stays so.
         """
         self._driver.who_decides = who_decides
+
+    async def carry(
+        self,
+        tool: str,
+        arguments: Mapping[str, object] | bytes,
+        function: Callable[[dict[str, Any]], Any],
+        *,
+        context: Context = DEFAULT_CONTEXT,
+        call_id: str | None = None,
+    ) -> Result:
+        """Make a call of a tool placed at its caller and run it with `function`, if nobody has to be asked.
+
+        Returns how it ended, or where it stands: `gate.run_here` takes it on from there.
+        """
+        self._check_open()
+        if call_id is not None:
+            check_id(call_id, "call id", self._driver.masker)
+        if context is not DEFAULT_CONTEXT:
+            check_context(context, self._driver.masker)
+        return await self._parked.carry(tool, arguments, context, function, call_id=call_id)
+
+    def new_id(self) -> str:
+        """Return an id for a call that nobody has."""
+        return self._driver.new_id()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the gate's own loop, from a plain thread; UsageError on that loop's own thread."""
+        return self._parked.submit(coroutine)
 
     def on_change(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Have a function called after every commit, in the thread that made it; returns what ends that."""

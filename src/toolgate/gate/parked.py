@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
-from toolgate.errors import GateClosedError, NotFoundError, StoreError
+from toolgate.errors import GateClosedError, NotFoundError, StoreError, UsageError
 from toolgate.kernel.approval import Approval
 from toolgate.kernel.call import Call, Status
+from toolgate.kernel.context import Context
 from toolgate.kernel.output import Result, result_of
 from toolgate.pipeline import Pipeline
 from toolgate.pipeline.background import Background
 from toolgate.pipeline.driver import MODE_CHANGED, Driver
-from toolgate.pipeline.flight import Flights
+from toolgate.pipeline.flight import Flights, Taker
 from toolgate.pipeline.outcome import decode
 from toolgate.pipeline.waiting import Key, Waiters
 from toolgate.ports.bus import LOOK_AGAIN, Hint
 from toolgate.ports.store import ApprovalQuery
 
+T = TypeVar("T")
 _APPROVED = Status.APPROVED
 _UNKNOWN = Status.UNKNOWN
+_UNANSWERED = (Status.PENDING, Status.AWAITING_APPROVAL)
 LOOK_AFTER_S = 0.25
 """How often the gate looks whether the loop of a call nobody waits for is still there."""
 IDLE_LOOKS = 8
@@ -101,6 +107,42 @@ class Parked:
         finally:
             self._resuming.pop(key, None)
             self._waiters.wake_one(key, None)  # somebody who left it to this attempt may have to go on themselves
+
+    async def carry(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | bytes,
+        context: Context,
+        function: Callable[[dict[str, Any]], Any],
+        *,
+        call_id: str | None,
+    ) -> Result:
+        """Make a call and run it with the caller's function, if nobody has to be asked; else say where it stands."""
+        return await self._pipeline.run(name, arguments, context, call_id=call_id, taker=Taker(function))
+
+    async def run_here(self, key: Key, function: Callable[[dict[str, Any]], Any], *, wait: bool) -> Result:
+        """Run a call of a tool placed at its caller once it is approved; without `wait` only if it is by now."""
+        call = await self._driver.read(*key)
+        if call.approved_for_s is None:
+            raise UsageError(f"Call {key[1][:64]} runs in placement '{call.placement}', not at its caller.")
+        taker = Taker(function)
+        while True:
+            if call.waits_for_caller:
+                result = await self._pipeline.take(*key, taker)
+            elif not wait and call.status in _UNANSWERED:
+                return result_of(call)
+            else:
+                result = await self.wait(key)
+            if result.is_final:
+                return result
+            call = await self._driver.read(*key)
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the gate's own loop for a thread that waits for it."""
+        if self._background.is_current:
+            coroutine.close()
+            raise UsageError("This would wait for itself: a plain function was called on the gate's own thread.")
+        return self._background.submit(coroutine)
 
     async def answer(self, approval_id: str, project: str | None) -> Approval:
         """Return an approval once it is decided or closed. Looking on runs nothing."""
