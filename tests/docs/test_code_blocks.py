@@ -22,6 +22,9 @@ FOLLOWED = followed()
 WITH_PYTHON = [page for page in pages() if any(block.language == "python" for block in blocks(page))]
 NEED_A_SERVER = ("agent-that-asks", "use-the-client-library")
 """Pages whose files talk to a server their commands start: followed by `make test-real` alone."""
+NEED_A_FRAMEWORK: tuple[str, ...] = ()
+"""Pages about frameworks that are not installed here: run by `make test-real`, each in an environment of its own."""
+ELSEWHERE = (*NEED_A_SERVER, *NEED_A_FRAMEWORK)
 INNER = tuple(f"toolgate.{part}" for part in ("kernel", "ports", "adapters", "pipeline"))
 
 
@@ -55,7 +58,7 @@ def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
-    "page", marked([page for page in FOLLOWED if page in WITH_PYTHON and page.stem not in NEED_A_SERVER]), ids=name_of
+    "page", marked([page for page in FOLLOWED if page in WITH_PYTHON and page.stem not in ELSEWHERE]), ids=name_of
 )
 def test_every_file_of_a_page_runs_as_it_is_printed(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -81,6 +81,11 @@ class Outcome:
         return self.result.status is Status.COMPLETED
 
     @property
+    def raised(self) -> BaseException | None:
+        """What the tool raised, where it ran for this caller and failed plainly: the framework's own to handle."""
+        return self.result.cause if self.result.status is Status.FAILED else None
+
+    @property
     def text(self) -> str:
         """What a model is told of a call that did not come to its result."""
         result = self.result
@@ -243,8 +248,8 @@ class Bridge:
                     value = await value
             finally:
                 _inside.reset(token)
-            recorded = value if record is None else record(value)
             try:
+                recorded = value if record is None else record(value)
                 encode(recorded)
             except ToolOutputError as error:
                 raise ToolOutputError(f"{self.framework}: tool `{name}` ran, and {error}", tool=name) from None

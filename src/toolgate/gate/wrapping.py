@@ -102,9 +102,7 @@ def _function(
             f"gate.wrap: `{name}` takes the gate's own ToolInput or Context, which a framework cannot give. "
             "Make a tool of it with `@tool`."
         )
-    bridge.define(
-        name, schema or derived.schema, derived.description if description is None else description, options
-    )
+    bridge.define(name, schema or derived.schema, derived.description if description is None else description, options)
     signature, bind = inspect.signature(function), derived.bind
 
     def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, Callable[[dict[str, Any]], Any]]:

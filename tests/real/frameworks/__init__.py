@@ -1,0 +1,1 @@
+"""Every adapter against the framework itself, in an environment of its own, with a scripted model."""
