@@ -22,7 +22,10 @@ FOLLOWED = followed()
 WITH_PYTHON = [page for page in pages() if any(block.language == "python" for block in blocks(page))]
 NEED_A_SERVER = ("agent-that-asks", "use-the-client-library")
 """Pages whose files talk to a server their commands start: followed by `make test-real` alone."""
-NEED_A_FRAMEWORK: tuple[str, ...] = ("use-with-langchain",)
+NEED_A_FRAMEWORK: tuple[str, ...] = (
+    "use-with-langchain",
+    "use-with-openai-agents",
+)
 """Pages about frameworks that are not installed here: run by `make test-real`, each in an environment of its own."""
 ELSEWHERE = (*NEED_A_SERVER, *NEED_A_FRAMEWORK)
 INNER = tuple(f"toolgate.{part}" for part in ("kernel", "ports", "adapters", "pipeline"))

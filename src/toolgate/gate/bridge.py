@@ -142,6 +142,11 @@ class Bridge:
         self._waits = wait
         self._known: dict[str, tuple[Any, str]] = {}
 
+    @property
+    def waits(self) -> bool:
+        """Whether a question is waited for: told to, or inside of a call, which a pause would end."""
+        return self._waits or _inside.get() is not None
+
     def define(
         self, name: str, schema: Mapping[str, Any] | None, description: str = "", options: Mapping[str, Any] = NOTHING
     ) -> None:
@@ -206,6 +211,14 @@ class Bridge:
         run_id = context.run_id if context.run_id is not None or run is None else self.id_of(run)
         return replace(context, run_id=run_id, step_id=None if step is None else self.id_of(step))
 
+    async def ask(self, name: str, arguments: Mapping[str, Any] | bytes, *, call_id: str, context: Context) -> Outcome:
+        """Make a call, or find the one made before under this id, and run nothing yet."""
+        try:
+            result = await self.gate.call(name, arguments, call_id=call_id, context=context, wait=False)
+        except ConflictError as error:
+            result = _refused(name, call_id, error)
+        return Outcome(result=result, value=result.data)
+
     async def carry(
         self,
         name: str,
@@ -228,8 +241,7 @@ class Bridge:
             result = await self.gate.host.carry(name, arguments, hook, context=context, call_id=ran.call_id)
             if not result.is_final:
                 ran.call_id = result.call_id  # of the call that it joined, where it did
-                wait = self._waits or _inside.get() is not None  # a pause would end the call it is made from
-                result = await self.gate.run_here(ran.call_id, hook, project=context.project, wait=wait)
+                result = await self.gate.run_here(ran.call_id, hook, project=context.project, wait=self.waits)
         except ConflictError as error:
             result = _refused(name, ran.call_id, error)
         except asyncio.CancelledError:
