@@ -75,6 +75,7 @@ def _tables(results: Results) -> list[Table]:
         _text_table("masking 1 MB", results["masking"]),
         _text_table("card of 1 MB", results["cards"]),
         _key_table(results["keys"]),
+        _adapter_table(results["adapters"]),
         _server_table(results["server"]),
         _agent_table(results["agent"]),
         _policy_table(results["policy"]),
@@ -205,6 +206,23 @@ def _key_table(found: dict[str, Any]) -> Table:
         [title, f"{found[what]['median']:.1f}", f"{found[what]['min']:.1f}"] for what, title in KEYS.items() if found
     ]
     return ["effect keys, in memory", "median us", "best us"], body
+
+
+ADAPTERS = {
+    "ungoverned_us": "Pydantic AI's tool manager, ungoverned",
+    "governed_us": "the same through the adapter",
+    "adapter_added_us": "what the adapter adds",
+    "wrap_added_us": "what `gate.wrap` adds to a function",
+}
+
+
+def _adapter_table(found: dict[str, Any]) -> Table:
+    body = [
+        [title, f"{found[what]['median']:.1f}", f"{found[what]['min']:.1f}"]
+        for what, title in ADAPTERS.items()
+        if found
+    ]
+    return ["no-op through a framework, in memory", "median us", "best us"], body
 
 
 def _text_table(what: str, speeds: dict[str, Any]) -> Table:

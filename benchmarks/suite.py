@@ -314,6 +314,20 @@ def measure_keys(size: Size) -> dict[str, Any]:
     return {what: summary(line[what] for line in lines) for what in lines[0]}
 
 
+def measure_adapters(size: Size) -> dict[str, Any]:
+    """Return what a framework's tool call takes of the CPU by itself and through an adapter."""
+    pin_to_one_core()
+    lines = []
+    for number in range(1, size.diff_rounds + 1):
+        try:
+            lines.append(measure(own_python(), "-m", "benchmarks.adapters", is_own=True))
+        except MeasurementFailedError as error:
+            say(f"adapters: left out, measuring failed: {error}")
+            return {}
+        say(f"adapters {number}/{size.diff_rounds}: {lines[-1]['adapter_added_us']:+.1f} us")
+    return {what: summary(line[what] for line in lines) for what in lines[0]}
+
+
 def measure_differences(size: Size) -> dict[str, Any]:
     """Return a summary of every number of the diff section, by case and contender."""
     pin_to_one_core()
@@ -374,6 +388,7 @@ def main() -> int:
         "masking": measure_texts("masking", size) if "masking" in wanted else {},
         "cards": measure_texts("cards", size) if "cards" in wanted else {},
         "keys": measure_keys(size) if "keys" in wanted else {},
+        "adapters": measure_adapters(size) if "adapters" in wanted else {},
         "server": measure_server(size) if "server" in wanted else {},
         "agent": measure_agent(size) if "agent" in wanted else {},
         "policy": measure_policy(size) if "policy" in wanted else {},

@@ -19,6 +19,7 @@ SECTIONS = (
     "masking",
     "cards",
     "keys",
+    "adapters",
     "policy",
     "sandbox",
     "server",
@@ -34,6 +35,7 @@ FORM_LIMITS = (
     ("call with a 300-byte form / the same at commit 2e57217", 0.7, "toolgate_2e57217_300"),
 )
 KEY_LIMIT_US = 6.0
+ADAPTER_LIMIT_US = 90.0
 WORKFLOW_LIMIT = 1 / 3
 START_LIMIT = 2.0
 PARKED = 10_000
@@ -170,6 +172,7 @@ def judge(results: Results) -> list[Verdict]:
         *_masking(results["masking"]),
         *_texts("cards of 1 MB of text", results["cards"]),
         _key(results["keys"]),
+        _adapter(results["adapters"]),
         *_policy(results["policy"]),
         *sandbox,
         *_server(results["server"]),
@@ -269,6 +272,12 @@ def _masking(found: Results) -> list[Verdict]:
 def _key(found: Results) -> Verdict:
     added = found["key_added_us"]["median"] if found else None
     return Verdict(title="effect key in a call in memory", limit=KEY_LIMIT_US, unit=" us", measured=added)
+
+
+def _adapter(found: Results) -> Verdict:
+    added = found["adapter_added_us"]["median"] if found else None
+    title = "governed no-op through Pydantic AI's adapter over the ungoverned one, in memory"
+    return Verdict(title=title, limit=ADAPTER_LIMIT_US, unit=" us", measured=added)
 
 
 def _texts(what: str, speeds: Results) -> list[Verdict]:
