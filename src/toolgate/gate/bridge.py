@@ -271,12 +271,17 @@ class Bridge:
         return run
 
     async def _outcome(self, result: Result, context: Context, ran: _Ran) -> Outcome:
-        is_done, edited = result.status is Status.COMPLETED, None
-        if is_done and result.approval_id is not None:
+        outcome = await self.outcome_of(result, context)
+        is_ours = outcome.is_success and ran.is_begun
+        return replace(outcome, value=ran.value, ran=True) if is_ours else outcome
+
+    async def outcome_of(self, result: Result, context: Context) -> Outcome:
+        """Return where a call stands, with the arguments it ran with where a person changed them."""
+        edited = None
+        if result.status is Status.COMPLETED and result.approval_id is not None:
             row = await self.gate.calls.get(result.call_id, project=context.project)
             edited = row.shown if row.first_asked is not None else None
-        is_ours = is_done and ran.is_begun
-        return Outcome(result=result, value=ran.value if is_ours else result.data, ran=is_ours, edited=edited)
+        return Outcome(result=result, value=result.data, edited=edited)
 
     def carry_sync(
         self,

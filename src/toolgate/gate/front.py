@@ -14,7 +14,7 @@ from toolgate.gate.grants import Grants
 from toolgate.gate.host import Host
 from toolgate.gate.messenger import Messenger
 from toolgate.gate.news import News
-from toolgate.gate.options import checked
+from toolgate.gate.options import checked, decision_of, mode_of
 from toolgate.gate.ownership import Ownership
 from toolgate.gate.parked import Parked
 from toolgate.gate.policies import Policies, PolicySource
@@ -63,6 +63,7 @@ from toolgate.ports.runner import Runner
 from toolgate.ports.store import ApprovalQuery, Clocked, Store
 
 if TYPE_CHECKING:
+    from toolgate.gate.answering import Replies
     from toolgate.gate.sync import SyncGate
 
 RESOURCES = "policy:resources"
@@ -191,13 +192,25 @@ class Gate:
         self.registry.add(tool)
 
     def wrap(self, target: T, *, name: str | None = None, context: Context | None = None, **options: Any) -> T:
-        """Return a function, or a framework's tool object, that does what it did through this gate.
-
-        It waits where a person must answer, and raises what else became of the call. `options` are ToolDefinition's.
-        """
+        """Return a function or tool object that does what it did through this gate; `options` are ToolDefinition's."""
         from toolgate.gate.wrapping import wrap
 
         return wrap(self, target, name=name, context=context, options=options)
+
+    async def answer(
+        self,
+        response: Any,
+        *,
+        run_id: str,
+        step: str | None = None,
+        functions: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+        context: Context | None = None,
+        wait: bool = True,
+    ) -> Replies:
+        """Make the calls of a model's response and return the messages to append, in its provider's form."""
+        from toolgate.gate import answering
+
+        return await answering.answer(self, response, run_id, step, functions, context, wait=wait)
 
     async def call(
         self,
@@ -309,10 +322,7 @@ class Gate:
         `on_behalf_of` is whose vote it is, where that was delegated to `by`; their roles count then, not those of `by`.
         """
         self._check_open()
-        try:
-            approve_it = Decision(decision) is Decision.APPROVE
-        except ValueError:
-            raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
+        approve_it = decision_of(decision) is Decision.APPROVE
         if remember is not None and not approve_it:
             raise UsageError("Only an approval can be remembered.")
         words = said(approval_id, by, reason, digest, project, on_behalf_of)
@@ -413,12 +423,8 @@ class Gate:
         With `only_pull`, NotAllowedError where that would release or loosen anything.
         """
         self._check_open()
-        try:
-            wanted = Mode(mode)
-        except ValueError:
-            raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None
         scope = scope_of(project, agent, run)
-        await self._braking.set(scope, wanted, by=somebody(by).name, reason=reason, only_pull=only_pull)
+        await self._braking.set(scope, mode_of(mode), by=somebody(by).name, reason=reason, only_pull=only_pull)
 
     def _degrade(self, reason: str) -> None:
         """Go to DEGRADED because the machine is out of something; stricter modes stay."""

@@ -1,11 +1,13 @@
-"""What a call may be asked with besides its arguments, checked before anything is made of it."""
+"""What verbs of a gate are given besides arguments of tools, checked before anything is made of it."""
 
 from __future__ import annotations
 
 from toolgate.errors import UsageError
+from toolgate.kernel.context import Mode
 from toolgate.kernel.ids import check_id
 from toolgate.kernel.text.masking import Masker
 from toolgate.pipeline.plan import Options
+from toolgate.ports.channel import Decision
 
 
 def checked(asked: Options, masker: Masker) -> Options:
@@ -19,3 +21,19 @@ def checked(asked: Options, masker: Masker) -> Options:
     message, claim = asked.message, asked.claim
     message, claim = None if message is None else masker.text(message), None if claim is None else masker.text(claim)
     return asked._replace(message=message, claim=claim)
+
+
+def decision_of(decision: Decision | str) -> Decision:
+    """Return what somebody decided; raise UsageError for what is neither a yes nor a no."""
+    try:
+        return Decision(decision)
+    except ValueError:
+        raise UsageError(f"A decision is 'approve' or 'deny', not {str(decision)[:40]!r}.") from None
+
+
+def mode_of(mode: Mode | str) -> Mode:
+    """Return a mode; raise UsageError that names them all for what is none."""
+    try:
+        return Mode(mode)
+    except ValueError:
+        raise UsageError(f"{str(mode)[:40]!r} is not a mode; modes are: {', '.join(Mode)}.") from None

@@ -82,6 +82,7 @@ class SyncHost(Blocking):
 class SyncGate(Blocking):
     """Blocks the calling thread until the answer is there. Arguments are those of Gate's methods."""
 
+    answer = waited(Gate.answer)
     call = waited(Gate.call)
     wait = waited(Gate.wait)
     get = waited(Gate.get)

@@ -306,7 +306,7 @@ async def killed_after_the_claim(scene: Scene) -> None:
         _child(name, place, "resume")
         assert (place / "effects").read_text() == "paid\n", "it ran again"
         told = (place / "transcript").read_text()
-        assert "unknown" in told.lower(), told
+        assert "unknown" in told.lower() or "may or may not" in told, told
 
 
 def _child(name: str, folder: Path, job: str, *, check: bool = True) -> int:

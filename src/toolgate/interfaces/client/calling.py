@@ -18,6 +18,7 @@ from toolgate.interfaces.client.connection import given
 from toolgate.interfaces.client.remote import Remote
 from toolgate.interfaces.client.results import result_of
 from toolgate.interfaces.client.waiting import LOOK_S, CallWaiters
+from toolgate.kernel.call import Status
 from toolgate.kernel.doubt import carried_kinds
 from toolgate.kernel.output import Result, ToolOutput
 from toolgate.kernel.payload import plain
@@ -29,6 +30,7 @@ from toolgate.wire.schemas import ExecuteAnswer, Execution, ExecutionRecord, Too
 HOLD_S = 20.0
 """How long one request waits for a call; after it the wait goes on by events."""
 FOREVER = float("inf")
+_UNANSWERED = (Status.PENDING, Status.AWAITING_APPROVAL)
 MOST_SENT = Limits(max_bytes=2**28, max_depth=MAX_DEPTH)
 """How large arguments may be to be sent; what is too large for the server, it says."""
 
@@ -131,17 +133,22 @@ class Calling(Part):
         """Where a call stands; `calls.get` has everything that is kept of it."""
         return result_of(await self.calls.get(call_id))
 
-    async def run_here(self, call_id: str, function: Callable[[dict[str, Any]], Any]) -> Result:
+    async def run_here(self, call_id: str, function: Callable[[dict[str, Any]], Any], *, wait: bool = True) -> Result:
         """Run an approved call of a tool placed at its caller with a function of your own, and report what it did.
 
-        Waits until the call is approved, and calls `function(arguments)` with what was approved, which a person may
-        have edited; a plain function runs in a thread. Only one of many who try runs it; the others get the recorded
+        Waits until the call is approved (without `wait`, returns where it stands if a person has yet to answer), and
+        calls `function(arguments)` with what was approved, which a person may have edited; a plain function runs in a
+        thread. Only one of many who try runs it; the others get the recorded
         result. What it returns or raises is the call's outcome; one who leaves without a word leaves it UNKNOWN.
         """
         if not callable(function):
             raise UsageError(f"`run_here` takes a function of the arguments, not {type(function).__name__}.")
         refused = None
-        while not (found := await self._ended(call_id, at_caller=True)).is_final:
+        while True:
+            if not wait and (standing := await self.get(call_id)).status in _UNANSWERED:
+                return standing
+            if (found := await self._ended(call_id, at_caller=True)).is_final:
+                return result_of(found)
             claim_id = secrets.token_urlsafe(24)
             try:
                 claimed = await self.remote.claim(call_id, claim_id, retry_s=FOREVER)
@@ -154,7 +161,6 @@ class Calling(Part):
             outcome = await _outcome_of(function, claimed.tool_params)
             with contextlib.suppress(StaleFenceError):  # it did not wait for this any more; what stands is read next
                 await self.remote.report(call_id, fence=claim_id, retry_s=FOREVER, **outcome)
-        return result_of(found)
 
     async def cancel(self, call_id: str, reason: str | None = None) -> Result:
         """Cancel a call; what runs may take a while to stop, so the answer may not be final."""

@@ -58,6 +58,14 @@ async def test_its_effect_has_one_key_that_whoever_claims_it_is_told(ann: Client
     assert (await ann.run_here(again.call_id, lambda _given: "twice")).data == "done"
 
 
+async def test_without_waiting_it_says_that_a_person_has_yet_to_answer(ann: Client, bob: Client) -> None:
+    made = await ann.call("pay", {"n": 1}, wait=False)
+    standing = await ann.run_here(made.call_id, lambda given: given, wait=False)
+    assert (standing.status, standing.call_id) == (Status.AWAITING_APPROVAL, made.call_id)
+    await bob.approvals.approve(await question(bob))
+    assert (await ann.run_here(made.call_id, lambda given: given, wait=False)).data == {"n": 1}
+
+
 async def test_it_waits_for_a_person_and_runs_what_they_made_of_it(ann: Client, bob: Client) -> None:
     made = await ann.call("pay", {"n": 1}, wait=False)
     running = asyncio.create_task(ann.run_here(made.call_id, lambda given: {"paid": given["n"]}))
