@@ -27,6 +27,7 @@ NEED_A_FRAMEWORK: tuple[str, ...] = (
     "use-with-openai-agents",
     "use-with-claude-agent-sdk",
     "use-with-fastmcp",
+    "use-with-google-adk",
 )
 """Pages about frameworks that are not installed here: run by `make test-real`, each in an environment of its own."""
 ELSEWHERE = (*NEED_A_SERVER, *NEED_A_FRAMEWORK)

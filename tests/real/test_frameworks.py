@@ -16,6 +16,7 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "openai_agents": ("openai-agents>=0.24,<0.25",),
     "claude_agent_sdk": ("claude-agent-sdk>=0.2,<0.3",),
     "fastmcp": ("fastmcp>=4.1,<5",),
+    "google_adk": ("google-adk>=2.13,<3",),
     "langchain": ("langchain>=1.4,<2", "langgraph"),
 }
 """What is installed for each, by the name of its adapter."""
