@@ -77,7 +77,7 @@ class Change:
     `untold` are names of events: it is refused where one of them tells of the call already. A row can be put back by
     whoever can write to the database, an event cannot. A store that no other process may use need not look.
     `joins` are moves of keys besides those that follow from the call.
-    `rewrites` says that the call's arguments are others than before.
+    `rewrites` says that the call's arguments, or what its tool prepared, are others than before.
     """
 
     project: str

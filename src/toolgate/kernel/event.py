@@ -29,7 +29,7 @@ EVENTS: dict[str, str] = {
     "tool.joined": "The same call came again under another id, `joined_as`, and was given this one.",
     "tool.late_result": "A handler that had lost its claim returned; kept as evidence, changes nothing.",
     "tool.settled": "A person or a reconcile handler said what an unknown outcome really was.",
-    "tool.still_unknown": "A person looked at a call of unknown outcome and does not know yet; it stays UNKNOWN.",
+    "tool.still_unknown": "Somebody looked at a call of unknown outcome and does not know yet; it stays UNKNOWN.",
     "tool.adopted": "Undo data that was kept elsewhere was brought in, so that its call can be undone here.",
     "tool.undo_started": "An undo was claimed and its handler is about to run.",
     "tool.undone": "The effect of `action_id` was undone.",

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
+import orjson
+
 from toolgate.errors import UsageError
 from toolgate.kernel.context import DEFAULT_CONTEXT, Context, as_id, behavior_of, read
 from toolgate.kernel.record import evolve
@@ -40,7 +42,7 @@ class ToolInput:
     `context` is the gate's Context; `ctx` is the host's own object where it gave one, else the same. `behavior`,
     `pipeline_run_id` and `request_id` are the context's, or, outside a gate, the host's. `effect_key` is the call's: an
     idempotency token for whoever has the effect. `approver` names the people who said yes to this very call; None where
-    nobody was asked, or a grant or the policy answered.
+    nobody was asked, or a grant or the policy answered. `prepared` is what its `prepare` hook gave as preconditions.
 
     Built from fields, from an action object, or from a plain mapping of arguments; `.action` always
     has a `.payload`.
@@ -50,6 +52,7 @@ class ToolInput:
         "_action",
         "_call",
         "_cancelled",
+        "_prepared",
         "_report",
         "action_id",
         "approver",
@@ -74,6 +77,7 @@ class ToolInput:
         request_id: UUID | str | None = None,
         effect_key: str | None = None,
         approver: str | None = None,
+        prepared: bytes | None = None,
     ) -> None:
         if action is not None:
             action = _as_action(action)
@@ -94,6 +98,7 @@ class ToolInput:
         self.context = context
         self.effect_key = effect_key
         self.approver = approver
+        self._prepared = prepared
         self._action = action
         self._report: Callable[..., Any] = _no_progress
         self._cancelled: Callable[[], bool] = _never
@@ -140,6 +145,11 @@ class ToolInput:
         ids = {name: getattr(self, name) for name in ("action_id", "pipeline_run_id", "request_id")}
         told = {"tool_name": self.tool_name, "payload": self.payload, "behavior": self.behavior}
         return told | {name: None if id is None else str(id) for name, id in ids.items()}
+
+    @property
+    def prepared(self) -> Any:
+        """What the `prepare` hook of this call gave as preconditions, a copy; None where it gave none yet."""
+        return None if self._prepared is None else orjson.loads(self._prepared)
 
     @property
     def is_cancelled(self) -> bool:

@@ -76,13 +76,15 @@ class Thresholds:
 class Prepared:
     """What a `prepare` hook found out, without changing anything.
 
-    `preview` is shown to the approver, `preconditions` must still hold at dispatch, and `undo_data`
-    is durable before the effect.
+    `preview` is shown to the approver, `preconditions` must still hold at dispatch, and `undo_data` is durable before
+    the effect: an undoable tool that prepares can undo the calls for which there is some. `asks` says why a person must
+    be asked although the rules, or a grant, let the call run.
     """
 
     preview: Any = None
     preconditions: Any = None
     undo_data: dict[str, Any] | None = None
+    asks: str | None = None
 
 
 Hook = Callable[..., Any]

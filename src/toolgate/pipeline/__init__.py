@@ -70,6 +70,7 @@ class Revised(NamedTuple):
     tool: ToolDefinition
     terms: ApprovalTerms
     timeout_s: float
+    can_undo: bool = True
 
 
 class Pipeline:
@@ -146,7 +147,8 @@ class Pipeline:
                 if not trip.is_ready:
                     await self._prepare(trip)
                 must_ask = _must_ask(trip, ruling.assessment)
-                grant = await self._covering(trip.call, ruling.assessment, now) if must_ask else None
+                may_cover = must_ask and trip.asks is None
+                grant = await self._covering(trip.call, ruling.assessment, now) if may_cover else None
                 if (must_ask or not is_quick) and driver.current(plan, trip.call.context) is not plan:
                     continue  # the policy or the mode was changed while this waited
                 if must_ask and grant is None:
@@ -279,11 +281,11 @@ class Pipeline:
             go_on = partial(self._go_on, before.project, before.id)
             values = None if trip.plan.reads else trip.values  # a rule may have changed what it was given
             made = await prepare_new(driver, before, tool, driver.now(), go_on, values)
-            trip.call, trip.undo = made.call, made.undo
+            trip.call, trip.undo, trip.asks = made.call, made.undo, made.asks
             if made.error is not None:
                 raise made.error
         else:
-            trip.call, trip.undo = await refresh(driver, before, tool)
+            trip.call, trip.undo, trip.asks = await refresh(driver, before, tool)
             is_same = before.definition_hash == trip.call.definition_hash
             is_same = is_same and before.preconditions == trip.call.preconditions
             is_told = before.repeat_of is None or not await joining.is_outdated(driver, before, before.repeat_of)
@@ -346,6 +348,7 @@ class Pipeline:
         tool, masker = plan.tool, driver.masker_of(call)
         if call.repeat_of is not None:
             call, assessment = await joining.retold(driver, call, assessment)
+        assessment = _told_why(assessment, trip.asks)
         level = max(assessment.level, ApprovalLevel(call.level), ApprovalLevel.QUICK, key=_rank)
         message = call.message or tool.approval_message
         asking = evolve(
@@ -368,6 +371,7 @@ class Pipeline:
             undo_ttl_s=driver.undo_ttl(tool, call.context),
             owner=driver.owner,
             silent=driver.on_asked is None,
+            can_undo=tool.prepare is None or trip.undo is not None,
         )
         is_long = len(call.arguments) > LARGE or is_large(call.preview)
         change = await aside(ask) if is_long else ask()
@@ -404,16 +408,17 @@ class Pipeline:
         revised, ruling = await plan.judge_aside(revised, arguments.value, now)
         if ruling.assessment is None:
             raise ToolDeniedError("; ".join(ruling.reasons), tool=plan.tool.name)
+        assessment, can_undo = ruling.assessment, True
         if plan.tool.prepare is not None:
-            revised, _ = await prepare(driver, revised, plan.tool, now)
-        assessment = ruling.assessment
+            revised, undo, asks = await prepare(driver, revised, plan.tool, now)
+            assessment, can_undo = _told_why(assessment, asks), undo is not None
         if revised.repeat_of is not None:  # whoever edits it was told, and whoever else is asked must be
             _, assessment = await joining.retold(driver, revised, assessment)
         level = max(assessment.level, ApprovalLevel(call.level), key=_rank)
         asking = assessed(revised, assessment._replace(level=level), plan.masker.repeated)
         terms = assessment.terms
         timeout = steps.timeout_s(call, plan.tool, plan.stance, level, terms)
-        return Revised(asking, plan.tool, terms, timeout)
+        return Revised(asking, plan.tool, terms, timeout, can_undo)
 
     async def _deny(self, call: Call, ruling: Ruling) -> Result:
         denial = ruling.denial
@@ -482,10 +487,18 @@ def _must_ask(trip: Trip, assessment: Assessment) -> bool:
     """Whether a person must answer: the level asks, and no approval of this level and these terms is at hand."""
     approval, level = trip.approval, assessment.level
     if approval is None or trip.is_changed:
-        return approval is not None or level is not ApprovalLevel.AUTO or trip.call.repeat_of is not None
+        is_doubted = trip.call.repeat_of is not None or trip.asks is not None
+        return approval is not None or level is not ApprovalLevel.AUTO or is_doubted
     if level is ApprovalLevel.AUTO:
         return False
     return not approval.satisfies(assessment.level, assessment.terms)
+
+
+def _told_why(assessment: Assessment, asks: str | None) -> Assessment:
+    """Return an assessment that also says why a person must be asked by what was prepared."""
+    if asks is None:
+        return assessment
+    return assessment._replace(reasons=(*assessment.reasons, f"prepare: {asks}"))
 
 
 def _rank(level: ApprovalLevel) -> int:

@@ -23,16 +23,27 @@ def input_of(call: Call, arguments: dict[str, Any] | None = None) -> ToolInput:
     `arguments` is such a copy, where there is one that nobody else holds.
     """
     context, payload = call.context, decode(call.arguments) if arguments is None else arguments
+    kept = call.preconditions
     key = call.effect_key or call.held_key or None
     host, by = context.host, call.approved_by
     people = None if by is None or by.startswith(_NOBODY) else by
     if type(host) is Caller:
         own = Action(id=host.action.id, type=host.action.type, payload=payload)
         return ToolInput(
-            own.id, call.tool_name, payload, host.ctx, action=own, context=context, effect_key=key, approver=people
+            own.id,
+            call.tool_name,
+            payload,
+            host.ctx,
+            action=own,
+            context=context,
+            effect_key=key,
+            approver=people,
+            prepared=kept,
         )
     ctx = context if host is None else host
-    return ToolInput(call.id, call.tool_name, payload, ctx, context=context, effect_key=key, approver=people)
+    return ToolInput(
+        call.id, call.tool_name, payload, ctx, context=context, effect_key=key, approver=people, prepared=kept
+    )
 
 
 def copy_flat(values: dict[str, Any] | None) -> dict[str, Any] | None:

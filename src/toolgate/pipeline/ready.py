@@ -8,17 +8,19 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from toolgate.errors import ToolDeniedError, ToolError, ToolUndoError, text_of
+from toolgate.errors import SandboxError, ToolDeniedError, ToolError, ToolUndoError, text_of
 from toolgate.kernel.call import Call
 from toolgate.kernel.payload import encode
 from toolgate.kernel.record import evolve
-from toolgate.kernel.tool import Prepared, ToolDefinition, is_async
+from toolgate.kernel.tool import Placement, Prepared, ToolDefinition, is_async
 from toolgate.kernel.undo import UndoRecord, UndoState
 from toolgate.pipeline import steps
 from toolgate.pipeline.binding import copy_flat, input_of, is_unchanged
 from toolgate.pipeline.driver import Driver
 from toolgate.pipeline.lane import aside, is_large
 from toolgate.pipeline.outcome import decode
+from toolgate.ports.confinement import Confinable
+from toolgate.ports.runner import Job
 
 PENDING_AFTER_S = 0.05
 """How long preparing a new call may take before it is stored, so that it is seen and outlives its process."""
@@ -30,6 +32,15 @@ class Made(NamedTuple):
     call: Call
     undo: UndoRecord | None = None
     error: ToolError | None = None
+    asks: str | None = None
+
+
+class Ready(NamedTuple):
+    """A call as its tool prepared it. `undo` is made durable with its claim, `asks` is why a person must be asked."""
+
+    call: Call
+    undo: UndoRecord | None = None
+    asks: str | None = None
 
 
 async def prepare_new(
@@ -54,7 +65,7 @@ async def prepare_new(
             await driver.commit(change)
             call = change.call or call
             await asyncio.wait({preparing})
-        ready, undo = preparing.result()
+        ready = preparing.result()
     except ToolError as error:
         return Made(call, error=error)
     except asyncio.CancelledError:
@@ -63,10 +74,11 @@ async def prepare_new(
         raise
     finally:
         preparing.cancel()
-    return Made(evolve(call, preview=ready.preview, preconditions=ready.preconditions), undo)
+    made = evolve(call, preview=ready.call.preview, preconditions=ready.call.preconditions)
+    return Made(made, ready.undo, asks=ready.asks)
 
 
-async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Call, UndoRecord | None]:
+async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> Ready:
     """Return the call as the current definition and world would have it, with what is claimed along."""
     fresh = call if call.definition_hash == tool.hash else evolve(call, definition_hash=tool.hash)
     if call.undo_of is not None:
@@ -77,27 +89,24 @@ async def refresh(driver: Driver, call: Call, tool: ToolDefinition) -> tuple[Cal
             conflict = ToolUndoError(not_undone(call, "the state has changed since"), tool=tool.name)
             conflict.code = "undo_conflict"
             raise conflict
-        return fresh, evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id)
+        return Ready(fresh, evolve(undo, state=UndoState.CLAIMED, claimed_by=call.id))
     if tool.prepare is None:
-        return fresh, None
+        return Ready(fresh)
     return await prepare(driver, fresh, tool, driver.now())
 
 
 async def prepare(
     driver: Driver, call: Call, tool: ToolDefinition, now: datetime, values: dict[str, Any] | None = None
-) -> tuple[Call, UndoRecord | None]:
+) -> Ready:
     """Run the pure `prepare` hook; its failure ends the call before anybody is asked."""
     assert tool.prepare is not None
     try:
         async with asyncio.timeout(tool.timeout_seconds):
-            hook, given = tool.prepare, partial(input_of, call, copy_flat(values))
-            found = hook(given()) if is_async(hook) else asyncio.to_thread(lambda: hook(given()))
-            prepared = await found
+            prepared = await _prepared(driver, call, tool, copy_flat(values))
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare returned {type(prepared).__name__} instead of Prepared")
-        is_long = (
-            is_large(prepared.preview) or is_large(prepared.undo_data) or (call.hides and is_large(call.arguments))
-        )
+        kept = (prepared.preview, prepared.undo_data, prepared.preconditions)
+        is_long = any(map(is_large, kept)) or (call.hides and is_large(call.arguments))
         made = (driver, call, tool, prepared)
         preview, preconditions, undo_data = await aside(_kept, *made) if is_long else _kept(*made)
     except ToolDeniedError:
@@ -108,10 +117,28 @@ async def prepare(
         failure.code = "prepare_failed"
         raise failure from error
     ready = evolve(call, preview=preview, preconditions=preconditions)
+    asks = None if prepared.asks is None else driver.masker_of(call).text(prepared.asks)
     if undo_data is None or not driver.realm(call.project).keeps_undo:
-        return ready, None
+        return Ready(ready, asks=asks)
     ttl_s = driver.undo_ttl(tool, call.context)
-    return ready, steps.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+    undo = steps.undo_record(ready, data=undo_data, now=now, ttl_s=ttl_s, state=UndoState.PREPARED)
+    return Ready(ready, undo, asks)
+
+
+async def _prepared(driver: Driver, call: Call, tool: ToolDefinition, values: dict[str, Any] | None) -> object:
+    """Return what the hook gives: called here, or, where it plans what runs in the sandbox first, by its runner."""
+    hook = tool.prepare
+    assert hook is not None
+    if isinstance(hook, Confinable):
+        runner = driver.runners.get(Placement.SANDBOX.value)
+        if runner is None:
+            raise SandboxError(f"`{tool.name}` is prepared in the sandbox, and this gate has none; nothing ran.")
+        job = Job(call, tool, hook, False, None)
+        job.args = (input_of(call, values),)
+        job.sandbox = driver.plan_of(tool, call.context).stance.sandbox
+        return await runner.run(job)
+    given = partial(input_of, call, values)
+    return await (hook(given()) if is_async(hook) else asyncio.to_thread(lambda: hook(given())))
 
 
 def _kept(driver: Driver, call: Call, tool: ToolDefinition, prepared: Prepared) -> tuple[Any, bytes, bytes | None]:

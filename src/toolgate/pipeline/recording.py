@@ -146,6 +146,8 @@ class Recorder:
             return None if outcome.status is Status.UNKNOWN else evolve(ran.undo, state=UndoState.AVAILABLE)
         if outcome.status is not Status.COMPLETED or outcome.undo is None or not driver.realm(call.project).keeps_undo:
             return None
+        if ran.undo is None and tool.prepare is not None and outcome.undo == b"{}":
+            return None  # neither what prepared it nor what ran it has anything to undo it with
         data = ran.undo.data if ran.undo is not None and outcome.undo == b"{}" else outcome.undo
         ttl_s = driver.undo_ttl(tool, call.context)
         made = steps.undo_record(call, data=data, now=now, ttl_s=ttl_s, state=UndoState.AVAILABLE)

@@ -21,7 +21,8 @@ class Trip:
     claimed or made durable with it. `is_ready`: its `prepare` hook ran. `approval` is the yes at hand, `is_changed`: it
     was for something else than what would run. `taker` is the caller who came to run it, where they do. `mode` is the
     number of the brakes it was judged under last, `is_fresh`: its plan was just looked up, under these. `joined` is
-    the result of the call whose effect it would have had.
+    the result of the call whose effect it would have had. `asks` is why a person must be asked, by what its `prepare`
+    hook found.
     """
 
     plan: Plan
@@ -36,3 +37,4 @@ class Trip:
     mode: int = 0
     is_fresh: bool = False
     joined: Result | None = None
+    asks: str | None = None

@@ -11,9 +11,11 @@ from tests.unit.pipeline.rig import Rig
 from toolgate import ToolDefinition, ToolInput, ToolOutput
 from toolgate.errors import ToolDeniedError
 from toolgate.kernel.call import Status
-from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode
+from toolgate.kernel.context import DEFAULT_CONTEXT, Context, Mode, Principal
 from toolgate.kernel.tool import Prepared
 from toolgate.pipeline import ready
+from toolgate.ports.runner import Job
+from toolgate.ports.store import ApprovalQuery
 from toolgate.testing.conformance.rows import set_mode
 from toolgate.testing.patience import until
 
@@ -209,3 +211,97 @@ async def test_what_preparing_does_to_its_arguments_reaches_nobody(arguments: di
     assert call is not None
     assert (ran, orjson.loads(call.arguments), call.shown) == ([arguments], arguments, arguments)
     assert arguments["a"] == 1
+
+
+class Planned:
+    """A hook that plans what runs in the sandbox."""
+
+    def __call__(self, _given: ToolInput) -> Prepared:
+        raise AssertionError("its runner calls it")
+
+    def plan(self, _given: ToolInput) -> None:
+        raise AssertionError("its runner plans it")
+
+    def conclude(self, _given: ToolInput, _finished: object) -> None:
+        raise AssertionError("its runner concludes it")
+
+
+class Sandbox:
+    """A runner that prepares everything the same way."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        self.seen: list[Any] = []
+
+    async def run(self, job: Job) -> object:
+        self.seen.append(job.args[0].prepared)
+        return self.prepared
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def planned_tool(**options: Any) -> ToolDefinition:
+    return ToolDefinition(name="plan", handler=lambda _given: ToolOutput.ok(1), prepare=Planned(), **options)
+
+
+async def test_what_plans_its_preparation_is_prepared_by_the_sandbox() -> None:
+    rig = Rig(planned_tool(requires_approval=True))
+    rig.driver.runners = {**rig.driver.runners, "sandbox": (sandbox := Sandbox(Prepared(preconditions={"a": 1})))}
+
+    result = await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT, call_id="c1")
+
+    assert result.status is Status.AWAITING_APPROVAL
+    approval = (await rig.store.approvals(ApprovalQuery(call_id="c1")))[0]
+    assert not approval.undoable
+    await rig.decide(approval.id, approve_it=True, by=Principal(name="ann"))
+    await rig.pipeline.resume(await rig.driver.read("default", "c1"))
+    await until(lambda: len(sandbox.seen) == 2)
+    assert sandbox.seen == [None, {"a": 1}]
+    await rig.close()
+
+
+async def test_without_a_sandbox_it_is_not_prepared() -> None:
+    rig = Rig(planned_tool())
+
+    result = await rig.pipeline.run("plan", {}, DEFAULT_CONTEXT)
+
+    assert result.error_code == "prepare_failed"
+    assert "this gate has none" in (result.error or "")
+    await rig.close()
+
+
+async def test_what_a_tool_prepares_may_have_a_person_asked_although_the_rules_allow_it() -> None:
+    tool = ToolDefinition(
+        name="write",
+        handler=lambda _given: ToolOutput.ok(1),
+        prepare=lambda _given: Prepared(asks="it changes a hook"),
+        undoable=True,
+        undo_handler=lambda _undo: None,
+    )
+    rig = Rig(tool)
+
+    result = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
+
+    assert result.status is Status.AWAITING_APPROVAL
+    approval = (await rig.store.approvals(ApprovalQuery(call_id="c1")))[0]
+    assert approval.reasons[-1] == "prepare: it changes a hook"
+    assert not approval.undoable, "nothing was prepared to undo it with"
+    await rig.close()
+
+
+async def test_a_call_that_was_prepared_without_undo_data_leaves_nothing_to_undo() -> None:
+    tool = ToolDefinition(
+        name="write",
+        handler=lambda _given: ToolOutput.ok(1),
+        prepare=lambda _given: Prepared(),
+        undoable=True,
+        undo_handler=lambda _undo: None,
+    )
+    rig = Rig(tool)
+
+    result = await rig.pipeline.run("write", {}, DEFAULT_CONTEXT, call_id="c1")
+
+    assert result.success
+    assert await rig.store.undo("default", "c1") is None
+    await rig.close()

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.pipeline.rig import Rig
 
 import toolgate
+from toolgate.errors import ToolUnknownOutcomeError
 from toolgate.kernel.call import Status
 from toolgate.kernel.context import Principal
 from toolgate.kernel.input import ToolInput
@@ -272,3 +273,23 @@ async def test_another_process_believes_a_no_only_when_the_one_that_ran_it_is_go
 async def _has_failed(gate: toolgate.Gate) -> bool:
     await gate.recover()
     return (await gate.get("c1")).status is Status.FAILED
+
+
+async def test_what_a_tool_found_out_of_a_call_that_stays_unknown_is_written_down_once() -> None:
+    def reconcile(_given: ToolInput) -> ToolOutput:
+        raise ToolUnknownOutcomeError("2 of 3 files were written")
+
+    rig = Rig(ToolDefinition(name="pay", handler=_knows_nothing, reconcile=reconcile))
+    await commit(rig.store, insert(a_call(tool_name="pay", status=Status.UNKNOWN)))
+    for _ in range(2):
+        await rig.recovery.recover()
+        rig.recovery.reconciling._tries.clear()  # its pause is over
+
+    told = [event for event in await rig.store.events("default") if event.type == "tool.still_unknown"]
+    assert [(event.data["said_by"], event.data["reason"]) for event in told] == [
+        ("reconcile", "2 of 3 files were written")
+    ]
+    call = await rig.store.call("default", "c1")
+    assert call is not None
+    assert call.status is Status.UNKNOWN
+    await rig.close()

@@ -87,7 +87,7 @@ def is_large(change: Change) -> bool:
         return True
     if call is None:
         return False
-    return len(call.arguments) > LARGE or (call.result is not None and len(call.result) > LARGE)
+    return any(value is not None and len(value) > LARGE for value in (call.arguments, call.preconditions, call.result))
 
 
 def write_set_of(change: Change, sealer: Sealer) -> WriteSet:

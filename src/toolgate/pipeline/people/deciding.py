@@ -354,7 +354,7 @@ class Deciding:
             terms = revised.terms
             fresh = steps.question(
                 revised.call, revised.tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms,
-                undo_ttl_s=approval.undo_ttl_s,
+                undo_ttl_s=approval.undo_ttl_s, can_undo=revised.can_undo,
             )  # fmt: skip
             return revised.call, fresh
         is_long, asked = is_large(arguments), (call.tool_name, approval.input_schema, arguments)

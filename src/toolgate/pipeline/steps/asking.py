@@ -56,14 +56,26 @@ def ask(
     undo_ttl_s: float | None = None,
     owner: str = "",
     silent: bool = False,
+    can_undo: bool = True,
 ) -> Change:
     """Park a call and ask. An earlier approval of it keeps its answer, but no longer lets it run.
 
     `owner` is who runs it once it is approved; where it dies before, somebody else does. Unless the
     question is `silent`, it also puts it to people by its channels, and then somebody else must do that too.
+    `can_undo`: what its tool can undo includes this call.
     """
     asked = evolve(call.to(Status.AWAITING_APPROVAL), approval_id=id, approved_by=None, approved_at=None, owner=owner)
-    approval = question(asked, tool, id=id, nonce=nonce, now=now, timeout=timeout, terms=terms, undo_ttl_s=undo_ttl_s)
+    approval = question(
+        asked,
+        tool,
+        id=id,
+        nonce=nonce,
+        now=now,
+        timeout=timeout,
+        terms=terms,
+        undo_ttl_s=undo_ttl_s,
+        can_undo=can_undo,
+    )
     approval = marks.put(evolve(approval, silent=True) if silent else approval)
     return Change(
         project=call.project,
@@ -86,6 +98,7 @@ def question(
     timeout: float,
     terms: ApprovalTerms,
     undo_ttl_s: float | None = None,
+    can_undo: bool = True,
 ) -> Approval:
     """Return the question about a call as it is now, bound to exactly what would run.
 
@@ -122,16 +135,19 @@ def question(
         terms=terms,
         message=call.message or (None if tool is None else tool.approval_message) or _question(call),
     )
-    return asked if tool is None else _quoting(asked, call, tool, undo_ttl_s)
+    return asked if tool is None else _quoting(asked, call, tool, undo_ttl_s, can_undo=can_undo)
 
 
-def _quoting(asked: Approval, call: Call, tool: ToolDefinition, undo_ttl_s: float | None) -> Approval:
+def _quoting(
+    asked: Approval, call: Call, tool: ToolDefinition, undo_ttl_s: float | None, *, can_undo: bool
+) -> Approval:
     """Return a question with what it quotes of the tool's definition."""
+    is_undoable = tool.undoable and can_undo
     return evolve(
         asked,
         input_schema=None if call.undo_of is not None else tool.input_schema or None,
-        undoable=tool.undoable,
-        undo_ttl_s=undo_ttl_s if tool.undoable else None,
+        undoable=is_undoable,
+        undo_ttl_s=undo_ttl_s if is_undoable else None,
         approve_label=tool.approve_label,
         reject_label=tool.reject_label,
         requires_reason=tool.requires_reason,

@@ -76,6 +76,7 @@ def claim(
         lasting=grant is None and is_plainly_told(call),
         starts=True,
         untold=BEGUN if call.version else frozenset(),
+        rewrites=call.version > 0 and call.status is Status.PENDING and call.preconditions is not None,
     )
 
 

@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import Future
 from datetime import datetime, timedelta
 
-from toolgate.errors import ConflictError
+from toolgate.errors import ConflictError, ToolUnknownOutcomeError, text_of
 from toolgate.kernel.call import Call, Status
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.payload import encode
@@ -27,6 +27,7 @@ from toolgate.ports.store import CallQuery
 
 BATCH = 100
 RECONCILER = "reconcile"
+SAID = "tool.still_unknown"
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 3600.0
 _DOUBLINGS = 12
@@ -144,6 +145,9 @@ class Reconciling:
             if output is not None and not isinstance(output, ToolOutput):
                 raise TypeError("reconcile returns a ToolOutput or None")
             result = None if output is None else encode(output.data)
+        except ToolUnknownOutcomeError as error:
+            await self._note(call, driver.masker.text(text_of(error)))
+            return
         except Exception as error:  # noqa: BLE001  # whatever it raises, the outcome stays unknown
             log.warning("reconciling call %s failed with %s; it is tried again later", call.id, type(error).__name__)
             return
@@ -159,6 +163,13 @@ class Reconciling:
             shown=driver.masker(decode(result)),
         )
         await driver.commit(evolve(change, undo=await settled_undo(driver, call, output.success)))
+
+    async def _note(self, call: Call, found: str) -> None:
+        """Write down what a tool found out of a call that stays unknown, unless that was said before."""
+        driver = self._driver
+        told = await driver.store.events(call.project, call_id=call.id)
+        if not any(event.type == SAID and event.data.get("reason") == found for event in told):
+            await driver.commit(steps.still_unknown(call, now=driver.now(), by=RECONCILER, reason=found))
 
     async def _may_still_run(self, call: Call) -> bool:
         """Whether the handler of an unknown call is still at work here, or may be where its process lives on."""
