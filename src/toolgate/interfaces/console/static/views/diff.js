@@ -5,33 +5,43 @@ import { h } from "../core.js";
 
 /** @typedef {{ kind: "add" | "del" | "same" | "hunk" | "file" | "gap", old: number | null, fresh: number | null, text: string, mark?: [number, number] }} Line */
 
-const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
 /** Read a unified difference; text that is none comes back line by line. @param {string} text @returns {Line[]} */
 export function parse(text) {
   /** @type {Line[]} */
   const lines = [];
   let old = 0, fresh = 0, inHunk = false;
+  // How many lines of either side the hunk still has: what follows its last one is the next file, whatever it holds.
+  let leftOld = 0, leftFresh = 0;
+  /** @param {string | undefined} count */
+  const lengthOf = (count) => (count === undefined ? 1 : Number(count));
   const raw = text.replace(/\n$/, "").split("\n");
   raw.forEach((line, at) => {
     const hunk = HUNK.exec(line);
     if (hunk) {
-      [old, fresh, inHunk] = [Number(hunk[1]), Number(hunk[2]), true];
+      [old, fresh, inHunk] = [Number(hunk[1]), Number(hunk[3]), true];
+      [leftOld, leftFresh] = [lengthOf(hunk[2]), lengthOf(hunk[4])];
       lines.push({ kind: "hunk", old: null, fresh: null, text: line });
     } else if (line.startsWith("⟦… ")) {
       // What follows a gap has no number: nobody counted what is left out.
       [old, fresh] = [NaN, NaN];
+      [leftOld, leftFresh] = [NaN, NaN];
       lines.push({ kind: "gap", old: null, fresh: null, text: line });
-    } else if (at === 0 && line.startsWith("--- ") && raw[1]?.startsWith("+++ ")) {
-      lines.push({ kind: "file", old: null, fresh: null, text: named(line.slice(4), raw[1].slice(4)) });
-    } else if (at === 1 && lines[0]?.kind === "file") {
+    } else if (leftOld === 0 && leftFresh === 0 && line.startsWith("--- ") && raw[at + 1]?.startsWith("+++ ")) {
+      lines.push({ kind: "file", old: null, fresh: null, text: named(line.slice(4), raw[at + 1]?.slice(4) ?? "") });
+      inHunk = false;
+    } else if (lines.at(-1)?.kind === "file" && line.startsWith("+++ ")) {
       return; // told with the line before
     } else if (line.startsWith("+")) {
+      leftFresh--;
       lines.push({ kind: "add", old: null, fresh: inHunk ? fresh++ : null, text: line.slice(1) });
     } else if (line.startsWith("-")) {
+      leftOld--;
       lines.push({ kind: "del", old: inHunk ? old++ : null, fresh: null, text: line.slice(1) });
     } else {
       const isPlain = inHunk && line.startsWith(" ");
+      if (isPlain) [leftOld, leftFresh] = [leftOld - 1, leftFresh - 1];
       lines.push({ kind: "same", old: isPlain ? old++ : null, fresh: isPlain ? fresh++ : null, text: isPlain ? line.slice(1) : line });
     }
   });
