@@ -1,12 +1,14 @@
-"""What the sandbox and the built-in tools add: a confined start, a small read, a large read and write. One JSON line.
+"""What the sandbox and the built-in tools add: a confined start, reads, a write, an overlay. One JSON line.
 
 Each is measured in turns with what it is compared with, in one process: bubblewrap alone with the same flags, a
 governed no-op call plus opening and reading the file, a plain read of a megabyte and one masking of it, and a plain
-write to a temporary file, fsync and rename. Times are wall times.
+write to a temporary file, fsync and rename; a command in an overlay of 2,000 files with the same command without one.
+Times are wall times.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -155,6 +157,39 @@ async def measure_writes(rounds: int, workspace: Path) -> dict[str, float]:
     return {"write_ms": statistics.median(ours[1:]), "plain_write_ms": statistics.median(plain[1:])}
 
 
+FILES = 2000
+WRITING = """
+version: 1
+tools: {execute_command: {commands: {overlay: OVERLAY}}}
+commands: {touch: {writes: true, positionals: [{name: path, value: path}]}}
+"""
+
+
+async def measure_overlay(rounds: int, workspace: Path) -> dict[str, float]:
+    """Return the milliseconds of a command that writes among 2,000 files, as it is and in an overlay, in turns."""
+    folder = workspace / "overlaid"
+    for number in range(FILES):
+        path = folder / f"{number % 50}" / f"{number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(LINE)
+    found: dict[str, list[float]] = {"true": [], "false": []}
+    async with contextlib.AsyncExitStack() as opened:
+        gates = {}
+        for word in found:
+            policy = workspace / f"{word}.yaml"
+            policy.write_text(WRITING.replace("OVERLAY", word))
+            gate = toolgate.open("memory://", workspace=folder, built_in_tools=True, policy=policy)
+            gates[word] = await opened.enter_async_context(gate)
+        for number in range(rounds + 1):
+            for word, gate in gates.items():
+                began = time.perf_counter()
+                result = await gate.call("execute_command", {"command": "touch", "args": [f"{word}-{number}"]})
+                found[word].append((time.perf_counter() - began) * 1000)
+                result.unwrap()
+    overlay, plain = (statistics.median(found[word][1:]) for word in ("true", "false"))
+    return {"overlay_ms": overlay, "writing_ms": plain, "writing_and_30_ms": plain + 30.0}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
@@ -165,6 +200,7 @@ def main() -> None:
         found |= asyncio.run(measure_reads(rounds, workspace))
         found |= asyncio.run(measure_large_reads(rounds, workspace))
         found |= asyncio.run(measure_writes(rounds, workspace))
+        found |= asyncio.run(measure_overlay(rounds, workspace))
     finally:
         shutil.rmtree(workspace)
     found["no_op_and_plain_us"] = found["no_op_us"] + found["plain_us"]

@@ -78,6 +78,7 @@ SANDBOX_LIMITS = (
     ("read_file / governed no-op plus open and read", 1.5, "read_us", "no_op_and_plain_us"),
     ("read_file of 1 MB / plain read plus masking it once", 5.0, "large_read_ms", "plain_read_and_mask_ms"),
     ("write of 1 MB with undo data / write, fsync, rename", 12.0, "write_ms", "plain_write_ms"),
+    ("writing command in an overlay of 2,000 files / without, plus 30 ms", 1.0, "overlay_ms", "writing_and_30_ms"),
 )
 
 

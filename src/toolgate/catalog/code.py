@@ -243,7 +243,8 @@ def _ended(finished: Finished, what: str) -> dict[str, Any]:
     if finished.ending == "timeout":
         raise ToolTimeoutError(f"{what} timed out and was stopped.")
     if finished.ending != "exited":
-        reason = {"memory": "it used too much memory"}.get(finished.ending, "stopped")
+        reasons = {"memory": "it used too much memory", "disk": "it wrote more to the disk than it may"}
+        reason = reasons.get(finished.ending, "stopped")
         raise ToolExecutionError(f"{what} was stopped: {reason}.")
     return result_of(finished)
 

@@ -9,6 +9,16 @@ from typing import Any
 
 from toolgate.catalog import credentials, git, remotes, ssh
 from toolgate.catalog.code import MAX_TIMEOUT_S, PATH, TIMEOUT, Confining, definition, is_git, result_of, roots_of
+from toolgate.catalog.overlay import (
+    STOPPED,
+    Rehearsal,
+    Rehearsed,
+    TakingBack,
+    applied,
+    fingerprint,
+    must_be_rehearsed,
+    reconcile,
+)
 from toolgate.errors import ToolExecutionError
 from toolgate.guards.argv import Parsed, denied
 from toolgate.guards.edges import Edges, EdgeSource, edges_of
@@ -19,7 +29,7 @@ from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.policy import Word
 from toolgate.kernel.tool import Prepared, ToolDefinition
-from toolgate.ports.confinement import Confined, ConfinedLine, ConfinedStep, Finished, Piped
+from toolgate.ports.confinement import Confined, ConfinedLine, ConfinedStep, Finished, InPlace, Piped
 
 COMMAND_SCHEMA = {
     "type": "object",
@@ -56,7 +66,10 @@ _TMP_NOTE = "/tmp is this call's own: what it left there is gone, and the next c
 
 
 def tools(edges: EdgeSource) -> list[ToolDefinition]:
-    """Return the tool that runs any command the policy knows or a person agrees to."""
+    """Return the tool that runs any command the policy knows or a person agrees to.
+
+    Only what ran in an overlay can be undone: other calls leave nothing to undo them with.
+    """
     hook = ExecuteCommand(edges)
     return [
         definition(
@@ -66,7 +79,11 @@ def tools(edges: EdgeSource) -> list[ToolDefinition]:
             category="system_write",
             risk_level="medium",
             timeout_seconds=float(MAX_TIMEOUT_S),
-            prepare=hook.prepare,
+            prepare=Rehearsal(hook),
+            undoable=True,
+            undo_handler=TakingBack(),
+            fingerprint=fingerprint,
+            reconcile=reconcile,
         )
     ]
 
@@ -74,7 +91,11 @@ def tools(edges: EdgeSource) -> list[ToolDefinition]:
 class ExecuteCommand(Confining):
     name = "execute_command"
 
-    def prepare(self, given: ToolInput) -> Prepared:
+    @property
+    def edges(self) -> EdgeSource:
+        return self._edges
+
+    def described(self, given: ToolInput) -> Prepared:
         """Say what would run, from which file, where, and what the sandbox allows it. Nothing runs."""
         edges = edges_of(self._edges)
         line = self._read(edges, given.payload)
@@ -96,7 +117,23 @@ class ExecuteCommand(Confining):
         roots = [root.path for root in edges.workspace.roots]
         return git.remote_urls(parsed, start, roots) if parsed.network and is_git(parsed, roots) else ()
 
-    def plan(self, given: ToolInput) -> Confined | ConfinedLine:
+    def writes(self, given: ToolInput) -> bool:
+        """Whether some command of the line may write in the workspace."""
+        line = self._read(edges_of(self._edges), given.payload)
+        return any(part.writes for step in line.steps for part in step.parts)
+
+    def plan(self, given: ToolInput) -> Confined | ConfinedLine | InPlace:
+        """Return what is to run; where it ran in an overlay before, its changes are applied instead."""
+        kept = Rehearsed.of(given)
+        if kept is not None:
+            return InPlace(writable=kept.roots, timeout_s=float(MAX_TIMEOUT_S))
+        planned = self.planned(given)
+        if planned.writable and edges_of(self._edges).overlay(self.name) is not None:
+            raise must_be_rehearsed(self.name)
+        return planned
+
+    def planned(self, given: ToolInput) -> Confined | ConfinedLine:
+        """Return the programs of a line, confined."""
         edges, asked = edges_of(self._edges), given.payload
         line = self._read(edges, asked)
         self._check_unchanged(edges, line, given)
@@ -210,14 +247,18 @@ class ExecuteCommand(Confining):
         redirects = tuple((each.descriptor, each.kind, each.target) for each in part.redirects)
         return Piped(confined=confined, redirects=redirects)
 
-    def conclude(self, given: ToolInput, finished: Finished) -> ToolOutput:
+    def conclude(self, given: ToolInput, finished: Finished | None) -> ToolOutput:
+        kept = Rehearsed.of(given)
+        if kept is not None:
+            return applied(kept)
+        if finished is None:
+            raise must_be_rehearsed(self.name)
         found = result_of(finished)
         if "/tmp/" in " ".join((given.payload["command"], *given.payload.get("args", ()))):
             found["note"] = " ".join(filter(None, (found.get("note"), _TMP_NOTE)))
         if finished.ending == "exited":
             return ToolOutput.ok(found)
-        reason = {"timeout": "Command timed out", "memory": "Command used too much memory"}
-        return ToolOutput.fail(reason.get(finished.ending, "Command was stopped"), data=found)
+        return ToolOutput.fail(STOPPED.get(finished.ending, "Command was stopped"), data=found)
 
 
 def _lent(part: Part, urls: Sequence[str]) -> str | None:

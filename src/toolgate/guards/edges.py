@@ -53,6 +53,15 @@ def no_rule(tool: str) -> bool:
     return False
 
 
+RunLater = Literal["report", "ask", "deny"]
+"""What it leads to that a command changed a file that runs later."""
+
+
+def no_overlay(tool: str) -> RunLater | None:
+    """Without a policy, commands write where they run."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
     """One policy's edges.
@@ -60,7 +69,8 @@ class Edges:
     max_file_bytes: a tool's own size limit, by its name. hidden, locked: what commands do not see, or see and
     cannot change, of the workspace. policy_files, private_files: what this very gate is steered by, whatever it is
     called: commands cannot change the former, nor see the latter. asks_unknown: whether a tool's commands without
-    grammar are asked about. judges_commands: whether any rule looks at a tool's commands.
+    grammar are asked about. judges_commands: whether any rule looks at a tool's commands. overlay: for a tool whose
+    commands that write run in an overlay, what a changed file that runs later leads to; None for others.
     """
 
     workspace: Workspace
@@ -73,6 +83,7 @@ class Edges:
     locked: PathPatterns = STEERED
     asks_unknown: Callable[[str], bool] = no_rule
     judges_commands: Callable[[str], bool] = no_rule
+    overlay: Callable[[str], RunLater | None] = no_overlay
     policy_files: tuple[str, ...] = ()
     private_files: tuple[str, ...] = ()
 

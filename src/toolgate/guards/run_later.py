@@ -92,6 +92,14 @@ def short(path: str, roots: Iterable[str]) -> str:
     return path if home is None else path[len(home) + 1 :]
 
 
+def led_to(root: str) -> Iterator[str]:
+    """Yield where links beneath a root that run later lead, where that is another file beneath it."""
+    for path in _files(root, may_have_run=True):
+        real = os.path.realpath(path)
+        if real != path:
+            yield real
+
+
 def _files(root: str, may_have_run: bool) -> Iterator[str]:
     """Yield what runs later beneath a root; a link of such a name also with what lies where it leads."""
     waiting, seen, entered = [(root, False)], 0, {os.path.realpath(root)}

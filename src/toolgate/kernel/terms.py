@@ -149,6 +149,7 @@ class SandboxTerms:
     memory_mb: int | None = None
     processes: int | None = None
     output_bytes: int | None = None
+    disk_mb: int | None = None
 
     def stricter(self, other: SandboxTerms) -> SandboxTerms:
         """Return terms that satisfy both."""
@@ -159,6 +160,7 @@ class SandboxTerms:
             memory_mb=least(self.memory_mb, other.memory_mb),
             processes=least(self.processes, other.processes),
             output_bytes=least(self.output_bytes, other.output_bytes),
+            disk_mb=least(self.disk_mb, other.disk_mb),
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
-from toolgate.guards.edges import Edges, unfit
+from toolgate.guards.edges import Edges, RunLater, unfit
 from toolgate.guards.files import Access, PathFact, Workspace
 from toolgate.guards.grammar import Command
 from toolgate.guards.net import HostRules, Target
@@ -43,6 +43,7 @@ LANGUAGE = 1
 NOWHERE = Surroundings("/", "/")
 _DEFAULTS = (Default.BY_RISK, Default.ASK, Default.DENY)
 _ON_ERROR = (OnError.FAILED, OnError.UNKNOWN)
+_RUN_LATER: tuple[RunLater, ...] = ("report", "ask", "deny")
 _PLACEMENTS = (Placement.INLINE, Placement.WORKER, Placement.CLIENT, Placement.SANDBOX)
 
 
@@ -127,6 +128,7 @@ class FilePolicy(Policy):
             locked=self._protection.writing or self._protection.always,
             asks_unknown=self._asks_unknown,
             judges_commands=lambda tool: bool(self._command_rules(tool)),
+            overlay=self._overlay,
             policy_files=tuple(self.texts()),
         )
 
@@ -153,6 +155,13 @@ class FilePolicy(Policy):
         """Whether every rule about the tool's commands has a person asked about those without grammar."""
         rules = self._command_rules(tool)
         return bool(rules) and all(rule.unknown is Word.ASK for rule in rules)
+
+    def _overlay(self, tool: str) -> RunLater | None:
+        """What a changed file that runs later leads to, where any rule wants an overlay: the strictest word."""
+        rules = self._command_rules(tool)
+        if not any(rule.overlay for rule in rules):
+            return None
+        return max((rule.run_later for rule in rules), key=_RUN_LATER.index)
 
     def _command_rules(self, tool: str) -> list[CommandsRule]:
         stance = self._known.get(tool)

@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from toolgate.kernel.input import ToolInput
 from toolgate.kernel.pin import Program
 
 MEBIBYTE = 1 << 20
-Ending = Literal["exited", "timeout", "memory", "cancelled"]
+TooMuch = Literal["", "names", "bytes", "disk"]
+Ending = Literal["exited", "timeout", "memory", "disk", "cancelled"]
+DISK_BYTES = 8192 * MEBIBYTE
+"""How much a program writes to the disk at most, where nobody says otherwise."""
+OVERLAY_BYTES = 512 * MEBIBYTE
+"""The same for a run in an overlay, which is kept in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,8 @@ class Confined:
     SECRET_FILE, for a program that runs alone and has a reach. files: what it finds besides, in folders of its `/tmp`,
     and agent: the user's ssh agent, which it may have sign at AGENT_SOCKET; both for a program that has a reach.
     timeout_s: from the start to the last byte of output. output_bytes: how much of each stream is kept.
-    memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size.
+    memory_bytes, processes, temporary_bytes: what it may use; `/tmp` is private and of that size. disk_bytes: how much
+    it may write in all where it may write; None for DISK_BYTES, or OVERLAY_BYTES in an overlay.
     temporary: a directory that the programs of one line have as their `/tmp`, one after the other.
     """
 
@@ -100,6 +105,7 @@ class Confined:
     processes: int = 256
     temporary_bytes: int = 256 * MEBIBYTE
     temporary: str | None = None
+    disk_bytes: int | None = None
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -156,6 +162,56 @@ class ConfinedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overlaid:
+    """A program or a line to run over a copy-on-write layer of all that it may write: nothing reaches the disk."""
+
+    planned: Confined | ConfinedLine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InPlace:
+    """Nothing is to run: `conclude` does the work itself, alone in the folders that it writes in."""
+
+    writable: tuple[str, ...] = ()
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One entry of a layer: a file with its content, a link with its target, a folder, a name that is `gone`, or what
+    is none of these.
+
+    path: from its root on, as bytes. is_whole: nothing of the folder that was at its place is left. same_as: the entry
+    before it that is the same file (a hard link). has_attributes: it has extended attributes or access lists.
+    """
+
+    root: str
+    path: bytes
+    kind: Literal["file", "link", "folder", "gone", "other"]
+    mode: int = 0
+    mtime_ns: int = 0
+    content: bytes = field(default=b"", repr=False)
+    target: bytes = b""
+    is_whole: bool = False
+    same_as: bytes | None = None
+    has_attributes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layered:
+    """What a run in an overlay left: how it ended, and all that it wrote.
+
+    kept: for each program that could write, what it could not touch, and whether it was Git making a repository.
+    too_much: why nothing is told of what it wrote.
+    """
+
+    finished: Finished
+    written: tuple[Written, ...] = ()
+    kept: tuple[tuple[tuple[str, ...], bool], ...] = ()
+    too_much: TooMuch = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
     """A host that a program asked for: the bytes that went either way, and why it was refused where it was."""
 
@@ -183,16 +239,19 @@ class Finished:
     network: tuple[Reached, ...] = ()
 
 
+Plan = Confined | ConfinedCall | ConfinedLine | Overlaid | InPlace
+
+
 @runtime_checkable
 class Confinable(Protocol):
     """A hook that plans what runs in the sandbox instead of running there itself."""
 
-    def plan(self, given: ToolInput) -> Confined | ConfinedCall | ConfinedLine:
+    def plan(self, given: Any) -> Plan:
         """Return what is to run; raise for arguments that are refused. Runs outside the sandbox, before it."""
         ...
 
-    def conclude(self, given: ToolInput, finished: Finished | Any) -> Any:
-        """Return the tool's output from a program's end or a function's value.
+    def conclude(self, given: Any, finished: Finished | Any) -> Any:
+        """Return the hook's value from a program's end, what a layer holds, or a function's value.
 
         Runs outside the sandbox, after it: what it is given may be hostile.
         """

@@ -176,6 +176,9 @@ def _sandbox(folder: Path, database: str, projects: Path | None) -> Iterator[Fin
             yield Finding("sandbox", False, detail, is_warning=True)
             return
         yield from _reach(sandbox, folder)
+        problem = sandbox.overlay_problem(str(folder.resolve()) if folder.exists() else None)
+        detail = problem or "commands that write can run in an overlay (`commands: {overlay: true}`)"
+        yield Finding("sandbox overlay", problem is None, detail, is_warning=True)
 
 
 def _reach(sandbox: Sandbox, folder: Path) -> Iterator[Finding]:

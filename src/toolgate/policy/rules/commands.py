@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from toolgate.guards.argv import Parsed
+from toolgate.guards.edges import RunLater
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Verdict, Word
 from toolgate.kernel.tool import ToolDefinition
@@ -33,6 +34,26 @@ class Commands(Spec):
         description="What a command, subcommand or flag without grammar leads to. `ask`: a person sees the exact "
         "command line; a yes runs it in the sandbox, without network unless the call asks for one.",
     )
+    overlay: bool | None = Field(
+        default=None,
+        description="Commands that write run once, before anybody is asked, in a copy-on-write workspace without "
+        "network; the card shows what they changed, and a yes applies exactly that. Needs bubblewrap.",
+    )
+    run_later: RunLater = Field(
+        default="report",
+        description="What a changed file leads to that runs later, outside the sandbox: a hook, an editor's task, a "
+        "build or CI file. `report`: the result names it. `ask`: a person decides. `deny`: nothing is applied. The "
+        "latter two imply `overlay: true`.",
+    )
+
+    @model_validator(mode="after")
+    def _can_hold_back(self) -> Commands:
+        if self.run_later != "report" and self.overlay is False:
+            raise ValueError(
+                f"`run_later: {self.run_later}` holds changes back, which only an overlay can; write `overlay: true` "
+                "beside it, or leave `overlay` out"
+            )
+        return self
 
 
 SPEC = Commands
@@ -46,6 +67,8 @@ class CommandsRule:
     allowed: frozenset[str] | None
     site: Site
     unknown: Word = Word.DENY
+    overlay: bool = False
+    run_later: RunLater = "report"
     name: str = "commands"
 
     def __call__(self, _call: Call, _tool: ToolDefinition, facts: Facts, /) -> Verdict | None:
@@ -77,6 +100,6 @@ class CommandsRule:
 
 def build(spec: Commands, site: Site, _surroundings: Surroundings) -> Share:
     allowed = None if spec.allowed == "all" else frozenset(spec.allowed)
-    return Share(
-        rules=[CommandsRule(allowed, site, Word(spec.unknown))], command_argument=spec.argument or "", judges_paths=True
-    )
+    overlay = bool(spec.overlay) or spec.run_later != "report"
+    rule = CommandsRule(allowed, site, Word(spec.unknown), overlay, spec.run_later)
+    return Share(rules=[rule], command_argument=spec.argument or "", judges_paths=True)

@@ -20,6 +20,11 @@ class Sandbox(Spec):
     memory_mb: Positive | None = Field(default=None, description="How many MiB of memory it may use.")
     processes: Positive | None = Field(default=None, description="How many processes it may have.")
     output_bytes: Positive | None = Field(default=None, description="How much it may print; the rest is cut.")
+    disk_mb: Positive | None = Field(
+        default=None,
+        description="How many MiB it may write to the disk in all; 8192 by default, and 512 in an overlay, which is "
+        "memory.",
+    )
 
 
 SPEC = Sandbox
@@ -33,5 +38,6 @@ def build(spec: Sandbox, _site: Site, _surroundings: Surroundings) -> Share:
         memory_mb=spec.memory_mb,
         processes=spec.processes,
         output_bytes=spec.output_bytes,
+        disk_mb=spec.disk_mb,
     )
     return Share(sandbox=terms)

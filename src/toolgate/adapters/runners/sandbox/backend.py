@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from toolgate.adapters.runners.sandbox.planted import has_record, settle
 from toolgate.errors import SandboxError
-from toolgate.ports.confinement import Confined, Finished
+from toolgate.ports.confinement import DISK_BYTES, Confined, Finished
 
 NOBODY = 65534
 MAX_FILE_BYTES = 1 << 30
@@ -122,7 +122,9 @@ class Files:
         _tidy(os.path.dirname(self.path))
         self.empty = self._write("empty", "")
         self.stage = os.path.join(self.path, "stage")
-        os.mkdir(self.stage, 0o755)
+        self.layer = os.path.join(self.path, "layer")
+        for place in (self.stage, self.layer):
+            os.mkdir(place, 0o755)
 
     def accounts(self, user: User) -> tuple[str, str]:
         """Return a password and a group file that know this user and nobody else of this machine."""
@@ -141,6 +143,11 @@ class Files:
         self._finish()
 
 
+def disk_limit(confined: Confined) -> int:
+    """Return how many bytes a run may write to the disk in all."""
+    return DISK_BYTES if confined.disk_bytes is None else confined.disk_bytes
+
+
 def limits_of(confined: Confined) -> dict[str, int]:
     """Return the resource limits that hold inside, by the names that `prlimit` has for them.
 
@@ -149,7 +156,7 @@ def limits_of(confined: Confined) -> dict[str, int]:
     wanted = {
         "nproc": confined.processes,
         "data": confined.memory_bytes,
-        "fsize": MAX_FILE_BYTES,
+        "fsize": min(MAX_FILE_BYTES, disk_limit(confined)),
         "nofile": MAX_OPEN_FILES,
         "core": 0,
     }

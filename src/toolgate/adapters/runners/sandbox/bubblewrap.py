@@ -26,12 +26,14 @@ from toolgate.adapters.runners.sandbox.backend import (
     Files,
     OnOutput,
     User,
+    disk_limit,
     limits_of,
     tried,
 )
+from toolgate.adapters.runners.sandbox.overlay import Overlay
 from toolgate.adapters.runners.sandbox.proxy import Proxy
 from toolgate.adapters.runners.sandbox.staging import must_stage, stage_command
-from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of, is_readable, memory_of
+from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, children_of, is_readable, memory_file, used_by
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
 from toolgate.guards.grammar import TRUSTED_DIRECTORIES
@@ -83,12 +85,29 @@ class Bubblewrap:
             return str(error)
         return None if finished.exit_code == 0 else f"a first run failed: {finished.stderr.decode(errors='replace')}"
 
-    def run(self, confined: Confined, *, stop: int | None = None, on_output: OnOutput | None = None) -> Finished:
+    def run(
+        self,
+        confined: Confined,
+        *,
+        stop: int | None = None,
+        on_output: OnOutput | None = None,
+        overlay: Overlay | None = None,
+    ) -> Finished:
         """Run a program to its end or its deadline; SandboxError where the sandbox could not be made."""
         began = time.monotonic()
-        _must_be_program(confined.argv[0])
+        if overlay is None:  # over a layer, one may be made by what ran before
+            _must_be_program(confined.argv[0])
         with Pipes() as pipes:
-            return _Run(self, confined, pipes, began, stop, on_output).perform()
+            return _Run(self, confined, pipes, began, stop, on_output, overlay).perform()
+
+    def overlay(self, roots: Sequence[str], size: int) -> Overlay:
+        """Begin a layer over folders, of at most so many bytes; whoever leaves it throws it away."""
+        enterer = find("nsenter")
+        if enterer is None:
+            raise SandboxError(
+                "Nothing ran: an overlay needs the program `nsenter` (on Debian: apt-get install util-linux)."
+            )
+        return Overlay(roots, place=self._files.layer, user=self.user, size=size, enterer=enterer)
 
     def command(self, confined: Confined, descriptors: Sequence[int]) -> list[str]:
         """Return the whole command line; `descriptors` are the status's, the filter's and the port's for a proxy."""
@@ -101,7 +120,7 @@ class Bubblewrap:
         line += ["--json-status-fd", status, "--seccomp", seccomp_filter]
         line += [*_system(confined.network), "--ro-bind", self._passwd, "/etc/passwd"]
         line += ["--ro-bind", self._group, "/etc/group", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-        size = str(confined.temporary_bytes)
+        size = str(min(confined.temporary_bytes, disk_limit(confined)))
         line += ["--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
         if confined.temporary is None:
             line += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
@@ -172,14 +191,24 @@ class Bubblewrap:
         return stage_command(request | {"sources": sources, "command": line, "moved": moved})
 
     def start(
-        self, confined: Confined, descriptors: Sequence[int], *, stdin: int, stdout: int, stderr: int
+        self,
+        confined: Confined,
+        descriptors: Sequence[int],
+        *,
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        overlay: Overlay | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a program; nothing of what is given is closed here."""
         line = self.command(confined, descriptors)
         staged = self.staged(confined, line)
         as_root = os.geteuid() == 0 and staged is None
+        started = staged or line
+        if overlay is not None:
+            started, as_root = overlay.command(started, self.user if as_root else None), False
         return subprocess.Popen(
-            staged or line,
+            started,
             env={},
             cwd="/",
             close_fds=True,
@@ -292,7 +321,9 @@ class _Run:
         began: float,
         stop: int | None,
         on_output: OnOutput | None,
+        overlay: Overlay | None,
     ) -> None:
+        self._overlay = overlay
         self._backend = backend
         self._confined = confined
         self._pipes = pipes
@@ -321,6 +352,7 @@ class _Run:
             stdin=subprocess.DEVNULL if stdin is None else stdin.number,
             stdout=stdout.number,
             stderr=stderr.number,
+            overlay=self._overlay,
         )
         watch = Watch(
             stdin=feed,
@@ -341,7 +373,7 @@ class _Run:
                 _kill(process)
 
     def _attend(self, process: subprocess.Popen[bytes], watch: Watch, status: _Status) -> Finished:
-        watch.too_big = lambda: status.memory() > self._confined.memory_bytes
+        watch.excess = lambda: status.excess(self._confined, is_counted=self._overlay is None)
         ending = watch.serve()
         if ending == "exited":
             ending = self._wait(process)
@@ -411,16 +443,16 @@ class _Status:
         with first:
             is_readable(first, STOP_GRACE_S)
 
-    def memory(self) -> int:
-        """Return the bytes that everything inside uses together."""
+    def excess(self, confined: Confined, *, is_counted: bool) -> Ending | None:
+        """Return what everything inside uses too much of; is_counted: what it writes goes to a disk."""
         child = self.value("child-pid")
         if child is None:
-            return 0
+            return None
         if not self._is_marked:
             self._is_marked = True
             with contextlib.suppress(OSError), open(f"/proc/{child}/oom_score_adj", "w", encoding="ascii") as file:
                 file.write("1000")  # if memory runs out, this goes first
-        return memory_of([child])
+        return used_by(child, memory=confined.memory_bytes, disk=disk_limit(confined) if is_counted else None)
 
 
 def seccomp_file() -> Descriptor:
@@ -429,18 +461,6 @@ def seccomp_file() -> Descriptor:
     if target is None:
         raise SandboxError("There is no seccomp table for this processor.")
     return memory_file("toolgate-seccomp", seccomp.program(target))
-
-
-def memory_file(name: str, content: bytes) -> Descriptor:
-    """Return an open file that is on no disk, at its beginning."""
-    file = Descriptor(os.memfd_create(name, os.MFD_CLOEXEC))
-    try:
-        os.write(file.number, content)
-        os.lseek(file.number, 0, os.SEEK_SET)
-    except OSError:
-        file.close()
-        raise
-    return file
 
 
 def _masked(finished: Finished, secret: Secret | None) -> Finished:

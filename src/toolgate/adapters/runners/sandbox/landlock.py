@@ -26,11 +26,12 @@ from toolgate.adapters.runners.sandbox.backend import (
     Files,
     OnOutput,
     User,
+    disk_limit,
     limits_of,
     tried,
 )
 from toolgate.adapters.runners.sandbox.staging import Places
-from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, memory_of
+from toolgate.adapters.runners.sandbox.streams import Pipes, Watch, is_readable, used_by
 from toolgate.adapters.runners.sandbox.supervisor import FAILED, landlock_version
 from toolgate.errors import SandboxError
 from toolgate.guards.descriptor import Descriptor
@@ -157,7 +158,7 @@ class Landlock:
             deadline=began + confined.timeout_s,
             limit=confined.output_bytes,
             stop=stop,
-            too_big=lambda: memory_of([process.pid]) > confined.memory_bytes,
+            excess=lambda: used_by(process.pid, memory=confined.memory_bytes, disk=disk_limit(confined)),
             on_output=on_output,
         )
         with process:

@@ -24,10 +24,13 @@ MAX_BETWEEN_BYTES = 16 * MEBIBYTE
 Run = Callable[[Confined], Finished]
 
 
-def run_line(line: ConfinedLine, run: Run, again: Callable[[], object]) -> Finished:
+def run_line(
+    line: ConfinedLine, run: Run, again: Callable[[], object], is_folder: Callable[[str], bool] = os.path.isdir
+) -> Finished:
     """Return how a line ended: the output of all that ran, and the exit code of what ran last.
 
     again: plans the same line anew. What a step that writes leaves behind is looked at before the next one begins.
+    is_folder: whether there is a folder at a path, as the line's commands see it.
     """
     started_at = time.monotonic()
     found = Finished(exit_code=0, stdout=b"", stderr=b"")
@@ -37,7 +40,7 @@ def run_line(line: ConfinedLine, run: Run, again: Callable[[], object]) -> Finis
             continue
         if step.directory is not None:
             found = replace(found, exit_code=0)
-            if not os.path.isdir(step.directory):
+            if not is_folder(step.directory):
                 missing = f"cd: {step.directory} is not a directory; nothing after it ran\n".encode()
                 return replace(found, exit_code=1, stderr=found.stderr + missing)
             continue

@@ -32,7 +32,18 @@ from toolgate.guards.run_later import changed, short, stamps
 from toolgate.kernel.input import ToolInput
 from toolgate.kernel.output import ToolOutput
 from toolgate.kernel.terms import SandboxTerms, least
-from toolgate.ports.confinement import MEBIBYTE, Confinable, Confined, ConfinedCall, ConfinedLine, Finished
+from toolgate.ports.confinement import (
+    MEBIBYTE,
+    OVERLAY_BYTES,
+    Confinable,
+    Confined,
+    ConfinedCall,
+    ConfinedLine,
+    Finished,
+    InPlace,
+    Layered,
+    Overlaid,
+)
 from toolgate.ports.runner import Job
 
 MAX_RESULT_BYTES = 16 * MEBIBYTE
@@ -93,11 +104,20 @@ class SandboxRunner:
         hook: object = job.hook
         if not isinstance(hook, Confinable):
             return self._call(job, Request.of_job(job), loop, stop.number)
-        given: ToolInput = job.args[0]
+        given = job.args[0]
         planned = hook.plan(given)
         if isinstance(planned, ConfinedCall):
             return hook.conclude(given, self._call(job, Request.of_plan(planned), loop, stop.number))
+        if isinstance(planned, InPlace):
+            with turn(planned.writable, timeout_s=planned.timeout_s, stop=stop):
+                job.began = True
+                return hook.conclude(given, None)
         limit_s = least(None if job.sandbox is None else job.sandbox.timeout_s, job.tool.timeout_seconds)
+        if isinstance(planned, Overlaid):
+            inner = planned.planned
+            with turn(inner.writable, timeout_s=min(limit_s, inner.timeout_s), stop=stop, shared=True):
+                layered = self._layered(job, hook, inner, stop)
+            return hook.conclude(given, layered)
         with turn(planned.writable, timeout_s=min(limit_s, planned.timeout_s), stop=stop):
             with self.sandbox.watching(planned.writable) as planted:
                 output = hook.conclude(given, self._finished(job, hook, planned, loop, stop, planted))
@@ -127,7 +147,7 @@ class SandboxRunner:
 
         def again() -> Confined | ConfinedLine:
             anew = hook.plan(given) if planned.writable else planned
-            if isinstance(anew, ConfinedCall) or anew.writable != planned.writable:
+            if not isinstance(anew, Confined | ConfinedLine) or anew.writable != planned.writable:
                 raise SandboxError(
                     "What the command may touch changed before it began. Try again.", may_have_run=job.began
                 )
@@ -147,6 +167,36 @@ class SandboxRunner:
         """Return what the commands of a line share as their `/tmp`, where it has several and one names it."""
         is_named = len(line.steps) > 1 and any("/tmp/" in word for word in words_of(line))
         return self.sandbox.scratch(_backend(job)) if is_named else nullcontext()
+
+    def _layered(self, job: Job, hook: Confinable, planned: Confined | ConfinedLine, stop: Descriptor) -> Layered:
+        """Return how a program or a line ended that ran in an overlay, and what it wrote there.
+
+        It is planned again, since the workspace was another's before; while it runs, nobody else writes there.
+        """
+        given, terms = job.args[0], job.sandbox
+        disk = None if terms is None else terms.disk_mb
+        kept: list[tuple[tuple[str, ...], bool]] = []
+        size = OVERLAY_BYTES if disk is None else disk * MEBIBYTE
+        with self.sandbox.overlay(planned.writable, backend=_backend(job), size=size) as overlay:
+            anew = hook.plan(given)
+            if not isinstance(anew, Overlaid) or anew.planned.writable != planned.writable:
+                raise SandboxError("What the command may touch changed before it began. Try again.")
+            now = anew.planned
+
+            def run(confined: Confined) -> Finished:
+                within = limited(confined, terms, job.tool.timeout_seconds)
+                if confined.writable:
+                    kept.append(((*confined.hidden, *confined.locked), confined.makes_repositories))
+                with self._begun(job, replace(within, writable=())) as backend:  # it writes nothing that lasts
+                    return self.sandbox.run(within, backend=backend, stop=stop.number, overlay=overlay)
+
+            if isinstance(now, ConfinedLine):
+                with self._scratch(job, now) as scratch:
+                    finished = run_line(now, lambda one: run(sharing(one, scratch)), lambda: now, overlay.is_folder)
+            else:
+                finished = run(now)
+            written, too_much = overlay.collect() if finished.ending == "exited" else ((), "")
+        return Layered(finished=finished, written=written, kept=tuple(kept), too_much=too_much)
 
     def _call(self, job: Job, request: Request, loop: asyncio.AbstractEventLoop, stop: int) -> object:
         output = _ChildOutput(_input_of(job), loop)
@@ -253,6 +303,7 @@ def limited(confined: Confined, terms: SandboxTerms | None, timeout_s: float) ->
         memory_bytes=least(memory, confined.memory_bytes),
         processes=least(terms.processes, confined.processes),
         output_bytes=least(terms.output_bytes, confined.output_bytes),
+        disk_bytes=confined.disk_bytes if terms.disk_mb is None else terms.disk_mb * MEBIBYTE,
     )
 
 

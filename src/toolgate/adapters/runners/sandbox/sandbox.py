@@ -10,21 +10,25 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from toolgate.adapters.runners.sandbox.backend import Backend, Files, OnOutput, User, sandbox_user
+from toolgate.adapters.runners.sandbox.backend import TEST_S, Backend, Files, OnOutput, User, sandbox_user
 from toolgate.adapters.runners.sandbox.bubblewrap import Bubblewrap
 from toolgate.adapters.runners.sandbox.landlock import Landlock, Unconfined, has_namespaces
 from toolgate.adapters.runners.sandbox.layout import within
+from toolgate.adapters.runners.sandbox.overlay import Overlay
 from toolgate.adapters.runners.sandbox.planted import Planted
 from toolgate.adapters.runners.sandbox.probes import ProbeReport, probe, probe_in
 from toolgate.errors import SandboxError
 from toolgate.guards.edges import Edges
 from toolgate.guards.hidden import hidden_in
-from toolgate.ports.confinement import Confined, Finished
+from toolgate.ports.confinement import MEBIBYTE, Confined, Finished
 
 AUTO = ("bubblewrap", "landlock")
 """What `auto` tries, best first. `none` is never among them."""
 
 
+_WRITES = "echo x > changed; rm removed; rm -r emptied; mkdir emptied; echo y > emptied/new"
+_WRITTEN = {"changed": "file", "removed": "gone", "emptied": "folder", "emptied/new": "file"}
+"""What the test of an overlay does, and what must be found of it."""
 _REPORTS: dict[tuple[str, User], ProbeReport] = {}
 """How backends did in this process: the same user on the same machine is tested once, and each workspace in short."""
 
@@ -94,15 +98,61 @@ class Sandbox:
         backend: str = "auto",
         stop: int | None = None,
         on_output: OnOutput | None = None,
+        overlay: Overlay | None = None,
     ) -> Finished:
         """Run a program; SandboxError where no backend that holds can be used, or the system lets none be made."""
         chosen = self.choose(backend)
         self._must_keep_steering(chosen, confined)
         try:
+            if overlay is not None and isinstance(chosen, Bubblewrap):
+                return chosen.run(confined, stop=stop, on_output=on_output, overlay=overlay)
             return chosen.run(confined, stop=stop, on_output=on_output)
         except OSError as error:
             text = f"The sandbox could not be set up: {error.strerror or error}."
             raise SandboxError(text, may_have_run=error.errno != errno.E2BIG) from error
+
+    def overlay(self, roots: Sequence[str], *, backend: str = "auto", size: int) -> Overlay:
+        """Begin a layer over folders for programs to run over; SandboxError where the backend knows none."""
+        chosen = self.choose(backend)
+        if not isinstance(chosen, Bubblewrap):
+            raise SandboxError(
+                "Nothing ran: the policy wants commands that write to run in an overlay, which needs bubblewrap; the "
+                f"sandbox here is `{chosen.name}`. Install it (on Debian: apt-get install bubblewrap), or write "
+                "`overlay: false` under `commands:` in the policy."
+            )
+        try:
+            return chosen.overlay(roots, size)
+        except OSError as error:
+            text = f"The overlay could not be set up, so nothing ran: {error.strerror or error}."
+            raise SandboxError(text) from error
+
+    def overlay_problem(self, workspace: str | None = None) -> str | None:
+        """Return why no overlay can be used here, or over a workspace, by making them; None where they can."""
+        with tempfile.TemporaryDirectory(dir=self._files.path) as folder:
+            for name in ("changed", "removed", "emptied/inner"):
+                path = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="ascii"):
+                    pass
+            for path in (folder, os.path.join(folder, "emptied"), os.path.join(folder, "changed")):
+                os.chmod(path, 0o777)
+            confined = Confined(argv=("/bin/sh", "-c", _WRITES), cwd=folder, writable=(folder,), timeout_s=TEST_S)
+            try:
+                if workspace is not None:
+                    with self.overlay((workspace,), size=MEBIBYTE) as overlay:
+                        overlay.wait()
+                with self.overlay((folder,), size=MEBIBYTE) as overlay:
+                    finished = self.run(confined, overlay=overlay)
+                    written, _ = overlay.collect()
+            except SandboxError as error:
+                return str(error)
+            found = {entry.path.decode(): entry for entry in written}
+            is_seen = {name: entry.kind for name, entry in found.items()} == _WRITTEN and found["emptied"].is_whole
+            is_kept = sorted(os.listdir(folder)) == ["changed", "emptied", "removed"]
+        if finished.exit_code == 0 and is_seen and is_kept:
+            return None
+        said = finished.stderr.decode(errors="replace").strip()[-200:]
+        return f"what a test wrote in an overlay was not found as it was written ({said or finished.exit_code})"
 
     def _must_keep_steering(self, backend: Backend, confined: Confined) -> None:
         """Refuse to let a run write where this gate's own files lie, if nothing keeps their modes and times."""

@@ -39,7 +39,7 @@ def _check(result: int, what: str) -> int:
     return result
 
 
-def _owner_map(uid: int, gid: int) -> int | None:
+def owner_map(uid: int, gid: int) -> int | None:
     """Return a user namespace in which root's files are the sandbox user's; None where none can be made."""
     ready, told = os.pipe()
     child = os.fork()
@@ -63,7 +63,7 @@ def _owner_map(uid: int, gid: int) -> int | None:
         os.waitpid(child, 0)
 
 
-def _tree(source: str, owners: int | None, *, is_writable: bool = True) -> int:
+def clone_tree(source: str, owners: int | None, *, is_writable: bool = True) -> int:
     """Return a copy of what is mounted at a source, in which root's files are the sandbox user's."""
     flags = _CLONE | _WHOLE | os.O_CLOEXEC
     tree = _check(_libc.syscall(_OPEN_TREE, _HERE, source.encode(), flags), f"open {source}")
@@ -80,7 +80,7 @@ def _set(tree: int, attributes: _Attributes) -> int:
     return int(_libc.syscall(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _WHOLE, ctypes.byref(attributes), size))
 
 
-def _place(tree: int, target: str) -> None:
+def put_tree(tree: int, target: str) -> None:
     _check(_libc.syscall(_MOVE_MOUNT, tree, b"", _HERE, target.encode(), 4), f"place {target}")
     os.close(tree)
 
@@ -106,12 +106,12 @@ def _separate() -> None:
 def _beneath(asked: dict[str, Any]) -> None:
     """Put sources beneath the stage, change the command to where they are, and become the sandbox's user."""
     (uid, gid), stage = asked["user"], asked["stage"]
-    owners = _owner_map(uid, gid)
+    owners = owner_map(uid, gid)
     _separate()
     _empty(stage)
     for index, source in enumerate(asked["sources"]):
         _make(f"{stage}/{index}", is_directory=os.path.isdir(source))
-        _place(_tree(source, owners), f"{stage}/{index}")
+        put_tree(clone_tree(source, owners), f"{stage}/{index}")
     for word, source, rest in asked["moved"]:
         asked["command"][word] = f"{stage}/{source}{rest}"
     os.setgroups([])
@@ -121,17 +121,17 @@ def _beneath(asked: dict[str, Any]) -> None:
 
 def _in_place(asked: dict[str, Any]) -> None:
     """Put each source at its place, outer ones first, after what is in the way was covered."""
-    owners = _owner_map(*asked["user"])
+    owners = owner_map(*asked["user"])
     _separate()
     trees = [
-        (_tree(source, owners, is_writable=is_writable), place, os.path.isdir(source))
+        (clone_tree(source, owners, is_writable=is_writable), place, os.path.isdir(source))
         for source, place, is_writable in asked["places"]
     ]
     for path in asked["covers"]:
         _empty(path)
     for tree, place, is_directory in trees:
         _make(place, is_directory=is_directory)
-        _place(tree, place)
+        put_tree(tree, place)
 
 
 def main(request: str) -> None:

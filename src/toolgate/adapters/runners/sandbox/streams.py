@@ -9,7 +9,7 @@ import selectors
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from toolgate.guards.descriptor import Descriptor, pipe
@@ -91,6 +91,18 @@ class Pipes(contextlib.ExitStack):
             end.close()
 
 
+def memory_file(name: str, content: bytes) -> Descriptor:
+    """Return an open file that is on no disk, at its beginning."""
+    file = Descriptor(os.memfd_create(name, os.MFD_CLOEXEC))
+    try:
+        os.write(file.number, content)
+        os.lseek(file.number, 0, os.SEEK_SET)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
 def is_readable(source: Descriptor, seconds: float) -> bool:
     """Whether there is something to read, or an end, within this time; a number above 1,023 is fine."""
     ready = select.poll()
@@ -102,8 +114,8 @@ def is_readable(source: Descriptor, seconds: float) -> bool:
 class Watch:
     """Serves the pipes of a process until both outputs end or it must be stopped. Closes stdin when all is written.
 
-    stop: a descriptor that becomes readable when somebody wants the process to end. too_big: asked now and then
-    whether the process uses too much memory. on_output: told what comes, as it comes.
+    stop: a descriptor that becomes readable when somebody wants the process to end. excess: asked now and then, and at
+    the end, whether the process used too much of something. on_output: told what comes, as it comes.
     """
 
     stdin: Descriptor | None
@@ -113,7 +125,7 @@ class Watch:
     deadline: float
     limit: int
     stop: int | None = None
-    too_big: Callable[[], bool] | None = None
+    excess: Callable[[], Ending | None] | None = None
     on_output: Callable[[str, bytes], None] | None = None
     output: Kept = field(init=False)
     errors: Kept = field(init=False)
@@ -122,7 +134,7 @@ class Watch:
         self.output, self.errors = Kept(self.limit), Kept(self.limit)
 
     def serve(self) -> Ending:
-        """Return why it ended: by itself, or because of time, memory or a wish to stop."""
+        """Return why it ended: by itself, or because of time, memory, the disk or a wish to stop."""
         with selectors.PollSelector() as ready:  # needs no descriptor of its own
             for end in (self.stdout, self.stderr):
                 os.set_blocking(end.number, False)
@@ -143,8 +155,8 @@ class Watch:
                 return "timeout"
             if now >= next_look:
                 next_look = now + LOOK_EVERY_S
-                if self.too_big is not None and self.too_big():
-                    return "memory"
+                if self.excess is not None and (ending := self.excess()) is not None:
+                    return ending
             keys = [key.fd for key, _ in ready.select(min(self.deadline, next_look) - now)]
             if self.stop in keys:
                 return "cancelled"
@@ -154,7 +166,8 @@ class Watch:
                 elif not self._read(number, outputs[number]):
                     ready.unregister(number)
                     del outputs[number]
-        return "exited"
+        # What has just ended may still be there to be asked.
+        return "disk" if self.excess is not None and self.excess() == "disk" else "exited"
 
     def _read(self, number: int, stream: str) -> bool:
         try:
@@ -197,14 +210,31 @@ class Watch:
         return bool(data)
 
 
-def memory_of(roots: Iterable[int]) -> int:
-    """Return the bytes of memory that processes and all their descendants use, as far as can be told."""
-    waiting, total = list(roots), 0
+def used_by(root: int, *, memory: int, disk: int | None) -> Ending | None:
+    """Return what a process and all its descendants use too much of, as far as can be told; None for nothing.
+
+    memory, disk: how many bytes they may use, and have written to the disk, those that ended included.
+    """
+    waiting, held, written = [root], 0, 0
     while waiting:
         pid = waiting.pop()
-        total += _memory(pid)
+        held += _memory(pid)
+        written += 0 if disk is None else _written(pid)
         waiting += children_of(pid)
-    return total
+    return "memory" if held > memory else "disk" if disk is not None and written > disk else None
+
+
+def _written(pid: int) -> int:
+    """Return how many bytes a process, and those it has seen end, changed in files on a disk."""
+    found: dict[str, int] = {}
+    try:
+        with open(f"/proc/{pid}/io", encoding="ascii") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                found[name] = int(value)
+    except (OSError, ValueError):
+        return 0
+    return found.get("write_bytes", 0) - found.get("cancelled_write_bytes", 0)
 
 
 def children_of(pid: int) -> list[int]:
