@@ -146,7 +146,7 @@ class Pipeline:
                 is_quick = is_quick and trip.is_ready
                 if not trip.is_ready:
                     await self._prepare(trip)
-                must_ask = _must_ask(trip, ruling.assessment)
+                must_ask = trip.must_ask(ruling.assessment)
                 may_cover = must_ask and trip.asks is None
                 grant = await self._covering(trip.call, ruling.assessment, now) if may_cover else None
                 if (must_ask or not is_quick) and driver.current(plan, trip.call.context) is not plan:
@@ -481,17 +481,6 @@ class Pipeline:
         query = ApprovalQuery(project=call.project, id=call.approval_id)
         found = await self._driver.store.approvals(query)
         return found[0] if found else None
-
-
-def _must_ask(trip: Trip, assessment: Assessment) -> bool:
-    """Whether a person must answer: the level asks, and no approval of this level and these terms is at hand."""
-    approval, level = trip.approval, assessment.level
-    if approval is None or trip.is_changed:
-        is_doubted = trip.call.repeat_of is not None or trip.asks is not None
-        return approval is not None or level is not ApprovalLevel.AUTO or is_doubted
-    if level is ApprovalLevel.AUTO:
-        return False
-    return not approval.satisfies(assessment.level, assessment.terms)
 
 
 def _told_why(assessment: Assessment, asks: str | None) -> Assessment:

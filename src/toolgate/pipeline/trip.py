@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.kernel.approval import Approval
+from toolgate.kernel.assessment import ApprovalLevel, Assessment
 from toolgate.kernel.call import Call
 from toolgate.kernel.output import Result
 from toolgate.kernel.undo import UndoRecord
@@ -38,3 +39,13 @@ class Trip:
     is_fresh: bool = False
     joined: Result | None = None
     asks: str | None = None
+
+    def must_ask(self, assessment: Assessment) -> bool:
+        """Whether a person must answer: the level asks, and no approval of this level and these terms is at hand."""
+        approval, level = self.approval, assessment.level
+        if approval is None or self.is_changed:
+            is_doubted = self.call.repeat_of is not None or self.asks is not None
+            return approval is not None or level is not ApprovalLevel.AUTO or is_doubted
+        if level is ApprovalLevel.AUTO:
+            return False
+        return not approval.satisfies(assessment.level, assessment.terms)
