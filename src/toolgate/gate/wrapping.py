@@ -106,15 +106,14 @@ def _function(
     signature, bind = inspect.signature(function), derived.bind
 
     def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, Callable[[dict[str, Any]], Any]]:
-        given = _arguments(signature, args, kwargs)
         try:
-            raw = encode(given, what="arguments")
+            raw = encode(_arguments(signature, args, kwargs), what="arguments")
         except ToolOutputError as error:
             raise ToolInputError(f"gate.wrap: `{name}` was not called. {error}", tool=name) from None
-        sent = orjson.loads(raw)
 
         def run(arguments: dict[str, Any]) -> Any:
-            if arguments == sent:
+            # Whoever called may have changed what they gave while somebody was asked about it.
+            if arguments == orjson.loads(raw) and encode(_arguments(signature, args, kwargs)) == raw:
                 return function(*args, **kwargs)
             return function(**(arguments if bind is None else bind(orjson.dumps(arguments))))
 

@@ -48,12 +48,13 @@ class GatedToolset(WrapperToolset[Any]):
         told, bridge = tool.tool_def, self.bridge
         bridge.define(name, told.parameters_json_schema, told.description or "", _ASKS if _asks(tool) else NOTHING)
         try:
-            sent = orjson.loads(encode(tool_args, what="arguments"))
+            sent = encode(tool_args, what="arguments")
         except ToolOutputError as error:
             raise ToolInputError(f"{NAME}: tool `{name}` was not called. {error}", tool=name) from None
 
         async def run(arguments: dict[str, Any]) -> Any:
-            is_same = arguments == sent
+            # What the framework holds may have been changed while somebody was asked about it.
+            is_same = arguments == orjson.loads(sent) and encode(tool_args) == sent
             args = tool_args if is_same else tool.args_validator.validate_json(orjson.dumps(arguments))
             return await self.wrapped.call_tool(name, args, ctx, tool)
 

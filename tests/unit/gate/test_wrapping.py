@@ -74,6 +74,21 @@ async def test_it_waits_for_a_person_and_runs_what_they_made_of_it(gate: Gate) -
     assert (await paying, ran) == (5, [5])
 
 
+async def test_what_the_caller_changes_while_somebody_is_asked_does_not_run(gate: Gate) -> None:
+    seen: list[Any] = []
+
+    async def pay(order: dict[str, int]) -> None:
+        seen.append(dict(order))
+
+    order = {"amount": 1}
+    paying = asyncio.create_task(gate.wrap(pay, requires_approval=True)(order))
+    approval = await asked(gate)
+    order["amount"] = 1000
+    await gate.decide(approval.id, "approve", by="ann")
+    await paying
+    assert seen == [{"amount": 1}]
+
+
 async def test_a_no_is_raised_and_nothing_ran(gate: Gate) -> None:
     ran: list[int] = []
 
