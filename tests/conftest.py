@@ -115,6 +115,15 @@ def no_task_left_behind(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("task_check")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's state folder, for tests and the processes they start: never the real one."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with its key and nothing in it; copying it is much quicker than making one."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolgate.adapters.channels.webhook import WebhookChannel
     from toolgate.adapters.runners.client import ClientRunner
     from toolgate.adapters.runners.inline import InlineRunner
+    from toolgate.adapters.sqlite.place import workspace_database
     from toolgate.bootstrap import open
     from toolgate.errors import NotExecuted
     from toolgate.gate import Gate
@@ -106,6 +107,7 @@ _HOMES = {
     "to_terminal": "toolgate.kernel.surfaces",
     "tool": "toolgate.kernel.signature",
     "verify": "toolgate.kernel.event",
+    "workspace_database": "toolgate.adapters.sqlite.place",
 }
 
 __all__ = [
@@ -168,6 +170,7 @@ __all__ = [
     "to_terminal",
     "tool",
     "verify",
+    "workspace_database",
 ]
 
 

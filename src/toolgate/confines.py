@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 from toolgate.gate import Gate
 from toolgate.gate.programs import ProgramPins
 from toolgate.gate.windows import PolicyWindows
+from toolgate.guards.state import state_folder
 from toolgate.kernel.pin import PinBook
 from toolgate.kernel.policy import Policy
 from toolgate.pipeline.driver import utc_now
@@ -89,7 +90,9 @@ class PolicyEdges:
     ) -> None:
         self._workspace = workspace
         self._policy = policy
-        self._private = (*_files_of(url), *map(os.path.abspath, private))
+        state = state_folder()
+        kept = () if state is None else (str(state),)  # other folders' databases, keys and journals, too
+        self._private = (*_files_of(url), *kept, *map(os.path.abspath, private))
         self._found: tuple[object, Any] | None = None
         self.gate: Gate | None = None
 

@@ -25,7 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         away_from_others(patch, folder)
-        assert cli("init").code == 0
+        assert cli("init", "--database", "toolgate.db").code == 0
     return folder
 
 

@@ -70,6 +70,8 @@ def _in_root(edges: Edges, root: Root) -> Kept:
     covered = tuple(f"{path}/" for path in (*hidden, *locked))
     hidden += _other_names(root, hidden, covered)
     locked += _other_names(root, locked, covered)
+    unseen = tuple(f"{path}/" for path in hidden)  # a hidden folder hides what is in it: nothing can be mounted there
+    hidden, locked = ([path for path in paths if not path.startswith(unseen)] for paths in (hidden, locked))
     return Kept(_outer_first(hidden), _outer_first(set(locked).difference(hidden)))
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolgate.errors import PolicyError, PolicyProblem, UsageError
+from toolgate.guards.state import policy_folder
 from toolgate.kernel.pin import PinBook
 from toolgate.kernel.policy import Policy
 from toolgate.policy import strict_yaml
@@ -18,14 +19,15 @@ from toolgate.policy.projects import check_only_adds, find_projects
 from toolgate.policy.values import Surroundings
 
 PLACES = ("toolgate.yaml", "config/governance/tools.yaml")
-"""Where a policy is looked for beneath a directory. Where both are there, both count."""
+"""Where a policy is looked for beneath a directory. Where both are there, both count. One that is kept for the
+directory outside of it comes before them: what is put into the directory then counts for nothing."""
 
 MAX_FILES = 64
 
 
 def find_policy(directory: str | Path = ".") -> tuple[Path, ...]:
     """Return the policy files beneath a directory; PolicyError where there is none."""
-    found = tuple(Path(directory) / place for place in PLACES if (Path(directory) / place).is_file())
+    found = tuple(path for path in _places(directory) if path.is_file())
     if not found:
         where = "this folder" if str(directory) == "." else str(directory)
         raise PolicyError(
@@ -33,6 +35,11 @@ def find_policy(directory: str | Path = ".") -> tuple[Path, ...]:
             "or name a file."
         )
     return found
+
+
+def _places(directory: str | Path) -> tuple[Path, ...]:
+    where = policy_folder(directory)
+    return tuple(where / place for place in PLACES)
 
 
 def load_policy(
@@ -96,7 +103,7 @@ class PolicySource:
     ) -> None:
         path = Path(source if source is not None else ".")
         self.paths = find_policy(path) if path.is_dir() else (path,)
-        self._places = tuple(path / place for place in PLACES) if path.is_dir() else (path,)
+        self._places = _places(path) if path.is_dir() else (path,)
         self.surroundings = surroundings_of(workspace, home)
         self.pins = PinBook()
         self._projects = None if projects is None else Path(projects)

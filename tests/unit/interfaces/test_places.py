@@ -103,7 +103,8 @@ def test_every_command_that_takes_a_database_takes_the_option() -> None:
 
     without = {name for name, options in leaves(typer.main.get_command(app)) if "--database" not in options}
     assert without == {
-        "toolgate init", "toolgate demo", "toolgate db key", "toolgate db import",  # a folder, nothing, a file, two
+        "toolgate demo", "toolgate db key", "toolgate db import",  # nothing, a file, two
+        "toolgate db move", "toolgate db list",  # a file and where to, all of them
         "toolgate runner", "toolgate call", "toolgate chat",  # a server
         "toolgate policy check", "toolgate policy explain", "toolgate policy test", "toolgate policy diff",
     }  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from toolgate.adapters.runners.sandbox import Sandbox
+from toolgate.adapters.sqlite.place import workspace_database
 from toolgate.errors import SandboxError
 from toolgate.interfaces.cli.app import app
 from toolgate.policy import load_policy
@@ -87,7 +88,7 @@ def test_the_doctor_says_once_what_writes_a_policy(tmp_path: Path) -> None:
 
 def test_the_doctor_names_accounts_that_do_not_count(tmp_path: Path) -> None:
     assert run("init", tmp_path, "--profile", "locked")[0] == 0
-    database = tmp_path / "toolgate.db"
+    database = workspace_database(tmp_path)
     assert finding(tmp_path) == (True, "each account and token is as it was last changed")
     with closing(sqlite3.connect(database)) as connection:
         for number in range(6):
@@ -96,7 +97,7 @@ def test_the_doctor_names_accounts_that_do_not_count(tmp_path: Path) -> None:
         connection.commit()
     is_fine, detail = finding(tmp_path)
     assert (is_fine, "account 'eve0'" in detail, "and 1 more count as absent" in detail) == (False, True, True)
-    (tmp_path / "toolgate.db.key").write_text("nonsense")
+    Path(f"{database}.key").write_text("nonsense")
     assert not finding(tmp_path)[0]
 
 
@@ -126,7 +127,7 @@ def test_the_doctor_tries_it_with_the_policys_own_files(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Sandbox, "run", note)
     assert "sandbox workspace" not in run("doctor", tmp_path, "--json")[1]
-    _, reading, writing = tried
+    _, reading, writing, *_ = tried
     assert reading.readable == writing.writable == (str(tmp_path),)
     assert str(tmp_path / ".env") in {*reading.hidden} & {*writing.hidden}
 
@@ -137,3 +138,32 @@ def test_the_doctor_says_that_a_workspace_is_too_large(tmp_path: Path, monkeypat
     _, output = run("doctor", tmp_path, "--json")
     found = {one["what"]: one["detail"] for one in orjson.loads(output)["findings"]}
     assert "too many to find the protected ones" in found["sandbox workspace"]
+
+
+class Chosen:
+    """A sandbox that came to this backend; None where none holds."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name or ""
+
+    def choose(self) -> Chosen:
+        if not self.name:
+            raise SandboxError("No sandbox can be used here.")
+        return self
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "backend", "is_outside"),
+    [(True, "landlock", False), (False, "landlock", True), (False, "bubblewrap", False), (False, None, False)],
+)
+def test_the_policy_is_kept_outside_where_landlock_has_no_namespaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, namespaces: bool, backend: str | None, is_outside: bool
+) -> None:
+    monkeypatch.setattr("toolgate.adapters.runners.sandbox.landlock.has_namespaces", lambda _user: namespaces)
+    monkeypatch.setattr("toolgate.adapters.runners.sandbox.Sandbox", lambda: Chosen(backend))
+    assert run("init", tmp_path, "--profile", "locked")[0] == 0
+    assert (tmp_path / "toolgate.yaml").exists() is not is_outside
+    assert load_policy(tmp_path, workspace=tmp_path).revision

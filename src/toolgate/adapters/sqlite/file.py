@@ -78,14 +78,14 @@ def open_file(path: Path, *, busy_s: float) -> sqlite3.Connection:
     fresh = is_fresh(path)
     _check_writable(path)
     if fresh:
-        with _alone(path):
+        with alone(path):
             if is_fresh(path):  # another process may have made it meanwhile
                 _make(path)
     _tighten(path)
     connection = connect(path, busy_s=busy_s)
     try:
         if _revision(connection, path) != HEAD:
-            with _alone(path):
+            with alone(path):
                 if _revision(connection, path) != HEAD:
                     _upgrade(path)
         _use_wal(connection, busy_s)
@@ -154,7 +154,7 @@ def _tighten(path: Path) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Wait until no other process makes or upgrades this file, and keep others waiting meanwhile."""
     folder = path.with_name(path.name + ".owners")
     try:

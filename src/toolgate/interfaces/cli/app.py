@@ -11,6 +11,7 @@ from toolgate.interfaces.cli import (
     calling,
     chat,
     db,
+    db_place,
     delegations,
     demo,
     grants,
@@ -33,7 +34,7 @@ from toolgate.interfaces.cli import (
 )
 from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.help import Command, Group, Panel
-from toolgate.interfaces.cli.on_server import OnDatabase, OnServer
+from toolgate.interfaces.cli.on_server import OnNewDatabase, OnServer
 
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM.\n"
 
@@ -82,14 +83,16 @@ _add_group(Panel.POLICY, "policy", policy.app, help="Check, test, explain and co
 
 _add_group(Panel.POLICY, "programs", programs.app, help="List, accept and forget pinned programs.")
 
-_add(Panel.SERVER, "serve", serve.serve, on=OnDatabase)
-_add(Panel.SERVER, "worker", worker.worker, on=OnDatabase)
+_add(Panel.SERVER, "serve", serve.serve, on=OnNewDatabase)
+_add(Panel.SERVER, "worker", worker.worker, on=OnNewDatabase)
 _add(Panel.SERVER, "runner", runner.runner)
 _add_group(Panel.SERVER, "token", token.app, help="Manage accounts and their tokens.")
 
 _add(Panel.CALLS, "recover", recover.recover, on=OnServer)
 _add_group(Panel.DATABASE, "audit", audit.app, help="Verify the audit log.")
 _add_group(Panel.DATABASE, "db", db.app, help="Manage a database: status, upgrades, backups, retention, keys.")
+db.app.command("move", cls=Command, epilog=EXAMPLES["db move"])(db_place.move)
+db.app.command("list", cls=Command, epilog=EXAMPLES["db list"])(db_place.list_kept)
 policy.app.command("accept", cls=Command, epilog=EXAMPLES["policy accept"])(policy_accept.accept)
 policy.app.command("test", cls=Command, epilog=EXAMPLES["policy test"])(policy_change.check_calls)
 policy.app.command("simulate", cls=Command, epilog=EXAMPLES["policy simulate"])(policy_change.simulate)

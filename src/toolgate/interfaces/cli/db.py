@@ -12,7 +12,7 @@ from toolgate.errors import UsageError
 from toolgate.interfaces.cli.duration import seconds_of
 from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.help import Command
-from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, OnDatabase
+from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, OnDatabase, OnNewDatabase
 from toolgate.interfaces.cli.session import login_name
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, printable, table
 
@@ -62,7 +62,7 @@ def _found(database: str) -> dict[str, Any]:
     return status_of(existing(database))
 
 
-@app.command(cls=OnDatabase, epilog=EXAMPLES["db upgrade"])
+@app.command(cls=OnNewDatabase, epilog=EXAMPLES["db upgrade"])
 def upgrade(database: Database, json: Json = False) -> None:
     """Upgrade the schema to what this version of Toolgate needs.
 

@@ -10,7 +10,7 @@ EXAMPLES = {
     "": examples(
         "# see it work, without setting anything up",
         "toolgate demo",
-        "# a policy and a database in this folder, then a server",
+        "# a policy in this folder and a database for it, then a server",
         "toolgate init",
         "toolgate serve",
     ),
@@ -25,6 +25,8 @@ EXAMPLES = {
         "toolgate init",
         "# in the folder shop, with a policy that changes nothing",
         "toolgate init shop --profile readonly",
+        "# with the database in a volume of a container",
+        "toolgate init --database /data/toolgate.db",
     ),
     "doctor": examples(
         "# this folder",
@@ -33,7 +35,7 @@ EXAMPLES = {
         "toolgate doctor --database postgresql://toolgate@db.example/toolgate",
     ),
     "inbox": examples(
-        "# toolgate.db in this folder",
+        "# this folder's database",
         "toolgate inbox",
         "# a server, with your token in TOOLGATE_TOKEN",
         f"toolgate inbox {SERVER}",
@@ -207,13 +209,13 @@ EXAMPLES = {
         "toolgate policy learn CALL_ID --write",
     ),
     "serve": examples(
-        "# toolgate.yaml and toolgate.db in this folder, on port 8642",
+        "# this folder's policy and database, on port 8642",
         "toolgate serve",
         "# with your own tools, on another port",
         "toolgate serve --tools my_app.tools:TOOLS --port 8080",
     ),
     "worker": examples(
-        "# the queue `default` of toolgate.db in this folder",
+        "# the queue `default` of this folder's database",
         "toolgate worker --tools my_app.tools:TOOLS",
         "# two queues, four calls at the same time",
         "toolgate worker --tools my_app.tools --queue mail --queue pdf --concurrency 4",
@@ -261,7 +263,7 @@ EXAMPLES = {
         "toolgate audit verify",
     ),
     "audit verify": examples(
-        "# toolgate.db in this folder",
+        "# this folder's database",
         "toolgate audit verify",
         "# a backup, for a script",
         "toolgate audit verify backup.db --json",
@@ -279,7 +281,7 @@ EXAMPLES = {
         "toolgate db upgrade --database postgresql://toolgate@db.example/toolgate",
     ),
     "db backup": examples(
-        "# toolgate.db in this folder",
+        "# this folder's database",
         "toolgate db backup backup.db",
         "# another database",
         "toolgate db backup shop.db shop-backup.db",
@@ -292,6 +294,15 @@ EXAMPLES = {
         "toolgate db prune --older-than 30d",
         "# and events over a year old",
         "toolgate db prune --older-than 52w --events",
+    ),
+    "db move": examples(
+        "# toolgate.db of this folder, made by an earlier version",
+        "toolgate db move",
+        "# what belonged to this folder under its former name, see `toolgate db list`",
+        "toolgate db move ~/.local/state/toolgate/workspaces/shop-3f9a/toolgate.db",
+    ),
+    "db list": examples(
+        "toolgate db list",
     ),
     "db import": examples(
         "toolgate db import toolgate.db postgresql://toolgate@db.example/toolgate",

@@ -1,7 +1,7 @@
 """Where a command works: on a database, or on a server whose address takes the database's place.
 
 A database is the first argument or `--database`; without either it is the variable `TOOLGATE_DATABASE`, and without
-that `toolgate.db` in this folder. A command that can work on a server takes `--server`, or the variable
+that this folder's own (`guards/state.py`). A command that can work on a server takes `--server`, or the variable
 `TOOLGATE_SERVER`, which comes before a database that only a variable names.
 """
 
@@ -16,13 +16,17 @@ from typing import Annotated, Any
 
 import typer
 
+from toolgate.adapters.sqlite.place import workspace_database
+from toolgate.guards.state import database_of
 from toolgate.interfaces.cli.credentials import TOKEN
 from toolgate.interfaces.cli.help import ON_SERVER, Command
 
 DATABASE = "TOOLGATE_DATABASE"
 SERVER = "TOOLGATE_SERVER"
-DEFAULT_DATABASE = "toolgate.db"
-DATABASE_HELP = f"Path or URL of the database; by default ${DATABASE}, or else {DEFAULT_DATABASE} in this folder."
+DATABASE_HELP = f"Path or URL of the database; by default ${DATABASE}, or else this folder's own."
+DatabaseOption = Annotated[
+    str | None, typer.Option(envvar=DATABASE, show_envvar=False, show_default=False, help=DATABASE_HELP)
+]
 SERVER_HELP = f"Address of the server, such as http://127.0.0.1:8642; or set {SERVER}."
 TOKEN_FILE_HELP = f"File that holds your token; or set {TOKEN}."
 PLAIN_HTTP_HELP = "Allow sending the token to another machine unencrypted."
@@ -47,6 +51,11 @@ REMOTE: ContextVar[Remote] = ContextVar("toolgate_remote", default=LOCAL)
 def is_address(where: str) -> bool:
     """Whether this is a server's address, and no database."""
     return where.startswith(("http://", "https://"))
+
+
+def database_here(named: str | None = None, folder: Path = Path()) -> str:
+    """Return the database that is named, or else the folder's own, which need not be there yet."""
+    return named or str(database_of(folder) or workspace_database(folder))
 
 
 def _naming(
@@ -98,11 +107,18 @@ class OnDatabase(Command):
 
     def _usual(self, ctx: Any) -> str:
         """Where it works when nothing is named."""
-        return os.environ.get(DATABASE) or DEFAULT_DATABASE
+        return database_here(os.environ.get(DATABASE))
 
     def invoke(self, ctx: Any) -> Any:
         ctx.params.pop("named", None)
         return super().invoke(ctx)
+
+
+class OnNewDatabase(OnDatabase):
+    """A command that makes a database where there is none, and the place for this folder's own."""
+
+    def _usual(self, ctx: Any) -> str:
+        return os.environ.get(DATABASE) or str(workspace_database())
 
 
 def _is_given(told: dict[str, Any], argument: Any) -> bool:

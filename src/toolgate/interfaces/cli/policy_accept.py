@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, DEFAULT_DATABASE
+from toolgate.interfaces.cli.on_server import DatabaseOption, database_here
 from toolgate.interfaces.cli.policy import Json, Projects, Workspace, answering
 from toolgate.interfaces.cli.session import By, person
 from toolgate.interfaces.cli.show import as_json, printable, store_url
@@ -22,9 +22,7 @@ Revision = Annotated[
 def accept(
     revision: Revision = None,
     policy: Annotated[Path, typer.Option(help="Policy file or folder; this folder by default.")] = Path(),
-    database: Annotated[
-        str, typer.Option(envvar=DATABASE, show_envvar=False, show_default=False, help=DATABASE_HELP)
-    ] = DEFAULT_DATABASE,
+    database: DatabaseOption = None,
     workspace: Workspace = None,
     project_policies: Projects = None,
     by: By = None,
@@ -39,7 +37,7 @@ def accept(
 
     who = person(by)
     source = PolicySource(policy, workspace=workspace, projects=project_policies)
-    held = asyncio.run(held_policy(store_url(database), source, accept=revision, by=who))
+    held = asyncio.run(held_policy(store_url(database_here(database)), source, accept=revision, by=who))
     if json:
         accepted = held is not None and revision is not None
         as_json({"held": None if held is None else held.as_json(), "accepted": accepted})

@@ -11,7 +11,7 @@ import typer
 
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.duration import seconds_of
-from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, DEFAULT_DATABASE
+from toolgate.interfaces.cli.on_server import DatabaseOption, database_here
 from toolgate.interfaces.cli.policy import (
     Calls,
     File,
@@ -82,9 +82,7 @@ def check_calls(
 @answering
 def simulate(
     new: New,
-    database: Annotated[
-        str, typer.Option(envvar=DATABASE, show_envvar=False, show_default=False, help=DATABASE_HELP)
-    ] = DEFAULT_DATABASE,
+    database: DatabaseOption = None,
     since: Annotated[str, typer.Option(help="How far to go back, such as 12h or 30d.")] = "30d",
     against: Annotated[
         Path | None, typer.Option(help="Compare with this policy, not with what was decided then.")
@@ -109,7 +107,7 @@ def simulate(
         from toolgate.kernel.context import SYSTEM_PROJECT
         from toolgate.policy.simulate import Timeline
 
-        store, bus = connect(store_url(database))
+        store, bus = connect(store_url(database_here(database)))
         try:
             simulation = Simulation(
                 policy, Timeline(await changes_in(store, SYSTEM_PROJECT)), tools=known_tools(policy, tools), old=old

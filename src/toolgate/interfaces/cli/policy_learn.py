@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.errors import NotFoundError, UsageError
-from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, DEFAULT_DATABASE
+from toolgate.interfaces.cli.on_server import DatabaseOption, database_here
 from toolgate.interfaces.cli.policy import Json, Projects, Tools, Workspace, answering, known_tools, load
 from toolgate.interfaces.cli.show import as_json, printable, store_url
 
@@ -28,9 +28,7 @@ Written = Annotated[
 def learn(
     call_id: Annotated[str, typer.Argument(help="The call, as `toolgate history` shows it.")],
     policy: Annotated[Path, typer.Option(help="The policy: a file, or a folder with toolgate.yaml.")] = Path("."),
-    database: Annotated[
-        str, typer.Option(envvar=DATABASE, show_envvar=False, show_default=False, help=DATABASE_HELP)
-    ] = DEFAULT_DATABASE,
+    database: DatabaseOption = None,
     project: Annotated[str, typer.Option(help="The project the call was made in.")] = "default",
     tools: Tools = None,
     workspace: Workspace = None,
@@ -46,7 +44,7 @@ def learn(
     from toolgate.policy.writing import write_texts
 
     found = load(policy, workspace, project_policies)
-    call, followed = asyncio.run(_recorded(database, project, call_id))
+    call, followed = asyncio.run(_recorded(database_here(database), project, call_id))
     own = found.in_project(project)
     proposal = propose(own, question_about(call, known_tools(found, tools)))
     if write:

@@ -12,7 +12,7 @@ import typer
 from toolgate.errors import UsageError
 from toolgate.interfaces.cli.examples import EXAMPLES
 from toolgate.interfaces.cli.help import Command
-from toolgate.interfaces.cli.on_server import DATABASE, DATABASE_HELP, DEFAULT_DATABASE
+from toolgate.interfaces.cli.on_server import DatabaseOption, database_here
 from toolgate.interfaces.cli.session import By, Json, person
 from toolgate.interfaces.cli.show import as_json, printable, store_url, table
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolgate.kernel.pin import Pin, Program
 
 T = TypeVar("T")
-Database = Annotated[str, typer.Option(envvar=DATABASE, show_envvar=False, show_default=False, help=DATABASE_HELP)]
 Paths = Annotated[list[str] | None, typer.Argument(metavar="PATHS", show_default=False, help="Programs, as listed.")]
 
 app = typer.Typer(no_args_is_help=True)
@@ -34,7 +33,7 @@ def programs() -> None:
 
 @app.command("list", cls=Command, epilog=EXAMPLES["programs list"])
 def list_programs(
-    database: Database = DEFAULT_DATABASE,
+    database: DatabaseOption = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only those that are not what they were.")] = False,
     json: Json = False,
 ) -> None:
@@ -46,7 +45,7 @@ def list_programs(
     async def look(pins: ProgramPins) -> Mapping[str, Pin]:
         return pins.book.pins
 
-    found = asyncio.run(_with_pins(database, look))
+    found = asyncio.run(_with_pins(database_here(database), look))
     rows = [(pin, *_state(pin)) for _, pin in sorted(found.items())]
     rows = [row for row in rows if row[2] == "changed" or not changed]
     if json:
@@ -64,7 +63,7 @@ def list_programs(
 def accept(
     paths: Paths = None,
     everything: Annotated[bool, typer.Option("--all", help="All that changed.")] = False,
-    database: Database = DEFAULT_DATABASE,
+    database: DatabaseOption = None,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -80,7 +79,7 @@ def accept(
         await pins.accept([now for _, now in found], by=who.name)
         return found
 
-    accepted = asyncio.run(_with_pins(database, agree))
+    accepted = asyncio.run(_with_pins(database_here(database), agree))
     if json:
         as_json({"accepted": [{**pin.as_json(), "now": _told(now)} for pin, now in accepted]})
     elif not accepted:
@@ -93,7 +92,7 @@ def accept(
 def forget(
     paths: Paths = None,
     everything: Annotated[bool, typer.Option("--all", help="Every program.")] = False,
-    database: Database = DEFAULT_DATABASE,
+    database: DatabaseOption = None,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -108,7 +107,7 @@ def forget(
         await pins.forget(named, by=who.name)
         return named
 
-    forgotten = asyncio.run(_with_pins(database, drop))
+    forgotten = asyncio.run(_with_pins(database_here(database), drop))
     if json:
         as_json({"forgotten": forgotten})
     else:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from toolgate.errors import PolicyHeldError, SandboxError, ToolgateError, UsageError
+from toolgate.guards.state import DATABASE, POLICY, policy_folder
 from toolgate.interfaces.cli.on_server import DATABASE as NAMED
-from toolgate.interfaces.cli.on_server import DEFAULT_DATABASE as DATABASE
+from toolgate.interfaces.cli.on_server import database_here
 from toolgate.interfaces.cli.policy import Projects
 from toolgate.interfaces.cli.show import as_json, existing, file_of, is_postgres, store_url
 from toolgate.kernel.context import DEFAULT_PROJECT
@@ -25,8 +26,6 @@ from toolgate.kernel.extras import how_to_install
 if TYPE_CHECKING:
     from toolgate.adapters.runners.sandbox import Sandbox
     from toolgate.guards.edges import Edges
-
-POLICY = "toolgate.yaml"
 
 
 class Profile(StrEnum):
@@ -48,42 +47,89 @@ def init(
             "locked: reading is asked about, the rest refused."
         ),
     ] = Profile.DEVELOPER,
+    database: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where to make the database; by default outside the folder, in your home."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a first policy and create a database.
 
-    The database's key is created with it. Files that exist are left as they are.
+    The database's key is created with it. Both are kept outside the folder, out of reach of commands that run in it.
+    Files that exist are left as they are.
     """
     from toolgate.adapters.sealing import load
-    from toolgate.adapters.sqlite.file import prepare
-    from toolgate.policy.profiles import render
+    from toolgate.adapters.sqlite.file import is_fresh, prepare
+    from toolgate.adapters.sqlite.place import workspace_database
 
+    is_new: dict[Path, bool] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        policy, database = folder / POLICY, folder / DATABASE
-        is_new = {POLICY: not policy.exists()}
-        for name, text in render(profile.value).items() if is_new[POLICY] else ():
-            is_new[name] = not (folder / name).exists()
-            if is_new[name]:
-                (folder / name).write_text(text, encoding="utf-8")
-        is_new[DATABASE] = not database.exists()
+        policy = _write_policy(folder, profile, is_new)
     except OSError as error:
         raise UsageError(f"{folder} cannot be used ({error.strerror}).") from None
-    prepare(database)
-    load(database.with_name(DATABASE + ".key"), create=is_new[DATABASE])
+    file = workspace_database(folder) if database is None else file_of(database)
+    is_new[file] = is_fresh(file)
+    prepare(file)
+    load(file.with_name(f"{file.name}.key"), create=is_new[file])
     if json:
-        as_json(
-            {"policy": str(policy), "database": str(database), "made": [name for name, new in is_new.items() if new]}
-        )
+        made = [path.name for path, new in is_new.items() if new]
+        as_json({"policy": str(policy), "database": str(file), "made": made})
         return
-    for name, new in is_new.items():
-        typer.echo(f"{folder / name}: {'made' if new else 'was there already'}")
-    create = f"toolgate token create {database} YOU --kind person --project {DEFAULT_PROJECT}"
+    for path, new in is_new.items():
+        typer.echo(f"{path}: {'made' if new else 'was there already'}")
+    typer.echo("".join(f"{told}\n" for told in _advice(folder, policy, file)), nl=False)
+    named = "" if database is None else f" {file.absolute()}"
+    create = f"toolgate token create {file} YOU --kind person --project {DEFAULT_PROJECT}"
     typer.echo(f"\nNext, make yourself a token:  {create}")
-    typer.echo(f"Then serve:                   cd {folder} && toolgate serve")
+    typer.echo(f"Then serve:                   cd {folder} && toolgate serve{named}")
     other = os.environ.get(NAMED)
     if other:
         typer.echo(f"\nThe variable {NAMED} is set: commands work on what it names unless they are given another.")
+
+
+def _write_policy(folder: Path, profile: Profile, is_new: dict[Path, bool]) -> Path:
+    """Write the files of a profile where there is no policy, and return where it is: in the folder, or outside of it
+    where no sandbox could keep a command from changing it."""
+    from toolgate.adapters.sqlite.place import make_place
+    from toolgate.policy.profiles import render
+
+    place = policy_folder(folder)
+    if not (place / POLICY).exists() and _is_landlock_alone(folder):
+        place = make_place(folder)
+    is_new[place / POLICY] = not (place / POLICY).exists()
+    for name, text in render(profile.value).items() if is_new[place / POLICY] else ():
+        is_new[place / name] = not (place / name).exists()
+        if is_new[place / name]:
+            (place / name).write_text(text, encoding="utf-8")
+    return place / POLICY
+
+
+def _is_landlock_alone(folder: Path) -> bool:
+    """Whether commands would run under landlock without namespaces, which cannot keep single files of a folder."""
+    from toolgate.adapters.runners.sandbox import Sandbox
+    from toolgate.adapters.runners.sandbox.backend import sandbox_user
+    from toolgate.adapters.runners.sandbox.landlock import has_namespaces
+
+    if has_namespaces(sandbox_user(str(folder), None)):
+        return False
+    with contextlib.closing(Sandbox()) as sandbox:
+        try:
+            return sandbox.choose().name == "landlock"
+        except SandboxError:
+            return False
+
+
+def _advice(folder: Path, policy: Path, database: Path) -> Iterator[str]:
+    """Say what is not where it should be, with the command that helps."""
+    if database == folder / DATABASE:
+        yield (
+            "The database lies in the folder that commands run in: stop what uses it, and run `toolgate db move` there."
+        )
+    elif (folder / DATABASE).exists() and database != (folder / DATABASE).absolute():
+        yield f"{folder / DATABASE} is not used: the database of this folder is {database}."
+    if policy != folder / POLICY and (folder / POLICY).exists():
+        yield f"{folder / POLICY} counts for nothing: the policy of this folder is {policy}."
 
 
 class Finding(NamedTuple):
@@ -97,14 +143,14 @@ class Finding(NamedTuple):
 
 def doctor(
     folder: Annotated[
-        Path, typer.Argument(show_default=False, help="Folder of the database and the policy; this one by default.")
+        Path, typer.Argument(show_default=False, help="Folder of the policy; this one by default.")
     ] = Path(),
     database: Annotated[
         str | None,
         typer.Option(
             envvar=NAMED,
             show_envvar=False,
-            help=f"Path or URL of the database; by default ${NAMED}, or else {DATABASE} in the folder.",
+            help=f"Path or URL of the database; by default ${NAMED}, or else the folder's own.",
         ),
     ] = None,
     project_policies: Projects = None,
@@ -116,7 +162,7 @@ def doctor(
     """
     if folder.is_file() or ":/" in str(folder):
         raise UsageError(f"`doctor` takes a folder, and {str(folder)!r} is not one. Name a database with --database.")
-    findings = list(_look(folder, database or str(folder / DATABASE), project_policies))
+    findings = list(_look(folder, database_here(database, folder), project_policies))
     if json:
         as_json(
             {
@@ -138,6 +184,9 @@ def _look(folder: Path, database: str, projects: Path | None) -> Iterator[Findin
     policy, found = _policy(folder, projects), _database(database)
     yield policy
     yield found
+    if not is_postgres(database):
+        advice = _advice(folder, policy_folder(folder) / POLICY, file_of(database))
+        yield from (Finding("places", False, told, is_warning=True) for told in advice)
     if found.is_fine or found.is_warning:
         yield _accounts(database)
         if policy.is_fine:
@@ -228,7 +277,9 @@ def _policy(folder: Path, projects: Path | None) -> Finding:
     except ToolgateError as error:
         return Finding("policy", False, str(error))
     own = [f"; project {project} {policy.revision[:12]}" for project, policy in loaded.projects.items()]
-    return Finding("policy", True, f"revision {loaded.revision[:12]}{''.join(own)}")
+    place = policy_folder(folder)
+    kept = "" if place == folder else f", kept in {place}"
+    return Finding("policy", True, f"revision {loaded.revision[:12]}{kept}{''.join(own)}")
 
 
 def _held(folder: Path, database: str, projects: Path | None) -> Iterator[Finding]:
@@ -270,7 +321,7 @@ def _database(database: str) -> Finding:
     try:
         found = _status(database)
     except ToolgateError as error:
-        return Finding("database", False, str(error))
+        return Finding("database", False, f"{error}{_of_gone_folders()}")
     if found["revision"] != found["needed"]:
         return Finding("database", False, f"schema {found['revision']}: run `toolgate db upgrade`")
     if is_postgres(database):
@@ -284,7 +335,15 @@ def _database(database: str) -> Finding:
     if open_to_all := exposed(file):
         named = " ".join(map(str, open_to_all))
         return Finding("database", False, f"it can be read by others: run `chmod 600 {named}`", is_warning=True)
-    return Finding("database", True, _detail(found))
+    return Finding("database", True, f"{_detail(found)}, in {file}")
+
+
+def _of_gone_folders() -> str:
+    """Name databases whose folder is gone: this one may be what it is called now."""
+    from toolgate.adapters.sqlite.place import known
+
+    gone = [one for one in known() if one.is_gone][:3]
+    return "".join(f" Was this folder {one.folder}? Then run `toolgate db move {one.database}` in it." for one in gone)
 
 
 def _detail(found: dict[str, Any]) -> str:

@@ -93,4 +93,7 @@ def _instead(path: Path) -> str:
     """What is there, and what to do."""
     beside = sorted(one.name for one in path.parent.glob("*.db") if one.is_file())[:5] if path.parent.is_dir() else []
     found = f" In that folder there is {', '.join(beside)}." if beside else ""
-    return f"{found} Name one with --database or TOOLGATE_DATABASE; `toolgate init` makes one."
+    return (
+        f"{found} Name one with --database or TOOLGATE_DATABASE; `toolgate init` makes one, and `toolgate db list` "
+        "names those of other folders."
+    )

@@ -11,6 +11,7 @@ from typing import Self
 
 from toolgate.errors import UsageError
 from toolgate.guards.descriptor import Descriptor
+from toolgate.guards.state import state_folder
 
 JOURNAL = "journal.db"
 SIGNALS = "signals.db"
@@ -20,10 +21,11 @@ _LOCK = "runner.lock"
 
 def default_folder(server: str, project: str, workspace: Path) -> Path:
     """Where the state of this work is kept if nobody says otherwise: beneath the user's state folder."""
-    base = os.environ.get("XDG_STATE_HOME") or ""
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    state = state_folder()
+    if state is None:
+        raise UsageError("There is no home folder to keep the runner's journal in. Name a folder with --state.")
     digest = hashlib.sha256("\0".join((server, project, str(workspace))).encode()).hexdigest()
-    return root / "toolgate" / "runners" / digest[:16]
+    return state / "runners" / digest[:16]
 
 
 class StateFolder:

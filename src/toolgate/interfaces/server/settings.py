@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from toolgate.adapters.sqlite.place import workspace_database
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -23,7 +24,7 @@ class ServerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TOOLGATE_", extra="ignore", frozen=True, hide_input_in_errors=True)
 
     database: str = Field(
-        default="sqlite:///toolgate.db",
+        default_factory=lambda: str(workspace_database()),
         description="The database: the path of a SQLite file, or a URL (`sqlite:///file.db`, `postgresql://...`, "
         "`memory://`).",
     )

@@ -164,8 +164,9 @@ class Sandbox:
         if found:
             raise SandboxError(
                 f"Nothing ran: the command may write where this gate's own files lie ({', '.join(found)}), and without "
-                "user namespaces landlock cannot keep their modes and times. Stop the gate, move each away with "
-                f"`mv {found[0]} PLACE`, and name the new place with `--policy` or `--database`; or install bubblewrap."
+                "user namespaces landlock cannot keep their modes and times. Stop the gate, move a database away with "
+                f"`toolgate db move`, any other with `mv {found[0]} PLACE`, and name its new place, such as with "
+                "`--policy`; or install bubblewrap."
             )
 
     def choose(self, name: str = "auto") -> Backend:
