@@ -6,6 +6,8 @@ are what a person says yes to. Executing the call is applying the set to files t
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,8 +44,12 @@ STOPPED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """A run in an overlay, as it is kept with the call: its result, why it was stopped, and what it would change."""
+    """A run in an overlay, as it is kept with the call: its result, why it was stopped, and what it would change.
 
+    ran_for: the digest of the arguments it ran with; it says nothing about a call that has others by now.
+    """
+
+    ran_for: str
     result: Mapping[str, Any]
     roots: tuple[str, ...]
     changes: tuple[Change, ...]
@@ -53,6 +59,7 @@ class Rehearsed:
     def as_json(self) -> dict[str, Any]:
         return {
             KEPT: {
+                "ran_for": self.ran_for,
                 "result": self.result,
                 "roots": self.roots,
                 "changes": [change.as_json() for change in self.changes],
@@ -63,9 +70,9 @@ class Rehearsed:
 
     @classmethod
     def of(cls, given: ToolInput) -> Rehearsed | None:
-        """Return the run that was prepared for a call; None where there was none."""
+        """Return the run that was prepared for a call; None where there was none, or an edit made it another call."""
         kept = given.prepared
-        if not isinstance(kept, dict) or KEPT not in kept:
+        if not isinstance(kept, dict) or KEPT not in kept or kept[KEPT].get("ran_for") != _digest(given):
             return None
         known = kept[KEPT]
         changes = load(known["changes"])
@@ -120,11 +127,11 @@ class Rehearsal:
     def conclude(self, given: ToolInput, layered: Layered | None) -> Prepared:
         described = self._runs.described(given)
         if layered is not None:
-            return self._prepared(described, self._rehearsed(layered))
+            return self._prepared(described, self._rehearsed(given, layered))
         kept = Rehearsed.of(given)
         return described if kept is None else self._prepared(described, kept)
 
-    def _rehearsed(self, layered: Layered) -> Rehearsed:
+    def _rehearsed(self, given: ToolInput, layered: Layered) -> Rehearsed:
         """Return a run as it is kept; raise where what it left may never be applied."""
         edges, finished = edges_of(self._runs.edges), layered.finished
         roots = tuple(dict.fromkeys(entry.root for entry in layered.written))
@@ -147,7 +154,12 @@ class Rehearsal:
         note = f"Extended attributes and access lists of {named(left_out)} are not applied." if left_out else None
         stopped = None if finished.ending == "exited" else STOPPED.get(finished.ending, "Command was stopped")
         return Rehearsed(
-            result=result_of(finished), roots=roots, changes=() if stopped else changes, stopped=stopped, note=note
+            ran_for=_digest(given),
+            result=result_of(finished),
+            roots=roots,
+            changes=() if stopped else changes,
+            stopped=stopped,
+            note=note,
         )
 
     def _prepared(self, described: Prepared, kept: Rehearsed) -> Prepared:
@@ -180,6 +192,11 @@ class Rehearsal:
                 f"Nothing was applied. {told(later)} The policy says `run_later: deny`; with `ask`, a person decides."
             )
         return f"{told(later)} The policy says `run_later: ask`."
+
+
+def _digest(given: ToolInput) -> str:
+    """Return what tells the arguments of one call from others."""
+    return hashlib.sha256(json.dumps(given.payload, sort_keys=True).encode()).hexdigest()
 
 
 def _programs(planned: Confined | ConfinedLine) -> tuple[Confined, ...]:

@@ -176,6 +176,35 @@ async def test_a_person_sees_the_diff_before_anything_reaches_the_workspace(
     assert call is not None
 
 
+async def test_an_edit_from_a_process_without_the_tool_applies_no_change_of_the_old_line(
+    workspace: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text(POLICY.replace("DECISION", "ask").replace("RUN_LATER", "report"))
+    seen: list[toolgate.Approval] = []
+
+    def approve_the_second(approval: toolgate.Approval) -> bool | None:
+        seen.append(approval)
+        return True if len(seen) > 1 else None
+
+    async with toolgate.open(
+        "memory://", workspace=workspace, policy=policy, built_in_tools=True, approver=approve_the_second
+    ) as gate:
+        asked = await gate.call("execute_command", {"command": "sh -c 'echo a > a'"}, wait=False)
+        held = gate.registry.find("execute_command")
+        assert held is not None
+        gate.registry.discard("execute_command")
+        await gate.approvals.edit(str(asked.approval_id), {"command": "sh -c 'echo b > b'"}, by="ann")
+        gate.register(held)
+
+        result = await gate.wait(asked.call_id)
+
+    assert result.success, result.error
+    assert [one.preview["changes"] for one in seen] == [["create a, 2 bytes"], ["create b, 2 bytes"]]
+    assert (workspace / "b").read_text() == "b\n"
+    assert not (workspace / "a").exists()
+
+
 async def test_nothing_is_applied_where_a_touched_file_was_edited_meanwhile(
     opened: Opened, workspace: Path, person: Person
 ) -> None:
