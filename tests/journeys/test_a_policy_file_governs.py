@@ -54,10 +54,37 @@ async def test_reasons_and_facts_are_kept_with_the_call(open_gate: Open, tmp_pat
         assert row.policy_revision == gate.policy.revision
         denied = await gate.call("look", {"path": "/etc/passwd"})
         assert denied.status is Status.DENIED
+        assert str(denied.error).endswith(
+            "(rule `paths`). Choose another, or allow it in the policy: "
+            "`tools: {look: {paths: {allowed: [..., '/etc/passwd']}}}`."
+        )
         assert (await gate.calls.get(denied.call_id)).reasons == (
             "decision: the policy allows it",
             "paths: Path /etc/passwd not in allowed paths",
         )
+
+
+REFUSED = [
+    ("allowed_paths: ['src/**']", "other.txt", "paths: {allowed: ["),
+    ("allowed_paths: ['**'], forbidden_paths: [scratch]", "scratch/a", "take 'scratch' out of `paths: {forbidden:"),
+    ("allowed_paths: ['**']", ".env", "protected: ['!"),
+    ("allowed_paths: ['**']", ".ssh/config", "protected: ['!"),
+]
+
+
+@pytest.mark.parametrize(("keys", "path", "remedy"), REFUSED)
+async def test_a_refused_path_is_told_with_the_line_that_would_allow_it(
+    open_gate: Open, tmp_path: Path, keys: str, path: str, remedy: str
+) -> None:
+    text = f"tools: {{look: {{decision: allow, {keys}}}}}"
+    async with open_with(open_gate, tmp_path, text) as gate:
+        denied = await gate.call("look", {"path": path})
+        assert denied.status is Status.DENIED
+        assert remedy in str(denied.error)
+        if "protected" in remedy:
+            line = str(denied.error).rsplit("`", 2)[1]
+            await gate.set_policy(load_policy(write(tmp_path, f"{text}\n{line}"), workspace=tmp_path), by="ann")
+            assert (await gate.call("look", {"path": path})).success
 
 
 async def test_a_secret_in_a_path_is_not_recorded(open_gate: Open, tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ class Word(StrEnum):
 class Verdict(NamedTuple):
     """What one rule said and why. `code` is the short reason events carry; `risk` what it raises the risk to.
 
-    `terms` are how a person who is asked because of it must answer.
+    `terms` are how a person who is asked because of it must answer. `remedy` is, for a denial, a sentence that names
+    what would allow it.
     """
 
     word: Word
@@ -37,6 +38,7 @@ class Verdict(NamedTuple):
     code: str = ""
     risk: RiskLevel | None = None
     terms: ApprovalTerms | None = None
+    remedy: str = ""
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -426,7 +426,8 @@ class Pipeline:
         mask = self._driver.masker.text
         denied = evolve(call, reasons=tuple(map(mask, ruling.reasons)), rule=denial.rule, reason=mask(denial.reason))
         pulled = self._driver.store.brakes.told(call.context) if denial.code == "mode_not_allowed" else ""
-        text = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`). {pulled}".rstrip()
+        said = f"Tool `{call.tool_name}` was denied: {denial.reason} (rule `{denial.rule}`)."
+        text = " ".join(filter(None, (said, denial.remedy, pulled)))
         return await self._end(denied, Status.DENIED, "denied", text, reason=denial.code or denial.rule)
 
     async def _refuse(self, call: Call, error: ToolError | ConflictError) -> Result:

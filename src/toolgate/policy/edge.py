@@ -14,7 +14,7 @@ from toolgate.guards.patterns import SENSITIVE, STEERING, PathPatterns
 from toolgate.kernel.call import Call
 from toolgate.kernel.policy import Facts, Verdict, Word
 from toolgate.kernel.tool import RiskLevel, ToolDefinition
-from toolgate.policy.rules.paths import paths_in
+from toolgate.policy.rules.paths import paths_in, quoted
 from toolgate.policy.targets import PathTarget
 
 
@@ -27,10 +27,15 @@ class Protection:
 
     def refusal(self, fact: PathFact, access: Access) -> str | None:
         """Return why a file may not be touched so, or None."""
+        pattern = self.pattern(fact, access)
+        return None if pattern is None else f"Path {fact.given} is protected ('{pattern}')"
+
+    def pattern(self, fact: PathFact, access: Access) -> str | None:
+        """Return the pattern that keeps a file from being touched so, or None."""
         pattern = self.always.match_fact(fact)
         if pattern is None and self.writing is not None and access == "write":
             pattern = self.writing.match_fact(fact)
-        return None if pattern is None else f"Path {fact.given} is protected ('{pattern}')"
+        return pattern
 
 
 def protection(patterns: tuple[str, ...], base: str, *, built_in: bool) -> Protection:
@@ -55,13 +60,20 @@ class EdgeRule:
         for target in paths_in(facts):
             denial = self._denial(target)
             if denial is not None:
-                return Verdict(Word.DENY, denial, self.name, "path_protected")
+                return Verdict(Word.DENY, denial, self.name, "path_protected", remedy=self._remedy(target))
             if self.asks_outside and target.fact is not None and target.fact.root is None:
                 outside = outside or target
         if outside is None:
             return None
         reason = f"Path {outside.given} leads outside the workspace"
         return Verdict(Word.ASK, reason, self.name, "path_outside", RiskLevel.HIGH)
+
+    def _remedy(self, target: PathTarget) -> str:
+        """Return what would allow a protected path; nothing where it is refused for what it is."""
+        fact = target.fact
+        if fact is None or self.protection.pattern(fact, target.access) is None:
+            return ""
+        return f"Do it yourself, or make an exception in the policy: `protected: ['!{quoted(fact.path)}']`."
 
     def _denial(self, target: PathTarget) -> str | None:
         fact = target.fact

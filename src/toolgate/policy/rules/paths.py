@@ -52,19 +52,24 @@ class PathsRule:
             reason = "no argument is known to hold a path; name it under `paths: arguments:`"
             return Verdict(Word.DENY, reason, self.name, "no_path")
         for target in targets:
-            verdict = self._judge(target)
+            verdict = self._judge(target, tool)
             if verdict is not None:
                 return verdict
         return None
 
-    def _judge(self, target: PathTarget) -> Verdict | None:
+    def _judge(self, target: PathTarget, tool: ToolDefinition) -> Verdict | None:
         fact = target.fact
         if fact is None:
             return Verdict(Word.DENY, target.refused, self.name, "path_refused")
-        if self.forbidden is not None and self.forbidden.match_fact(fact) is not None:
-            return Verdict(Word.DENY, f"Path {target.given} is forbidden", self.name, "path_forbidden")
+        if self.forbidden is not None and (pattern := self.forbidden.match_fact(fact)) is not None:
+            remedy = f"Choose another, or take '{pattern}' out of `paths: {{forbidden: [...]}}` in the policy."
+            reason = f"Path {target.given} is forbidden"
+            return Verdict(Word.DENY, reason, self.name, "path_forbidden", remedy=remedy)
         if self.allowed is not None and self.allowed.match(fact.path) is None:
-            return Verdict(Word.DENY, f"Path {target.given} not in allowed paths", self.name, "path_not_allowed")
+            line = f"tools: {{{tool.name}: {{paths: {{allowed: [..., '{quoted(fact.path)}']}}}}}}"
+            remedy = f"Choose another, or allow it in the policy: `{line}`."
+            reason = f"Path {target.given} not in allowed paths"
+            return Verdict(Word.DENY, reason, self.name, "path_not_allowed", remedy=remedy)
         return None
 
 
