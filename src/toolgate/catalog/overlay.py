@@ -116,11 +116,13 @@ class Rehearsal:
         if edges.overlay(self._runs.name) is None or Rehearsed.of(given) is not None or not self._runs.writes(given):
             return InPlace()
         planned = self._runs.planned(given)
-        if any(one.reach is not None or one.network for one in _programs(planned)):
+        online = next((one for one in _programs(planned) if one.reach is not None or one.network), None)
+        if online is not None:
             raise ToolDeniedError(
-                "What writes and has a network, in one command or one line, is refused where the policy says `overlay: "
-                "true`: an overlay run has no network, since it happens before anybody is asked. Make two calls of it, "
-                "run it yourself, or write `overlay: false` under `commands:` for this tool."
+                f"'{os.path.basename(online.argv[0])}' is refused: it has a network, and it or another command of its "
+                "line writes. The policy says `overlay: true`, and an overlay run has no network, since it happens "
+                "before anybody is asked. Make two calls of it, run it yourself, or write `overlay: false` under "
+                "`commands:` for this tool."
             )
         return Overlaid(planned=planned)
 

@@ -385,6 +385,7 @@ async def test_what_writes_and_has_a_network_is_refused(opened: Opened, person: 
 
     assert result.status is Status.DENIED
     assert "an overlay run has no network" in (result.error or "")
+    assert (result.error or "").startswith(f"'{line.split()[0]}' is refused")
     assert person.questions == []
 
 
