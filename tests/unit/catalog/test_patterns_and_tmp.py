@@ -89,6 +89,19 @@ async def test_what_one_command_leaves_in_tmp_is_no_other_ones_home(
     assert asked == []
 
 
+@needs_bubblewrap
+async def test_a_link_in_tmp_leads_no_output_of_git_into_its_repository(
+    gate: toolgate.Gate, asked: list[Any], workspace: Path
+) -> None:
+    await run(gate, "git init")
+    asked.clear()
+    (workspace / "plant.py").write_text("import os; os.symlink(os.getcwd() + '/.git/commondir', '/tmp/x')")
+    await run(gate, "python3 plant.py && git add -v notes.txt > /tmp/x")
+    assert not (workspace / ".git" / "commondir").exists()
+    assert (await run(gate, "git status > /tmp/x && grep -c notes.txt /tmp/x"))["stdout"] == "1\n"
+    assert asked == []
+
+
 async def test_a_program_from_tmp_is_asked_about(gate: toolgate.Gate, asked: list[Any]) -> None:
     await run(gate, "python3 /tmp/x.py")
     assert len(asked) == 1

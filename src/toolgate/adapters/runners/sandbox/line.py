@@ -25,12 +25,18 @@ Run = Callable[[Confined], Finished]
 
 
 def run_line(
-    line: ConfinedLine, run: Run, again: Callable[[], object], is_folder: Callable[[str], bool] = os.path.isdir
+    line: ConfinedLine,
+    run: Run,
+    again: Callable[[], object],
+    is_folder: Callable[[str], bool] = os.path.isdir,
+    *,
+    scratch: str | None = None,
 ) -> Finished:
     """Return how a line ended: the output of all that ran, and the exit code of what ran last.
 
     again: plans the same line anew. What a step that writes leaves behind is looked at before the next one begins.
-    is_folder: whether there is a folder at a path, as the line's commands see it.
+    is_folder: whether there is a folder at a path, as the line's commands see it. scratch: what its commands have as
+    their `/tmp`, those that may share one.
     """
     started_at = time.monotonic()
     found = Finished(exit_code=0, stdout=b"", stderr=b"")
@@ -47,7 +53,8 @@ def run_line(
         left_s = line.timeout_s - (time.monotonic() - started_at)
         if left_s <= 0:
             return replace(found, exit_code=-1, ending="timeout")
-        found = _step(step, line, found, left_s, run)
+        shared = replace(step, piped=tuple(_sharing(piped, scratch) for piped in step.piped))
+        found = _step(shared, line, found, left_s, run)
         if found.ending != "exited":
             break
         if number + 1 < len(line.steps) and any(piped.confined.writable for piped in step.piped):
@@ -62,10 +69,18 @@ def words_of(line: ConfinedLine) -> Iterator[str]:
         yield from (target for _, _, target in piped.redirects)
 
 
-def sharing(confined: Confined, scratch: str | None) -> Confined:
-    """Return a command with the `/tmp` of its line: never one with a network, or Git, which has more than others."""
-    is_more = confined.network or confined.reach is not None or os.path.basename(confined.argv[0]) == "git"
-    return confined if scratch is None or is_more or confined.secret else replace(confined, temporary=scratch)
+def _sharing(piped: Piped, scratch: str | None) -> Piped:
+    """Return a command with the `/tmp` of its line: never one with a network, or Git, which has more than others.
+
+    Git that writes nothing has it where its output goes there. Git that writes may change its repository's own files:
+    a link that an earlier command left in `/tmp` would lead its output into them.
+    """
+    one = piped.confined
+    is_git = os.path.basename(one.argv[0]) == "git"
+    is_more = one.network or one.reach is not None or (is_git and (bool(one.writable) or not piped.redirects))
+    if scratch is None or is_more or one.secret:
+        return piped
+    return replace(piped, confined=replace(one, temporary=scratch))
 
 
 def _same(line: ConfinedLine, anew: object) -> ConfinedLine:
@@ -107,7 +122,7 @@ def _rights(piped: Piped) -> tuple[object, ...]:
     """What a command may do. Neighbours in a pipe with the same rights share a sandbox."""
     one = piped.confined
     files = one.readable, one.writable, one.hidden, one.locked, one.cwd
-    return *files, one.network, one.reach, one.makes_repositories, one.secret, one.agent
+    return *files, one.network, one.reach, one.makes_repositories, one.secret, one.agent, one.temporary
 
 
 def _together(group: Sequence[Piped]) -> Confined:

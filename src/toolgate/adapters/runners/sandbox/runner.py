@@ -21,7 +21,7 @@ from typing import Any
 from toolgate.adapters.runners.sandbox import layout
 from toolgate.adapters.runners.sandbox.backend import OnOutput
 from toolgate.adapters.runners.sandbox.child import BOOT, carried
-from toolgate.adapters.runners.sandbox.line import run_line, sharing, words_of
+from toolgate.adapters.runners.sandbox.line import run_line, words_of
 from toolgate.adapters.runners.sandbox.planted import Planted
 from toolgate.adapters.runners.sandbox.sandbox import Sandbox
 from toolgate.adapters.runners.sandbox.streams import is_readable
@@ -157,7 +157,7 @@ class SandboxRunner:
         before = stamps(now.writable)
         if isinstance(now, ConfinedLine):
             with self._scratch(job, now) as scratch:
-                finished = run_line(now, lambda one: run(sharing(one, scratch)), again)
+                finished = run_line(now, run, again, scratch=scratch)
         else:
             finished = run(now)
         later = changed(before, stamps(now.writable, may_have_run=True))
@@ -192,7 +192,7 @@ class SandboxRunner:
 
             if isinstance(now, ConfinedLine):
                 with self._scratch(job, now) as scratch:
-                    finished = run_line(now, lambda one: run(sharing(one, scratch)), lambda: now, overlay.is_folder)
+                    finished = run_line(now, run, lambda: now, overlay.is_folder, scratch=scratch)
             else:
                 finished = run(now)
             written, too_much = overlay.collect() if finished.ending == "exited" else ((), "")
