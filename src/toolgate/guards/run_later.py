@@ -14,11 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from toolgate.errors import SandboxError
 
 MAX_NAMES = 300_000
+MAX_LINKS = 40
 SHOWN = 5
 """How many are named in one sentence."""
 FOLDERS = frozenset(
     ".github .gitlab .circleci .buildkite .woodpecker .forgejo .gitea .husky .githooks .vscode .idea .zed "
-    ".devcontainer .claude .cursor .codex .gemini .windsurf .aider .continue .direnv .cargo .yarn .mvn".split()
+    ".devcontainer .claude .cursor .codex .gemini .windsurf .aider .continue .direnv .cargo .yarn .mvn "
+    ".run .fleet .roo .clinerules .kiro .amazonq .junie .opencode .trae .bundle .hg".split()
 )
 """Everything beneath a folder of one of these names."""
 NAMES = frozenset(
@@ -33,7 +35,16 @@ NAMES = frozenset(
     "gradlew mvnw pom.xml build.xml dockerfile containerfile docker-compose.yml docker-compose.yaml compose.yml "
     "compose.yaml procfile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zprofile "
     ".zshenv .zlogin .inputrc .vimrc .exrc .nvimrc .emacs .dir-locals.el .gdbinit .lldbinit .pythonrc .pdbrc "
-    ".tool-versions mise.toml .mise.toml .autoenv .env.fish".split()
+    ".tool-versions mise.toml .mise.toml .autoenv .env.fish .pytest.ini pytest.toml .pytest.toml tox.toml .coveragerc "
+    ".pylintrc pylintrc mypy.ini .mypy.ini .flake8 hatch_build.py hatch.toml uv.toml .eslintrc .eslintrc.json "
+    ".eslintrc.yml .eslintrc.yaml .prettierrc .prettierrc.json .prettierrc.yml .prettierrc.yaml .prettierrc.toml "
+    ".babelrc .babelrc.json babel.config.json .mocharc.json .mocharc.jsonc .mocharc.yml .mocharc.yaml .nycrc "
+    ".nycrc.json .stylelintrc .stylelintrc.json .lintstagedrc .lintstagedrc.json .huskyrc .releaserc .bunfig.toml "
+    "bunfig.toml deno.json deno.jsonc cargo.toml rust-toolchain rust-toolchain.toml magefile.go sconstruct sconscript "
+    "wscript cmakepresets.json cmakeuserpresets.json configure.ac module.bazel build.bazel workspace.bazel .bazelrc "
+    "tiltfile earthfile shell.nix default.nix flake.nix build.sbt project.clj mix.exs package.swift .rspec .irbrc "
+    ".pryrc .nvim.lua .lvimrc .screenrc .tmux.conf .clinerules .roorules directory.build.props directory.build.targets "
+    "copilot-instructions.md opencode.json".split()
 )
 """Files of these names, in any letter case."""
 ENDINGS = (".pth", ".mk", ".service", ".code-workspace", ".nu", ".desktop")
@@ -46,9 +57,9 @@ Stamps = Mapping[str, tuple[int, ...]]
 
 def runs_later(path: str) -> bool:
     """Whether something other than the command's own caller would run what lies at a path within a workspace."""
-    *folders, name = path.lower().strip("/").split("/")
-    if INSTALLED in folders:
+    if INSTALLED in path.split("/")[:-1]:  # in no other letter case: that is a folder like any other
         return False
+    *folders, name = path.lower().strip("/").split("/")
     return not FOLDERS.isdisjoint(folders) or _is_named(name) or _steers_git(folders, name)
 
 
@@ -93,11 +104,28 @@ def short(path: str, roots: Iterable[str]) -> str:
 
 
 def led_to(root: str) -> Iterator[str]:
-    """Yield where links beneath a root that run later lead, where that is another file beneath it."""
+    """Yield where links beneath a root that run later lead, and every link on the way there."""
     for path in _files(root, may_have_run=True):
-        real = os.path.realpath(path)
-        if real != path:
-            yield real
+        yield from (found for found in _way(path) if found != path)
+
+
+def _way(path: str) -> Iterator[str]:
+    """Yield the links that are followed on the way to a file, and where they end; nothing more where they never do."""
+    at, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        here = os.path.dirname(at) if name == ".." else os.path.join(at, name) if name not in ("", ".") else at
+        if name in ("", ".", "..") or not os.path.islink(here):
+            at = here
+            continue
+        yield here
+        links += 1
+        if links > MAX_LINKS:
+            return
+        target = os.readlink(here)
+        at = "/" if target.startswith("/") else at
+        names += target.split("/")[::-1]
+    yield at
 
 
 def _files(root: str, may_have_run: bool) -> Iterator[str]:
@@ -116,7 +144,7 @@ def _files(root: str, may_have_run: bool) -> Iterator[str]:
                 if counts and not entry.is_dir(follow_symlinks=False):
                     yield entry.path
                 real = entry.path if not entry.is_symlink() else os.path.realpath(entry.path) if counts else None
-                if real is None or not entry.is_dir() or entry.name == INSTALLED:
+                if real is None or not _is_folder(entry) or entry.name == INSTALLED:
                     continue
                 if real == entry.path or (real.startswith(f"{root}/") and real not in entered):
                     entered.add(real)
@@ -127,6 +155,11 @@ def _files(root: str, may_have_run: bool) -> Iterator[str]:
                 "Choose a smaller workspace.",
                 may_have_run=may_have_run,
             )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder or leads to one; a link that leads nowhere, or in a circle, is none."""
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
 
 
 def _stamp(path: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from toolgate.errors import SandboxError
 from toolgate.guards import run_later
-from toolgate.guards.run_later import changed, runs_later, stamps, told
+from toolgate.guards.run_later import changed, led_to, runs_later, stamps, told
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,12 @@ from toolgate.guards.run_later import changed, runs_later, stamps, told
         ".eslintrc.cjs",
         "sub/.git/hooks/pre-commit",
         "sub/.git/config",
+        "NODE_MODULES/conftest.py",
+        ".pylintrc",
+        ".coveragerc",
+        ".mocharc.json",
+        "rust-toolchain.toml",
+        ".kiro/hooks/x",
     ],
 )
 def test_what_programs_look_for_by_themselves_runs_later(path: str) -> None:
@@ -99,6 +105,22 @@ def test_what_a_link_of_such_a_name_leads_to_counts(tmp_path: Path) -> None:
     (tmp_path / "build").write_text("y")
     found = changed(before, stamps([str(tmp_path)]))
     assert found == (str(tmp_path / ".github" / "job.yml"), str(tmp_path / "Makefile"))
+
+
+def test_every_link_on_the_way_to_what_runs_later_counts(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "rules").write_text("all:\n")
+    (tmp_path / "now").symlink_to("lib/../lib")
+    (tmp_path / "hop").symlink_to(tmp_path / "now" / "." / "rules")
+    (tmp_path / "Makefile").symlink_to("hop")
+    assert set(led_to(str(tmp_path))) == {str(tmp_path / name) for name in ("hop", "now", "lib/rules")}
+
+
+def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").symlink_to("again")
+    (tmp_path / "again").symlink_to("Makefile")
+    assert set(led_to(str(tmp_path))) == {str(tmp_path / "again")}
+    assert set(stamps([str(tmp_path)])) == {str(tmp_path / "Makefile")}
 
 
 def test_one_sentence_tells_it() -> None:
