@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from toolgate.catalog import git
 from toolgate.catalog.applying import apply, conflicts, named, opened, restore
 from toolgate.catalog.code import result_of
 from toolgate.catalog.shown import shown_changes
@@ -35,6 +36,7 @@ TOO_MUCH = {
     "disk": "it wrote more than it may (`sandbox: {disk_mb: ...}` in the policy; 512 MiB by default)",
 }
 _REPOSITORY = frozenset(("HEAD", "objects", "refs"))
+STEERING = frozenset(git.STEERING)
 STOPPED = {
     "timeout": "Command timed out",
     "memory": "Command used too much memory",
@@ -239,10 +241,20 @@ def _steering(edges: Edges, layered: Layered, changes: Sequence[Change]) -> Iter
         top = _outermost(edges, change)
         is_new = top is not None and not os.path.lexists(top)
         is_made = is_new and may_make and os.path.basename(top or "") == ".git"
-        if is_kept or path in own or (is_new and not is_made):
+        if is_kept or path in own or (is_new and not is_made) or (not may_make and _steers_git(change.path)):
             yield path
     if not may_make:
         yield from _bare(changes)
+
+
+def _steers_git(path: str) -> bool:
+    """Whether a file of a repository names programs to run, or other places to look for them.
+
+    Git may write in `.git`, but these only where it makes a repository: a link leads its output there.
+    """
+    _, found, inner = f"/{path}".partition("/.git/")
+    top, *names = inner.split("/")
+    return bool(found) and (top in STEERING or (top in ("modules", "worktrees") and not STEERING.isdisjoint(names)))
 
 
 def _outermost(edges: Edges, change: Change) -> str | None:

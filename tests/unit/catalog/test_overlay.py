@@ -421,6 +421,19 @@ def git(workspace: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+async def test_a_link_of_the_same_line_leads_no_output_of_git_into_its_repository(
+    opened: Opened, workspace: Path
+) -> None:
+    gate, _ = await opened()
+    await gate.call("execute_command", {"command": "git", "args": ["init"]})
+    plant = "python3 -c \"import os; os.symlink('.git/commondir', 'out')\""
+
+    result = await gate.call("execute_command", {"command": f"{plant} && git add notes.txt > out"})
+
+    assert ".git/commondir', which steers" in str(result.error)
+    assert not (workspace / ".git" / "commondir").exists()
+
+
 async def test_git_makes_a_repository_in_an_overlay(opened: Opened, workspace: Path) -> None:
     gate, _ = await opened()
 
