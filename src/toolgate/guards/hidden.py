@@ -43,11 +43,10 @@ def _in_root(edges: Edges, root: Root) -> Kept:
     seen = 0
     while waiting:
         folder = waiting.pop()
-        try:
-            with os.scandir(folder) as found:
-                entries = list(found)
-        except OSError:
-            continue  # what we cannot list, the sandbox's user cannot either
+        entries = _listed(folder)
+        if entries is None:
+            hidden += [folder] if folder != root.path and os.path.isdir(folder) else []
+            continue
         seen += len(entries)
         if folder != root.path and is_repository({entry.name for entry in entries}):
             locked.append(folder)
@@ -73,6 +72,21 @@ def _in_root(edges: Edges, root: Root) -> Kept:
     unseen = tuple(f"{path}/" for path in hidden)  # a hidden folder hides what is in it: nothing can be mounted there
     hidden, locked = ([path for path in paths if not path.startswith(unseen)] for paths in (hidden, locked))
     return Kept(_outer_first(hidden), _outer_first(set(locked).difference(hidden)))
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]] | None:
+    """Return what is in a folder; None where that cannot be told.
+
+    A command that may write can close a folder, and the next one open it again: what it holds cannot be found
+    meanwhile, so all of it is hidden.
+    """
+    if not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
+        return None
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return None
 
 
 def _real(names: Iterable[str], root: Root, kept: Iterable[str]) -> list[str]:

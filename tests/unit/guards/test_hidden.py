@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
+
+import pytest
 
 from toolgate.guards.edges import Edges
 from toolgate.guards.files import Workspace
@@ -34,3 +37,21 @@ def test_what_steers_the_gate_is_kept_whatever_it_is_called(tmp_path: Path) -> N
         kept = kept_in(Edges(workspace=workspace, policy_files=policy, private_files=private))
     assert kept.hidden == tuple(str(tmp_path / name) for name in (".env", "gate.sqlite", "gate.sqlite-wal"))
     assert kept.locked == (str(tmp_path / "same.txt"), str(tmp_path / "rules.yaml"))
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o111, 0o444])
+def test_a_folder_that_cannot_be_listed_is_hidden_as_a_whole(mode: int) -> None:
+    was = os.geteuid()
+    with tempfile.TemporaryDirectory(prefix="toolgate-test-") as top, Workspace(top) as workspace:
+        os.chmod(top, 0o755)
+        shut = Path(top, "conf", "shut")
+        shut.mkdir(parents=True)
+        (shut / ".env").write_text("x")
+        shut.chmod(mode)
+        os.seteuid(65534 if was == 0 else was)  # root can list everything
+        try:
+            found = hidden_in(Edges(workspace=workspace))
+        finally:
+            os.seteuid(was)
+            shut.chmod(0o755)
+    assert found == (str(shut),)
