@@ -23,12 +23,18 @@ def is_repository(names: Collection[str]) -> bool:
     return _REPOSITORY.issubset(names)
 
 
-def steering_names(roots: Iterable[str], patterns: PathPatterns) -> Iterator[str]:
-    """Yield the outermost names beneath roots that steer programs: files, folders and links, repositories too."""
+def steering_names(roots: Iterable[str], patterns: PathPatterns, *, opens: bool = False) -> Iterator[str]:
+    """Yield the outermost names beneath roots that steer programs: files, folders and links, repositories too.
+
+    opens: folders that a command closed to their owner are opened again. Who knows the names in one can use them.
+    """
     waiting = list(roots)
     tops = frozenset(waiting)
     while waiting:
         folder = waiting.pop()
+        if opens and not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
+            with contextlib.suppress(OSError):  # somebody else's
+                os.chmod(folder, stat.S_IMODE(os.lstat(folder).st_mode) | stat.S_IRWXU)
         try:
             with os.scandir(folder) as found:
                 entries = list(found)

@@ -43,7 +43,7 @@ class Planted:
 
     def look(self, *, makes_repositories: bool) -> None:
         """Put aside what is new by now, but for what Git makes by itself: that runs nothing."""
-        found = set(steering_names(self._roots, self._patterns)) - self._known
+        found = set(steering_names(self._roots, self._patterns, opens=True)) - self._known
         if makes_repositories:
             self._known |= {path for path in found if _is_repository(path)}
         self._aside |= _put_aside(found - self._known)
@@ -68,7 +68,7 @@ def settle(folder: str) -> None:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 told = json.load(file)
             patterns = PathPatterns.of_json(told["patterns"])
-            _put_aside(set(steering_names(told["roots"], patterns)).difference(told["known"]))
+            _put_aside(set(steering_names(told["roots"], patterns, opens=True)).difference(told["known"]))
 
 
 def has_record(folder: str) -> bool:

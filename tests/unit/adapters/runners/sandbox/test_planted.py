@@ -54,6 +54,20 @@ def steering(edges: Edges) -> set[str]:
     return set(steering_names([edges.workspace.path], edges.locked))
 
 
+def test_a_folder_that_a_run_closed_is_opened_and_looked_into(workspace: Path, edges: Edges, tmp_path: Path) -> None:
+    planted = Planted(str(tmp_path), edges, [str(workspace)])
+    planted.begin()
+    shell(workspace, "mkdir -p a/.git; echo evil > a/.git/config; chmod 111 a")
+    was = os.geteuid()
+    os.seteuid(NOBODY if was == 0 else was)  # root can list everything
+    try:
+        planted.look(makes_repositories=False)
+    finally:
+        os.seteuid(was)
+    assert not (workspace / "a" / ".git").exists()
+    assert "put aside" in str(planted.reported(ToolOutput.ok({})))
+
+
 @pytest.mark.parametrize("plant", PLANTS)
 def test_what_a_run_made_is_put_aside_and_the_call_fails(
     plant: str, workspace: Path, edges: Edges, tmp_path: Path
