@@ -42,7 +42,16 @@ PAGES = {
     *(f"Plain.{name}" for name in ("index", "show", "answer", "brake", "sign_out")),
 }
 """What is no operation: pages and files. Those without a script reach the gate, and ask."""
-MACHINES_OWN = {"audit.py", "db.py", "policy_change.py", "policy_learn.py", "session.py", "setup.py", "token.py"}
+MACHINES_OWN = {
+    "audit.py",
+    "db.py",
+    "db_place.py",
+    "policy_change.py",
+    "policy_learn.py",
+    "session.py",
+    "setup.py",
+    "token.py",
+}
 """Commands that work on the database itself, for who has it: keys, copies, accounts, checks. Nothing is called, decided
 or run by them."""
 RAW = ("adapters.sqlite", "adapters.postgres", "adapters.memory", "adapters.sql", "adapters.redis")
@@ -128,7 +137,7 @@ def test_every_request_is_a_verb_and_asks_about_the_very_call(operation: Operati
 def test_every_verb_of_the_gate_is_watched() -> None:
     """A new method of the gate is no way round: what a surface may do with it is to be written down first."""
     known = {name.partition(".")[0] for name in DOES} | set(PARTS)
-    hosts = {"register", "run_here", "sync", "aclose", "close", "set_policy", "follow", "recover"}
+    hosts = {"register", "run_here", "wrap", "answer", "sync", "aclose", "close", "set_policy", "follow", "recover"}
     assert {name for name in vars(Gate) if not name.startswith("_")} <= known | hosts
 
 

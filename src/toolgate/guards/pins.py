@@ -27,6 +27,7 @@ SETTLED_NS = 1_000_000_000
 MAX_KNOWN = 4096
 MAX_INTERPRETERS = 4
 _SHEBANG = 256
+_ENVS = ("/usr/bin/env", "/bin/env")
 
 
 class _Content(NamedTuple):
@@ -138,7 +139,7 @@ def _keep(stamp: str, content: _Content) -> None:
 def _interpreter(shebang: str, search: Sequence[str]) -> str | None:
     """Return the file that a `#!` line leads to; the name behind `env` is looked for where the sandbox does."""
     words = shebang.split()
-    if not words or os.path.basename(words[0]) != "env":
+    if not words or words[0] not in _ENVS:
         return words[0] if words else None
     named = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), None)
     found = (os.path.join(folder, named) for folder in search if named is not None)

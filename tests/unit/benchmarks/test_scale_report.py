@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.scale.costs import Cost
 from benchmarks.scale.events import PROJECT, _rows
 from benchmarks.scale.load import Load
 from benchmarks.scale.pending import Waiting
@@ -43,6 +44,7 @@ def all_found(*, pending_ms: float = 1.2) -> Found:
         by_hand_per_s=[100.0, 100.0, 200.0],
         wake={"called_ms": 9.0, "committed_ms": 8.0, "commit_ms": 1.0, "notify_ms": 0.5},
         pending={FEW: Waiting(1.0, 2.0, 1.0, 1.0), MANY: Waiting(pending_ms, 2.0, 1.0, 1.0)},
+        costs={where: Cost(800.0, 0.5, 0.1, {"server": 1.0}, []) for where in ("inline", "at a worker")},
     )
 
 
@@ -62,11 +64,11 @@ def test_findings_speak_of_measured_points_alone() -> None:
 
 
 def test_targets_are_judged_by_their_limits_and_what_is_missing_is_not_reached() -> None:
-    assert [verdict.is_reached for verdict in judge(all_found())] == [True] * 5
-    assert judge(all_found(pending_ms=1.6))[4].is_reached is False
-    workflows = judge(all_found())[1]
+    assert [verdict.is_reached for verdict in judge(all_found())] == [True] * 8
+    assert judge(all_found(pending_ms=1.6))[7].is_reached is False
+    workflows = judge(all_found())[4]
     assert (workflows.measured, workflows.of_minima) == (0.4, 0.25)
-    assert [verdict.is_reached for verdict in judge(Found())] == [None] * 5
+    assert [verdict.is_reached for verdict in judge(Found())] == [None] * 8
     assert Found().figures() == {}
 
 

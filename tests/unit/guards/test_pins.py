@@ -56,6 +56,12 @@ def test_what_interprets_it_is_looked_at_where_somebody_could_replace_it(tmp_pat
     assert alone.identity != found[0].identity
 
 
+def test_a_file_that_is_only_called_env_is_the_interpreter_itself(tmp_path: Path) -> None:
+    own = program(tmp_path / "env", "binary")
+    script = program(tmp_path / "bin" / "tsc", f"#!{own} node\n")
+    assert [one.path for one in looked(tmp_path, script)] == [str(script), str(own)]
+
+
 def test_scripts_that_interpret_each_other_end(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     program(one, f"#!{other}\n")

@@ -39,6 +39,7 @@ PLAIN: dict[str, Any] = {
     "mode_seen": 7,
     "durability": Durability.COMMITTED,
     "starts": True,
+    "untold": frozenset({"tool.started"}),
 }
 MORE: dict[str, Any] = {
     "approvals": (an_approval(),),

@@ -38,6 +38,13 @@ def test_the_narrowest_pattern_is_the_very_same_arguments() -> None:
     assert not covers(grant, {"path": "notes/a.md"})
 
 
+def test_what_must_be_answered_in_person_is_covered_by_no_grant() -> None:
+    in_person = ApprovalTerms(in_person=True)
+    remembered = grant_for(None, terms=in_person)
+    assert covers(remembered, dict(ARGUMENTS))
+    assert not remembered.covers(CALL, dict(ARGUMENTS), QUICK, in_person)
+
+
 def test_exact_values_are_kept_as_digests_only() -> None:
     kept, shown = make_pattern({"key": "hunter2"}, {"key": "***"}, None, nonce="n")
     assert "hunter2" not in str(kept) + str(shown)

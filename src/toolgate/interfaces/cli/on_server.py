@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolgate.adapters.sqlite.place import workspace_database
+from toolgate import workspace_database
 from toolgate.guards.state import database_of
 from toolgate.interfaces.cli.credentials import TOKEN
 from toolgate.interfaces.cli.help import ON_SERVER, Command

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from toolgate.adapters.sqlite.place import workspace_database
+from toolgate import workspace_database
 from toolgate.kernel.text.canonical import DEFAULT_LIMITS
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]", "::1")
