@@ -219,7 +219,7 @@ class Gate:
         *,
         context: Context = DEFAULT_CONTEXT,
         call_id: str | None = None,
-        wait: bool = True,
+        wait: bool | float = True,
         approval_timeout_s: float | None = None,
         message: str | None = None,
         claim: str | None = None,
@@ -228,7 +228,8 @@ class Gate:
         held_key: str | None = None,
         own: bool = False,
     ) -> Result:
-        """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`).
+        """Return the call's final result, waiting for approval and execution; or where it stands (`wait=False`,
+        or its seconds are over).
 
         Governed ends (denied, rejected, failed...) are results, not exceptions: see `Result.unwrap`.
         Cancelling the wait does not cancel the call, unless it is your `own`: then it ends with you, except where
@@ -270,14 +271,14 @@ class Gate:
             return result
         is_joined = result.joined
         del result, submitting  # thousands may wait here for hours
-        final = await self._parked.wait(key)
+        final = await self._parked.wait_for(key, wait)
         return evolve(final, joined=True) if is_joined else final
 
     @explained
-    async def wait(self, call_id: str, *, project: str = DEFAULT_PROJECT) -> Result:
-        """Return the final result of a call that was made before, by this process or another."""
+    async def wait(self, call_id: str, timeout: float | None = None, *, project: str = DEFAULT_PROJECT) -> Result:
+        """Return the final result of a call that was made before; raise TimeoutError after `timeout` seconds."""
         self._check_open()
-        return await self._parked.wait((project, call_id))
+        return await self._parked.wait_within((project, call_id), timeout)
 
     @explained
     async def run_here(

@@ -64,6 +64,21 @@ class Parked:
         if self._driver.store.known(*key) is None and (await self._driver.read(*key)).is_final:
             self._homes.pop(key, None)
 
+    async def wait_for(self, key: Key, wait: bool | float) -> Result:
+        """Wait for a call's end, or for so many seconds; then return where it stands."""
+        if wait is not True:
+            with contextlib.suppress(TimeoutError):
+                return await self.wait_within(key, wait)
+            return result_of(await self._driver.read(*key))
+        return await self.wait(key)
+
+    async def wait_within(self, key: Key, timeout: float | None) -> Result:
+        """Wait for a call's end; TimeoutError after so many seconds."""
+        if timeout is None:
+            return await self.wait(key)
+        async with asyncio.timeout(timeout):
+            return await self.wait(key)
+
     async def wait(self, key: Key) -> Result:
         """Wait for a call's end, running it here once it is approved; to its caller, where they run it."""
         driver = self._driver

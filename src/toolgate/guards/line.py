@@ -155,11 +155,11 @@ class _Walk:
         self.has_written = False
         self.environment = environment
         self.here = home
-        self.elsewhere: str | None = None
+        self.left_from: str | None = None
         self.steps: list[LineStep] = []
 
     def take(self, connector: Connector, commands: tuple[Simple, ...]) -> None:
-        if connector != "&&" and self.elsewhere is not None:
+        if connector != "&&" and self.left_from is not None:
             raise Unsplittable("a `cd` that may not happen before what follows it")
         if any(command.words[0] == "cd" for command in commands):
             self._go(connector, commands)
@@ -193,7 +193,7 @@ class _Walk:
         if connector == "||":  # what follows would start in one of two places
             raise Unsplittable("a `cd` that may not happen before what follows it")
         if connector != ";":
-            self.elsewhere = self.here
+            self.left_from = self.here
         self.here = os.path.join(self.here, first.words[1])
         self.steps.append(LineStep(connector=connector, directory=self.here))
 

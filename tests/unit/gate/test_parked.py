@@ -40,6 +40,18 @@ def counted(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return tried
 
 
+async def test_a_wait_may_end_before_its_call() -> None:
+    tool = toolgate.ToolDefinition("ask", {}, lambda _given: toolgate.ToolOutput.ok(1), requires_approval=True)
+    async with toolgate.open("memory://", tools=[tool]) as gate:
+        waiting = await gate.call("ask", wait=0.01)
+        assert waiting.status is Status.AWAITING_APPROVAL
+        with pytest.raises(TimeoutError):
+            await gate.wait(waiting.call_id, 0.01)
+        await gate.decide(str(waiting.approval_id), "approve", by="ann")
+        assert (await gate.wait(waiting.call_id, 60)).data == 1
+        assert (await gate.call("ask", call_id=waiting.call_id, wait=60)).data == 1
+
+
 async def test_one_attempt_is_made_where_somebody_begins_to_wait_just_after_the_approval(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
