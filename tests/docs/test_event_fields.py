@@ -150,7 +150,7 @@ async def reload_held(gate: toolgate.Gate) -> PolicyHeldError:
 async def pin_programs(gate: toolgate.Gate) -> None:
     """What first uses of programs, and people, tell the record."""
     call = (await gate.calls.list(CallQuery()))[0]
-    program = Program("/work/lint", "/work/lint", "aa", 1, NOON.isoformat())
+    program = Program("/srv/shop/lint", "/srv/shop/lint", "aa", 1, NOON.isoformat())
     await asyncio.to_thread(gate.host.settle_programs, call, [program], None)
     pins = ProgramPins(gate._driver.store, PinBook(), now=lambda: NOON)
     await pins.forget([program.path], by="ann")

@@ -16,7 +16,7 @@ from toolgate.ports.store import Store
 from toolgate.testing.clock import NOON
 from toolgate.testing.conformance.rows import a_call
 
-OLD = Program("/work/bin/lint", "/work/bin/lint", "aa", 3, "2026-01-01T00:00:00+00:00", "/bin/sh", "/bin/sh")
+OLD = Program("/srv/shop/bin/lint", "/srv/shop/bin/lint", "aa", 3, "2026-01-01T00:00:00+00:00", "/bin/sh", "/bin/sh")
 NEW = OLD._replace(sha256="bb", size=4)
 CALL = a_call("pinned")
 
@@ -37,7 +37,7 @@ class RecordLaws:
         assert later.book.pins[OLD.path].program == OLD
         assert later.book.pins[OLD.path].by == FIRST_USE
         assert not elsewhere.book.pins
-        with pytest.raises(SandboxError, match="toolgate programs accept /work/bin/lint"):
+        with pytest.raises(SandboxError, match="toolgate programs accept /srv/shop/bin/lint"):
             await later.begin(CALL, [NEW], None)
 
     async def test_a_persons_word_on_a_program_reaches_every_process(self, store: Store) -> None:
