@@ -155,8 +155,8 @@ def test_a_name_that_is_no_text_can_be_recorded(tmp_path: Path) -> None:
 
 
 def test_what_a_command_runs_counts_as_started(tmp_path: Path) -> None:
-    inner = Command(name="tsc", executable="/work/bin/tsc")
+    inner = Command(name="tsc", executable="/srv/shop/bin/tsc")
     outer = Command(name="nice", executable="/usr/bin/nice", runs="command", interspersed=False)
     table = {"tsc": inner, "nice": outer, "py": Command(name="py", executable=sys.executable)}
     parsed = [parse(table, ["nice", "tsc"]), parse(table, ["py"])]
-    assert started(parsed, table) == ["/usr/bin/nice", "/work/bin/tsc", sys.executable]
+    assert started(parsed, table) == ["/usr/bin/nice", "/srv/shop/bin/tsc", sys.executable]

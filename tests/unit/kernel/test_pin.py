@@ -12,7 +12,9 @@ from toolgate.kernel.pin import FIRST_USE, FORGOTTEN, PINNED, PinBook, Program, 
 from toolgate.kernel.terms import NO_TERMS, ApprovalTerms
 from toolgate.testing.clock import NOON
 
-OLD = Program("/work/bin/lint", "/work/bin/lint", "aa" * 32, 1234, "2026-01-01T00:00:00+00:00", "/bin/sh", "/bin/sh")
+OLD = Program(
+    "/srv/shop/bin/lint", "/srv/shop/bin/lint", "aa" * 32, 1234, "2026-01-01T00:00:00+00:00", "/bin/sh", "/bin/sh"
+)
 NEW = OLD._replace(sha256="bb" * 32, size=4, stamp="1:2:3:4:5")
 
 
@@ -50,10 +52,10 @@ def test_another_time_or_number_is_no_other_program() -> None:
     found = book(pinned(1, OLD))
     assert found.changed(OLD._replace(modified="today", stamp="9")) is None
     assert found.knows([OLD])
-    assert not found.knows([OLD, OLD._replace(path="/work/bin/other")])
+    assert not found.knows([OLD, OLD._replace(path="/srv/shop/bin/other")])
 
 
-@pytest.mark.parametrize("other", [{"sha256": "cc"}, {"target": "/elsewhere"}, {"interpreter": "/work/bin/sh"}])
+@pytest.mark.parametrize("other", [{"sha256": "cc"}, {"target": "/elsewhere"}, {"interpreter": "/srv/shop/bin/sh"}])
 def test_another_content_target_or_interpreter_is_another_program(other: dict[str, Any]) -> None:
     found = book(pinned(1, OLD))
     changed = found.changed(OLD._replace(**other))
